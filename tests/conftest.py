@@ -148,6 +148,15 @@ def make_model_dir(folder: Path, layout: str, leave_out: str = "") -> Path:
     return folder
 
 
+def tiny_with(folder: Path, name: str, content: str | dict[str, Any], layout: str = "merged") -> Path:
+    """The tiny model with another settings file: the ``content``, or its own with some values changed."""
+    make_model_dir(folder, layout, leave_out=name)
+    if isinstance(content, dict):
+        content = json.dumps(json.loads((TINY / name).read_text("utf-8")) | content)
+    (folder / name).write_text(content)
+    return folder
+
+
 @functools.cache
 def compiled_tiny(weights: str = "fp32") -> Path:
     """The tiny model in the streaming layout, compiled once for all tests."""

@@ -36,7 +36,7 @@ from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import beam_search, generate, greedy
-from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir
+from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir, tiny_with
 
 PAD = 877  # the tiny model's last id; ids from 380 on are target pieces
 
@@ -307,11 +307,9 @@ VARIANTS = json.loads((FIXTURES / "golden-variants.json").read_text("utf-8"))
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant["settings"]))
 def test_other_settings_give_the_ids_of_transformers(variant: dict[str, Any], tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path, "merged", leave_out="generation_config.json")
     given = dict(variant["settings"])
     beams = given.pop("num_beams")
-    settings = json.loads((TINY / "generation_config.json").read_text())
-    (folder / "generation_config.json").write_text(json.dumps(settings | given))
+    folder = tiny_with(tmp_path, "generation_config.json", given)
     model = MarianModel.load(folder, NmtConfig(beam_size=beams, max_tokens=512))
     for row in variant["rows"]:
         tokens = list(generate(model.decoder, model.tokenizer.encode(row["source"]), model.generation))

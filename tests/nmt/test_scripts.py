@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +23,7 @@ from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import route
 from pipeline.nmt.scripts import choose_code, rewritten
 from pipeline.sentences.growing import GrowingText
-from tests.conftest import ROOT, TINY, make_model_dir
+from tests.conftest import ROOT, tiny_with
 from tests.languages.test_chinese import TEXTS
 
 DEMO = ROOT / "models" / "demo" / "nmt-en-zh"
@@ -79,15 +78,12 @@ def test_a_script_that_a_multilingual_model_does_not_have_is_refused(
 
 
 def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path: Path) -> None:
-    names = json.loads((TINY / "tokenizer_config.json").read_text())
     for language, fine, refused in (
         ("srp_Latn", "sr-Latn", "sr-Cyrl"),
         ("srp", "sr-Cyrl", "sr-Latn"),
         ("eng", "en-US", "en-Cyrl"),
     ):
-        folder = make_model_dir(tmp_path / language, "merged", leave_out="tokenizer_config.json")
-        (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": language}))
-        model = MarianModel.load(folder)
+        model = MarianModel.load(tiny_with(tmp_path / language, "tokenizer_config.json", {"target_lang": language}))
         assert model.target_code(fine) is None
         assert model.conversion(fine) is None
         with pytest.raises(UsageError, match=r"only Chinese can be converted \(to Hans or Hant\); give --target"):
@@ -124,10 +120,7 @@ def test_the_second_of_two_models_decides_the_script(demo: MarianModel) -> None:
 
 
 def test_a_models_own_traditional_is_left_alone(tmp_path: Path) -> None:
-    names = json.loads((TINY / "tokenizer_config.json").read_text())
-    folder = make_model_dir(tmp_path / "hant", "merged", leave_out="tokenizer_config.json")
-    (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": "zho_Hant"}))
-    model = MarianModel.load(folder)
+    model = MarianModel.load(tiny_with(tmp_path, "tokenizer_config.json", {"target_lang": "zho_Hant"}))
     assert model.conversion("zh-TW") is None
     assert model.conversion("zh-CN") is not None
     model.tokenizer.target_codes = ["cmn_Hans", "cmn_Hant"]

@@ -28,7 +28,7 @@ from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.sentences.growing import GrowingText
-from tests.conftest import HANG_S, ROOT, TINY, golden, make_model_dir
+from tests.conftest import HANG_S, ROOT, golden, make_model_dir, tiny_with
 
 
 @pytest.fixture
@@ -94,10 +94,8 @@ def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model:
 
 def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_path: Path) -> None:
     first, second = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
-    names = json.loads((TINY / "tokenizer_config.json").read_text())
     for language, between in (("zho", ""), ("eng", " ")):
-        folder = make_model_dir(tmp_path / language, "merged", leave_out="tokenizer_config.json")
-        (folder / "tokenizer_config.json").write_text(json.dumps(names | {"target_lang": language}))
+        folder = tiny_with(tmp_path / language, "tokenizer_config.json", {"target_lang": language})
         found = MarianModel.load(folder).stream(sentence(f"{first['source']} {second['source']}"))
         assert translated(found) == first["text"] + between + second["text"]
 
@@ -249,10 +247,7 @@ def test_cancelling_stops_and_leaves_the_model_usable(
 def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path: Path) -> None:
     assert not spaced("tha")
     assert not spaced("zho")
-    swedish = make_model_dir(tmp_path / "swedish", "merged", leave_out="tokenizer_config.json")
-    names = json.loads((TINY / "tokenizer_config.json").read_text())
-    (swedish / "tokenizer_config.json").write_text(json.dumps(names | {"source_lang": "eng", "target_lang": "swe"}))
-    model = MarianModel.load(swedish)
+    model = MarianModel.load(tiny_with(tmp_path, "tokenizer_config.json", {"source_lang": "eng", "target_lang": "swe"}))
     model.check_languages("en", "sv")
     with pytest.raises(UsageError, match="into sv, not into zh"):
         model.check_languages("en", "zh")
@@ -276,17 +271,14 @@ def test_a_sentence_that_reaches_the_limit_is_marked(model: MarianModel) -> None
 
 
 def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out="vocab.json")
-    (folder / "vocab.json").write_text('{"</s>": 0, "<unk>": 1, "<pad>": 2}')
+    folder = tiny_with(tmp_path, "vocab.json", '{"</s>": 0, "<unk>": 1, "<pad>": 2}')
     with pytest.raises(ModelError, match="the vocabulary has 3 entries, the decoder scores 878"):
         MarianModel.load(folder)
 
 
 def test_a_wrong_vocabulary_that_only_a_run_reveals_is_rejected(tmp_path: Path) -> None:
     """A compiled graph declares fewer scores than there are ids: only ids that can occur in a target sentence."""
-    folder = make_model_dir(tmp_path / "model", "streaming", leave_out="vocab.json")
-    table = json.loads((TINY / "vocab.json").read_text("utf-8"))
-    (folder / "vocab.json").write_text(json.dumps(table | {"another": len(table)}))
+    folder = tiny_with(tmp_path, "vocab.json", {"another": 878}, "streaming")
     with pytest.raises(ModelError, match="the vocabulary has 879 entries, the decoder scores 878"):
         MarianModel.load(folder)
 
@@ -299,8 +291,7 @@ def test_generation_config_overrides_config(tmp_path: Path) -> None:
         ("null", '{"forced_eos_token_id": null, "max_length": 4}'),
         ("left out", '{"max_length": 4}'),
     ):
-        folder = make_model_dir(tmp_path / name, "merged", leave_out="generation_config.json")
-        (folder / "generation_config.json").write_text(content)
+        folder = tiny_with(tmp_path / name, "generation_config.json", content)
         generation = MarianModel.load(folder).generation
         assert (generation.forced_end_token, generation.end_token, generation.start_token) == (None, 0, 877)
         found.append(deltas_of(MarianModel.load(folder).stream(sentence(row["source"]), "zh")))
@@ -310,8 +301,7 @@ def test_generation_config_overrides_config(tmp_path: Path) -> None:
 
 
 def test_a_sentence_can_end_if_the_end_token_is_a_bad_word(tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
-    (folder / "generation_config.json").write_text('{"bad_words_ids": [[877], [0]]}')
+    folder = tiny_with(tmp_path, "generation_config.json", '{"bad_words_ids": [[877], [0]]}')
     row = golden("tiny-marian")[0]
     assert MarianModel.load(folder).translate(row["source"]) == row["text"]
 
@@ -319,9 +309,8 @@ def test_a_sentence_can_end_if_the_end_token_is_a_bad_word(tmp_path: Path) -> No
 def test_a_sentence_can_end_if_the_end_token_is_also_the_pad_token(tmp_path: Path) -> None:
     """In compiled graphs too. transformers masks neither of the two."""
     for name, layout in (("exported", "merged"), ("compiled", "streaming")):
-        folder = make_model_dir(tmp_path / name, layout, leave_out="generation_config.json")
-        settings = {"pad_token_id": 0, "decoder_start_token_id": 877, "bad_words_ids": [[877]]}
-        (folder / "generation_config.json").write_text(json.dumps(settings))
+        settings = '{"pad_token_id": 0, "decoder_start_token_id": 877, "bad_words_ids": [[877]]}'
+        folder = tiny_with(tmp_path / name, "generation_config.json", settings, layout)
         row = golden("tiny-marian")[0]
         assert MarianModel.load(folder).translate(row["source"]) == row["text"]
 
@@ -329,9 +318,8 @@ def test_a_sentence_can_end_if_the_end_token_is_also_the_pad_token(tmp_path: Pat
 def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
     settings = {"max_new_tokens": 3, "forced_eos_token_id": [0], "min_new_tokens": 0, "sequence_bias": [[[3], -20.0]]}
-    (folder / "generation_config.json").write_text(json.dumps(settings))
+    folder = tiny_with(tmp_path, "generation_config.json", json.dumps(settings))
     model, row = MarianModel.load(folder), golden("tiny-marian")[0]
     deltas = deltas_of(model.stream(sentence(row["source"]), "zh"))
     assert [delta.token for delta in deltas] == [*row["target_ids"][:2], 0]
@@ -339,16 +327,14 @@ def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
 
 
 def test_a_separate_vocabulary_must_exist_if_the_tokenizer_requires_it(tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out="tokenizer_config.json")
-    (folder / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
+    folder = tiny_with(tmp_path, "tokenizer_config.json", '{"separate_vocabs": true}')
     with pytest.raises(ModelError, match="lacks target_vocab.json, which its tokenizer_config.json requires"):
         MarianModel.load(folder)
 
 
 def test_the_check_run_uses_the_source_end_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The target's end token may be outside a separate source vocabulary."""
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out="generation_config.json")
-    (folder / "generation_config.json").write_text('{"eos_token_id": 5}')
+    folder = tiny_with(tmp_path, "generation_config.json", '{"eos_token_id": 5}')
     sources = []
     encode = Decoder.encode
     monkeypatch.setattr(Decoder, "encode", lambda self, source, *more: sources.append(source) or encode(self, source))
@@ -368,9 +354,7 @@ def test_in_a_spaced_language_no_space_comes_before_the_first_text(
 
 
 def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out="config.json")
-    config = json.loads((TINY / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 9}))
+    folder = tiny_with(tmp_path, "config.json", {"max_position_embeddings": 9})
     assert MarianModel.load(folder, NmtConfig(max_tokens=100)).generation.max_tokens == 9
 
 
@@ -403,10 +387,8 @@ def test_sentences_are_set_apart_as_the_language_does(
     ],
 )
 def test_damaged_settings_are_named(name: str, content: str, tmp_path: Path) -> None:
-    folder = make_model_dir(tmp_path / "model", "merged", leave_out=name)
-    (folder / name).write_text(content)
     with pytest.raises(ModelError, match=r"config\.json|max_position_embeddings|_token_id"):
-        MarianModel.load(folder)
+        MarianModel.load(tiny_with(tmp_path, name, content))
 
 
 def test_confidence_is_that_of_all_tokens_of_the_translation(model: MarianModel) -> None:

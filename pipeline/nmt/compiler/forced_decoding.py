@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.compiler.network import HEADS
+from pipeline.nmt.compiler.layers import HEADS
 from pipeline.nmt.compiler.quantize import Moment
 from pipeline.nmt.session import open_session
 

@@ -11,7 +11,7 @@ KV buffers, H the number of heads, D the head size.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +20,13 @@ import onnx
 from numpy.typing import NDArray
 
 from pipeline.nmt.compiler.assemble import sinusoids
-from pipeline.nmt.compiler.checkpoint import FORGET, UPDATE, Architecture, Array, Checkpoint, stacked
+from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
 from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
+from pipeline.nmt.compiler.layers import Layers, head_size
 from pipeline.nmt.compiler.quantize import Moment
 
-Declare = Callable[[str, type[np.generic], list[int | str]], str]
-"""``GraphBuilder.input`` or ``GraphBuilder.output``."""
 # Number of best output rows that are recomputed if the output projection is quantised.
 _RESCORED_ROWS = 32
-HEADS = "attention"
-"""``attention.{layer}`` [1, H, T, S]: outputs of a tapped step graph, the cross-attention weights of each layer's heads."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,6 @@ class Precisions:
 
 Rows = NDArray[np.int64]
 """[rows], ascending: the target ids that the step graph can take and produce."""
-
-
-def head_size(a: Architecture) -> int:
-    """The decoder's head size in the graphs, padded with zeros to a multiple of 8 for GroupQueryAttention."""
-    return -(-a.d_model // a.decoder_heads // 8) * 8
 
 
 def _pad_heads(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -84,6 +76,7 @@ def build_encoder(checkpoint: Checkpoint, precisions: Precisions) -> onnx.ModelP
     """
     a, w = checkpoint.architecture, _pad_heads(checkpoint)
     g = GraphBuilder("encoder")
+    net = Layers(g, a, w, precisions.encoder)
     if a.recurrent:
         x = g.input("embedded", np.float32, [1, "source", a.d_model])
     else:
@@ -94,26 +87,15 @@ def build_encoder(checkpoint: Checkpoint, precisions: Precisions) -> onnx.ModelP
         begin, axis = g.constant("begin", np.zeros(1, np.int64)), g.constant("axis", np.ones(1, np.int64))
         x = g.node("Add", x, g.node("Slice", table, begin, length, axis, name="here"), name="embedded")
     for layer in range(a.encoder_layers):
-        prefix = f"encoder.layers.{layer}"
-        packed = _qkv(g, x, w, f"{prefix}.self_attn", precisions.encoder)
-        parts = [f"{prefix}.{part}" for part in "qkv"]
-        g.nodes("Split", packed, outputs=parts, axis=2)
-        attended = g.node(
-            "MultiHeadAttention", *parts, name=f"{prefix}.attended", domain=CONTRIB, num_heads=a.encoder_heads
-        )
-        x = _add_and_normalise(
-            g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", a, precisions.encoder
-        )
-        x = _feed_forward(g, x, w, prefix, a, precisions.encoder)
-    head_dim = head_size(a)
-    shape = g.constant("heads", np.array([1, -1, a.decoder_heads, head_dim], np.int64))
+        x = net.attend_to_itself(x, f"encoder.layers.{layer}")
+        x = net.feed_forward(x, f"encoder.layers.{layer}")
+    shape = g.constant("heads", np.array([1, -1, a.decoder_heads, head_size(a)], np.int64))
     for layer in range(a.decoder_layers):
         for kind in ("key", "value"):
             name = f"decoder.layers.{layer}.encoder_attn.{kind[0]}_proj"
-            flat = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precisions.encoder, name)
-            split = g.node("Reshape", flat, shape, name=f"{name}.split")
+            split = g.node("Reshape", net.linear(x, name), shape, name=f"{name}.split")
             out = g.node("Transpose", split, name=f"present.{layer}.encoder.{kind}", perm=[0, 2, 1, 3])
-            g.output(out, np.float32, [1, a.decoder_heads, "source", head_dim])
+            g.output(out, np.float32, [1, a.decoder_heads, "source", head_size(a)])
     return g.build(_metadata(checkpoint, precisions))
 
 
@@ -158,11 +140,11 @@ def build_step(
     x = _embed(g, row, w["decoder.embed_tokens.weight"][rows], a, precisions.embedding)
     table = g.constant("positions", sinusoids(a.max_positions, a.d_model))
     x = g.node("Add", x, g.node("Gather", table, positions, name="here"), name="embedded")
+    net = Layers(g, a, w, precisions.decoder, alignment, tapped=tapped)
     for layer in range(a.decoder_layers):
-        prefix = f"decoder.layers.{layer}"
-        x = _attend_to_target(g, x, w, layer, a, lengths, precisions.decoder)
-        x = _attend_to_source(g, x, w, layer, a, alignment, precisions.decoder, tapped=tapped)
-        x = _feed_forward(g, x, w, prefix, a, precisions.decoder)
+        x = net.attend_to_target(x, layer, lengths)
+        x = net.attend_to_source(x, layer)
+        x = net.feed_forward(x, f"decoder.layers.{layer}")
     _choose_token(g, x, checkpoint, rows, precisions, pad)
     metadata = _metadata(checkpoint, precisions) | {"vocabulary": str(a.target_vocabulary), "pad_token": str(pad)}
     if tapped:
@@ -185,10 +167,11 @@ def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shor
     a, w = checkpoint.architecture, checkpoint.weights
     g = GraphBuilder("step")
     x = g.input("embedded", np.float32, [1, 1, a.d_model])
+    net = Layers(g, a, w, precisions.decoder, (a.decoder_layers - 1, 0))
     for layer in range(a.decoder_layers):
-        x = _recur(g, x, w, layer, a, precisions.decoder)
-        x = _attend_to_source(g, x, w, layer, a, (a.decoder_layers - 1, 0), precisions.decoder, tapped=False)
-        x = _feed_forward(g, x, w, f"decoder.layers.{layer}", a, precisions.decoder)
+        x = net.recur(x, layer)
+        x = net.attend_to_source(x, layer)
+        x = net.feed_forward(x, f"decoder.layers.{layer}")
     final = g.node("Squeeze", x, g.constant("batch", np.zeros(1, np.int64)), name="final")
     if shortlisted:
         rows = g.input("rows", np.float32, ["rows", a.d_model])
@@ -202,128 +185,6 @@ def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shor
     g.output("best", np.int64, [1, 1])
     g.output("total", np.float32, [1, 1])
     return g.build(_metadata(checkpoint, precisions))
-
-
-def _recur(g: GraphBuilder, x: str, w: Mapping[str, Any], layer: int, a: Architecture, precision: Precision) -> str:
-    """The SSRU cell of one decoder layer: c' = f · c + (1 - f) · u, with f and u from ``x``."""
-    prefix = f"decoder.layers.{layer}"
-    past = g.input(f"past.{layer}", np.float32, [1, 1, a.d_model])
-    weight = stacked([w[f"{prefix}.{name}.weight"] for name in (FORGET, UPDATE)])
-    bias = np.concatenate([w[f"{prefix}.{FORGET}.bias"], np.zeros(a.d_model, np.float32)])
-    forget, update = f"{prefix}.forget", f"{prefix}.update"
-    g.nodes("Split", g.linear(x, weight, bias, precision, f"{prefix}.rnn"), outputs=[forget, update], axis=2)
-    kept = g.node("Sigmoid", forget, name=f"{prefix}.kept")
-    change = g.node("Mul", kept, g.node("Sub", past, update, name=f"{prefix}.difference"), name=f"{prefix}.change")
-    cell = g.output(g.node("Add", update, change, name=f"present.{layer}"), np.float32, [1, 1, a.d_model])
-    active = g.node("Relu", cell, name=f"{prefix}.cell_active")
-    return _normalise_sum(g, x, active, w, f"{prefix}.self_attn_layer_norm", a)
-
-
-def _attend_to_target(
-    g: GraphBuilder,
-    x: str,
-    w: Mapping[str, Any],
-    layer: int,
-    a: Architecture,
-    lengths: tuple[str, str],
-    precision: Precision,
-) -> str:
-    """Self-attention of one decoder layer, which extends its KV buffers."""
-    prefix = f"decoder.layers.{layer}"
-    past = _key_and_value(g.input, f"past_key_values.{layer}.decoder", a, "room")
-    present = _key_and_value(g.output, f"present.{layer}.decoder", a, "room")
-    packed = _qkv(g, x, w, f"{prefix}.self_attn", precision)
-    attended = f"{prefix}.attended"
-    g.nodes(
-        "GroupQueryAttention",
-        *(packed, "", "", *past, *lengths),
-        outputs=[attended, *present],
-        domain=CONTRIB,
-        num_heads=a.decoder_heads,
-        kv_num_heads=a.decoder_heads,
-        scale=_attention_scale(a),
-    )
-    return _add_and_normalise(
-        g, x, attended, w, f"{prefix}.self_attn.out_proj", f"{prefix}.self_attn_layer_norm", a, precision
-    )
-
-
-def _key_and_value(declare: Declare, name: str, a: Architecture, length: str) -> list[str]:
-    """Declare a decoder layer's keys and values [1, H, length, D] as inputs or outputs of the graph."""
-    return [
-        declare(f"{name}.{kind}", np.float32, [1, a.decoder_heads, length, head_size(a)]) for kind in ("key", "value")
-    ]
-
-
-def _attend_to_source(
-    g: GraphBuilder,
-    x: str,
-    w: Mapping[str, Any],
-    layer: int,
-    a: Architecture,
-    alignment: tuple[int, int] | None,
-    precision: Precision,
-    *,
-    tapped: bool,
-) -> str:
-    """Cross-attention of one decoder layer to the encoder's KV."""
-    prefix = f"decoder.layers.{layer}"
-    cross = _key_and_value(g.input, f"past_key_values.{layer}.encoder", a, "source")
-    name = f"{prefix}.encoder_attn.q_proj"
-    query = g.linear(x, w[f"{name}.weight"], w[f"{name}.bias"], precision, name)
-    if alignment is not None and alignment[0] == layer:
-        _add_alignment(g, query, cross[0], alignment[1], (a.decoder_heads, head_size(a)), _attention_scale(a))
-    if tapped:
-        _add_attention(g, query, cross[0], layer, a)
-    attended = g.node(
-        "MultiHeadAttention",
-        query,
-        *cross,
-        name=f"{prefix}.cross",
-        domain=CONTRIB,
-        num_heads=a.decoder_heads,
-        scale=_attention_scale(a),
-    )
-    return _add_and_normalise(
-        g,
-        x,
-        attended,
-        w,
-        f"{prefix}.encoder_attn.out_proj",
-        f"{prefix}.encoder_attn_layer_norm",
-        a,
-        precision,
-    )
-
-
-def _attention_scale(a: Architecture) -> float:
-    """Factor of attention scores, from the head size of the trained model, without padding."""
-    scale: float = (a.d_model // a.decoder_heads) ** -0.5
-    return scale
-
-
-def _add_alignment(g: GraphBuilder, query: str, key: str, head: int, shape: tuple[int, int], scale: float) -> None:
-    """Add one head's cross-attention weights as an output."""
-    index = g.constant("alignment.head", np.array(head, np.int64))
-    by_head = g.constant("alignment.shape", np.array([1, -1, *shape], np.int64))
-    split = g.node("Reshape", query, by_head, name="alignment.split")
-    head_query = g.node("Gather", split, index, name="alignment.query", axis=2)
-    head_key = g.node("Gather", key, index, name="alignment.key", axis=1)
-    scores = g.node("FusedMatMul", head_query, head_key, name="alignment.scores", domain=CONTRIB, transB=1, alpha=scale)
-    g.output(g.node("Softmax", scores, name="alignment", axis=-1), np.float32, [1, "new", "source"])
-
-
-def _add_attention(g: GraphBuilder, query: str, key: str, layer: int, a: Architecture) -> None:
-    """Add the cross-attention weights of all heads of a layer as an output."""
-    name = f"{HEADS}.{layer}"
-    shape = g.constant(f"{name}.shape", np.array([1, -1, a.decoder_heads, head_size(a)], np.int64))
-    by_head = g.node(
-        "Transpose", g.node("Reshape", query, shape, name=f"{name}.split"), name=f"{name}.query", perm=[0, 2, 1, 3]
-    )
-    scores = g.node(
-        "FusedMatMul", by_head, key, name=f"{name}.scores", domain=CONTRIB, transB=1, alpha=_attention_scale(a)
-    )
-    g.output(g.node("Softmax", scores, name=name, axis=-1), np.float32, [1, a.decoder_heads, "new", "source"])
 
 
 def _choose_token(g: GraphBuilder, x: str, checkpoint: Checkpoint, ids: Rows, precisions: Precisions, pad: int) -> None:
@@ -384,49 +245,6 @@ def _embed(g: GraphBuilder, row: str, weight: Array, a: Architecture, precision:
     """Look up scaled rows of ``weight``, [1, T, d_model], by their indices [1, T]."""
     table = g.table("embedding", weight, np.float32(a.embedding_scale), precision)
     return g.look_up(table, row, a.d_model, precision, "embedded_id")
-
-
-def _qkv(g: GraphBuilder, x: str, w: Mapping[str, Any], prefix: str, precision: Precision) -> str:
-    """Query, key and value in one product: [1, T, 3 · H · D]."""
-    weight = stacked([w[f"{prefix}.{part}_proj.weight"] for part in "qkv"])
-    bias = np.concatenate([w[f"{prefix}.{part}_proj.bias"] for part in "qkv"])
-    return g.linear(x, weight, bias, precision, f"{prefix}.qkv")
-
-
-def _add_and_normalise(
-    g: GraphBuilder, x: str, y: str, w: Mapping[str, Any], linear: str, norm: str, a: Architecture, precision: Precision
-) -> str:
-    """Layer normalisation of the sum of ``x`` and ``linear`` of ``y``."""
-    weight, bias = w[f"{linear}.weight"], w[f"{linear}.bias"]
-    if a.recurrent:
-        return _normalise_sum(g, x, g.linear(y, weight, bias, precision, linear), w, norm, a)
-    product = g.linear(y, weight, None, precision, linear)
-    names = [*_norm_parameters(g, w, norm), g.constant(f"{norm}.skip", bias)]
-    return g.node("SkipLayerNormalization", product, x, *names, name=norm, domain=CONTRIB, epsilon=a.epsilon)
-
-
-def _normalise_sum(g: GraphBuilder, x: str, y: str, w: Mapping[str, Any], norm: str, a: Architecture) -> str:
-    """Layer normalisation of the sum of ``x`` and ``y``, in a quarter of the time of SkipLayerNormalization (14 rows)."""
-    total = g.node("Add", y, x, name=f"{norm}.sum")
-    return g.node("LayerNormalization", total, *_norm_parameters(g, w, norm), name=norm, epsilon=a.epsilon)
-
-
-def _norm_parameters(g: GraphBuilder, w: Mapping[str, Any], norm: str) -> list[str]:
-    return [g.constant(f"{norm}.{name}", w[f"{norm}.{name}"]) for name in ("weight", "bias")]
-
-
-def _feed_forward(
-    g: GraphBuilder, x: str, w: Mapping[str, Any], prefix: str, a: Architecture, precision: Precision
-) -> str:
-    hidden = g.linear(x, w[f"{prefix}.fc1.weight"], w[f"{prefix}.fc1.bias"], precision, f"{prefix}.fc1")
-    name = f"{prefix}.active"
-    if a.activation == "swish":
-        active = g.node("QuickGelu", hidden, name=name, domain=CONTRIB, alpha=1.0)
-    elif a.activation == "relu":
-        active = g.node("Relu", hidden, name=name)
-    else:
-        active = g.node("Gelu", hidden, name=name, domain=CONTRIB)
-    return _add_and_normalise(g, x, active, w, f"{prefix}.fc2", f"{prefix}.final_layer_norm", a, precision)
 
 
 def _metadata(checkpoint: Checkpoint, precisions: Precisions) -> dict[str, str]:
