@@ -5,7 +5,7 @@ Invariants. If one is broken, translations are silently wrong or the third step 
 - Every mandatory past input is fed at the first step, with a placeholder of length zero.
 - The encoder runs once per sentence. The encoder KV of the step that computes it is kept, and the same objects are fed
   at every later step. The encoder KV outputs of a cached step are never requested.
-- KV stays in ``OrtValue``s. Only ``truncate`` copies it.
+- KV stays in ``OrtValue``s.
 - Inputs are bound by name, and only inputs that the graph has.
 """
 
@@ -201,10 +201,8 @@ class Decoder(ABC):
         return True
 
     def truncate(self, state: DecoderState, steps: int) -> None:
-        """Make ``state`` forget the tokens after the first ``steps``."""
-        if steps < state.steps:
-            state.tokens = state.tokens[:steps]
-            state.decoder_kv = {name: _first_positions(value, steps) for name, value in state.decoder_kv.items()}
+        """Make ``state`` forget the tokens after the first ``steps``. Only for models that give out an alignment head."""
+        raise NotImplementedError
 
     def force(self, state: DecoderState, tokens: Sequence[int]) -> StepOutput:
         """Feed several given tokens and return the scores of the token after the last one.
@@ -275,8 +273,3 @@ class Decoder(ABC):
             for name, port in self.layout.first.inputs.items()
             if PAST.fullmatch(name)
         }
-
-
-def _first_positions(value: ort.OrtValue, steps: int) -> ort.OrtValue:
-    """A copy of the first ``steps`` positions of a key or value [1, heads, positions, head_dim]."""
-    return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value.numpy()[:, :, :steps]))
