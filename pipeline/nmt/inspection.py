@@ -121,7 +121,9 @@ def _graph(header: OnnxHeader) -> GraphReport:
 
 
 def read_precision(path: Path) -> str:
-    """The storage types of a graph's weights with their shares, most frequent first: float32, float16, int8, uint8, 4-bit, 8-bit.
+    """The storage types of a graph's weights with their shares, most frequent first.
+
+    The types are float32, float16, int8, uint8, 4-bit, 8-bit.
 
     Raises:
         ModelError: the file is damaged.

@@ -77,7 +77,7 @@ def find_student(directory: Path) -> StudentFiles | None:
 
 
 class Shortlist:
-    """A lexical shortlist (lex.*.s2t.bin): which tokens of a vocabulary that both sides share may translate those of a source."""
+    """A lexical shortlist (lex.*.s2t.bin): which tokens of a shared vocabulary may translate those of a source."""
 
     def __init__(self, path: Path, vocabulary: int) -> None:
         """Read a file.
@@ -111,7 +111,7 @@ class Shortlist:
         self._size = vocabulary
 
     def candidates(self, source: Sequence[int]) -> NDArray[np.int64]:
-        """The target ids for the ids of a source, ascending: the most frequent ones, the source's own, and those listed for it."""
+        """The target ids for those of a source, ascending: the most frequent, the source's own, and those listed for it."""
         taken = np.zeros(self._size, np.bool_)
         taken[: self._first] = True
         for token in set(source):

@@ -1,4 +1,4 @@
-"""What the NMT stage needs of a translator, and of one that knows glossaries; see ``MarianModel``. Which terms it cannot write."""
+"""What the NMT stage needs of a translator; and which terms of a glossary a translator cannot write."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What the fp32 graphs show when they are run over whole translations: the best alignment head, and the inputs of layers.
 
-The alignment head is that of the decoder's cross-attention which tells best which source token the next target token translates.
-The reference is found without attention: a target token translates the source token without which it is least probable. Cf. Li et
-al. 2019, "On the Word Alignment from Neural Machine Translation", prediction difference.
+The alignment head is that of the decoder's cross-attention which tells best which source token the next target token
+translates. The reference is found without attention: a target token translates the source token without which it is least
+probable. Cf. Li et al. 2019, "On the Word Alignment from Neural Machine Translation", prediction difference.
 """
 
 from __future__ import annotations

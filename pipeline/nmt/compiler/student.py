@@ -1,8 +1,8 @@
 """Reads the student models of Firefox Translations: Marian models with a recurrent decoder in Marian's binary format.
 
-The format (model.bin) has fp32 weights, or the 8 bits of intgemm. Little endian: version, number of items; for each item the length
-of its name, type, number of dimensions, bytes of data; then all names, all shapes, padding, all data (marian-dev,
-src/common/binary.cpp).
+The format (model.bin) has fp32 weights, or the 8 bits of intgemm. Little endian: version, number of items; for each item
+the length of its name, type, number of dimensions, bytes of data; then all names, all shapes, padding, all data
+(marian-dev, src/common/binary.cpp).
 """
 
 from __future__ import annotations
