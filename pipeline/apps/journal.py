@@ -42,7 +42,7 @@ from pipeline.sinks.jsonl import Text, line, read_event
 from pipeline.sinks.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
-_VERSION = 4
+_VERSION = 5
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
 _FAILURE = re.compile(rb'\{"type": "(transcript".*"rejected": "failed"|translation".*"error": ")')
 # Bytes hashed at the beginning and at the end of a recording, enough to identify it.

@@ -194,7 +194,7 @@ def test_a_run_with_another_glossary_begins_anew(tmp_path: Path) -> None:
 
 def test_the_journal_of_another_version_is_refused_by_name() -> None:
     now = header(PHRASES, load_config("demo-zh"), ["srt"])
-    for version in (1, 3, 99):
+    for version in (1, 4, 99):
         why = difference(now | {"version": version}, now)
         assert why == f"by another version of this program: its journal has version {version}, not {now['version']}"
 
