@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -52,9 +53,10 @@ class History:
     """Keeps the text of the newest sentences, so that a reader can be told all of it in a few events."""
 
     def __init__(self, sentences: int) -> None:
-        """``sentences``: how many are kept."""
+        """``sentences``: how many are kept, and how many transcripts of speech that is in no sentence."""
         self._sentences = sentences
         self._texts: dict[int, dict[str, _Text]] = {}  # sentence → language ("" for the source) → text
+        self._missing: deque[Transcript] = deque(maxlen=sentences)
         self._lost: list[TranslationLost] = []
         self._end: EndOfInput | None = None
 
@@ -67,6 +69,8 @@ class History:
                 self._text(event, SourceDelta(event.sentence, event.language, "")).finish(event)
             case Translation():  # an empty one has no changes
                 self._text(event, Delta(event.sentence, event.language, "")).finish(event)
+            case Transcript() if not event.is_noise and concerns(event, None):
+                self._missing.append(event)
             case TranslationLost():
                 self._lost.append(event)
             case EndOfInput():
@@ -85,6 +89,7 @@ class History:
             for key, text in texts.items():
                 if not key or language in (None, key):
                     found += text.events()
+        found += self._missing
         found += [lost for lost in self._lost if language in (None, lost.language)]
         return [*found, *([self._end] if self._end is not None else [])]
 

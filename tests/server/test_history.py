@@ -9,7 +9,17 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    MissingSpeech,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    Transcript,
+    Translation,
+    TranslationLost,
+)
 from pipeline.sentences.growing import OpenTexts
 from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.history import History, concerns
@@ -71,6 +81,16 @@ def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers() -> None:
         history.push(event)
     assert history.events("zh") == [EndOfInput(3.0)]
     assert history.events() == [TranslationLost("de", "full"), EndOfInput(3.0)]
+
+
+def test_late_readers_are_told_of_speech_that_is_in_no_sentence() -> None:
+    history = History(2)
+    silence = Transcript(0, 0.0, 1.0, "", "en", rejected="silence")
+    rejected = [Transcript(number, number, number + 1, "Mm.", "en", rejected="uncertain") for number in (1, 2, 3)]
+    partly = Transcript(4, 5.0, 9.0, "Yes.", "en", missing=(MissingSpeech(6.0, 8.0, "empty"),))
+    for event in (*rejected, silence, partly, Transcript(5, 9.0, 10.0, "No.", "en")):
+        history.push(event)
+    assert history.events("zh") == [rejected[-1], partly]
 
 
 def test_a_snapshot_can_be_read_back_from_its_message() -> None:

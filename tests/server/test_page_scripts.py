@@ -91,6 +91,12 @@ def test_speech_that_is_not_shown_is_known_to_the_page(runner: asyncio.Runner, p
     ]
     assert all(concerns(event, "zh") for event in events)
     assert runner.run(page.evaluate(MISSING, records(events))) == [2.0, 6.0]
+    history = History(sentences=100)
+    for event in events:
+        history.push(event)
+    snapshot = {"type": "snapshot", "events": records(history.events())}
+    for before in (events, []):  # a reader that was too slow, and a new one
+        assert runner.run(page.evaluate(MISSING, [*records(before), snapshot])) == [2.0, 6.0]
 
 
 @settings(max_examples=40)

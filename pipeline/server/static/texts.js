@@ -51,6 +51,7 @@ export class Texts {
         this.sentences.delete(number);
       }
     }
+    this.missing = [];
     for (const event of events) this.apply(event);
     return [...numbers];
   }
