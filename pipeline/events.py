@@ -41,6 +41,8 @@ class SpeechSegment:
     """The end of the last speech frame; faint sounds and the post-roll follow it. None if unknown."""
     heard_sample: int | None = None
     """Audio received when the segment was cut. None if unknown; the end of the segment is used instead."""
+    language: str | None = None
+    """The language spoken. None if unknown; the recogniser detects it if there are several."""
 
     @property
     def start_s(self) -> float:

@@ -46,7 +46,7 @@ class LanguageChanges:
         return cls(recognizer.detect if isinstance(recognizer, LanguageDetector) else None)
 
     def parts(self, segment: SpeechSegment) -> list[SpeechSegment]:
-        """The parts of a segment, each in one language.
+        """The parts of a segment, each in one language, which is that of the part if it is certain.
 
         Of a segment that has grown since the last call, only the part that was the last one then, which may be divided now.
         """
@@ -64,12 +64,13 @@ class LanguageChanges:
             own = self._language(segment.samples[begin - start : end - start], begin)
             if own is not None and language not in (None, own):
                 part = _between(segment, self._begin, (before + begin) // 2)
-                parts.append(replace(part, forced_cut=False, speech_end_sample=before))
+                parts.append(replace(part, forced_cut=False, speech_end_sample=before, language=language))
                 self._begin += len(part.samples)
             language = own or language
             self.unsure = own is None and end - begin < _LEAST_S * SAMPLE_RATE
             before = end
-        return [*parts, _between(segment, self._begin, start + len(segment.samples))]
+        rest = _between(segment, self._begin, start + len(segment.samples))
+        return [*parts, replace(rest, language=language)]
 
     def _language(self, samples: Samples, begin: int) -> str | None:
         """The language of a stretch, if it is certain. ``begin``: its first sample's number in the stream."""

@@ -152,7 +152,7 @@ class WhisperRecognizer:
             return [self.transcribe(segments[0], beam_size, before)]
         languages: list[str] = []
         for segment in segments:
-            before = self._decide(self._searcher.encode_start(segment.samples), segment, before)
+            before = segment.language or self._decide(self._searcher.encode_start(segment.samples), segment, before)
             languages.append(before)
         found: list[Transcript] = []
         for language, run in groupby(zip(languages, segments, strict=True), key=lambda pair: pair[0]):
@@ -262,10 +262,11 @@ class WhisperRecognizer:
         """
         language = language or self._only_language
         if language is None:
-            encoded = self.engine.encode(segment.samples, self.config.window_s)
-            language = self._decide(encoded, segment, before)
+            language = segment.language
+            if language is None:
+                language = self._decide(self.engine.encode(segment.samples, self.config.window_s), segment, before)
             if language != before:
-                return self._recognise(segment, dataclasses.replace(encoded, language=language), beam_size)
+                return self._alone(segment, language, beam_size)
         after = self._after(context, segment, language, beam_size or self.config.beam_size)
         if after is None:
             return self._alone(segment, language, beam_size)
@@ -389,6 +390,8 @@ class WhisperRecognizer:
 
     def _decide(self, encoded: Encoded, segment: SpeechSegment, before: str | None) -> str:
         """The language in which to recognise a segment, given its encoded audio or the beginning of it."""
+        if segment.language is not None:
+            return segment.language
         probabilities = calibrated(self.engine.detect(encoded), self._on_silence)
         decided = decide(probabilities, before, segment.speech_end_s - segment.start_s)
         log.debug("segment %d: %s (before: %s; %s)", segment.id, decided, before, probabilities)

@@ -48,6 +48,7 @@ def test_a_segment_is_divided_in_the_pause_before_another_language() -> None:
     assert times_s(parts) == [(1.0, 3.5), (3.5, 5.9), (5.9, 7.0)]
     assert [round(part.speech_end_s, 1) for part in parts] == [3.4, 5.7, 7.0]
     assert [part.forced_cut for part in parts] == [False, False, True]
+    assert [part.language for part in parts] == ["en", "zh", "en"]
     assert np.array_equal(np.concatenate([part.samples for part in parts]), whole.samples)
 
 
@@ -61,6 +62,8 @@ def test_speech_in_one_language_stays_whole() -> None:
         assert len(LanguageChanges(Detector()).parts(segment(samples))) == 1
     one = segment(speech((ENGLISH, 1.0), (CHINESE, 1.0)))
     assert LanguageChanges(None).parts(one) == [one]
+    whole = segment(speech((UNSURE, 1.0), (CHINESE, 2.0)))
+    assert [part.language for part in LanguageChanges(Detector()).parts(whole)] == ["zh"]
 
 
 def test_the_language_of_a_single_stretch_is_not_detected() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline import Models
 from pipeline.asr import whisper
+from pipeline.asr.context import Heard
 from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, whisper_code
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.packing import Pack, pack
@@ -158,6 +159,21 @@ def test_the_language_is_detected_without_a_second_encoder_run(
     monkeypatch.setattr(two.engine, "encode", watched)
     two.transcribe(turns[1][2])
     assert windows == [10.0]
+
+
+def test_a_known_language_is_not_detected_again(
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def detect(*_: object) -> dict[str, float]:
+        raise AssertionError("detection of a known language")
+
+    known = [dataclasses.replace(segment, language=language) for language, _, segment in turns]
+    expected = two.transcribe(known[5])
+    monkeypatch.setattr(two.engine, "detect", detect)
+    assert_heard(two.transcribe(known[5], before="en"), *turns[5][:2])
+    assert two.transcribe_after([Heard(known[0], turns[0][1])], known[5], before="en") == expected
+    assert two.draft([], known[0], before="zh") == two.draft([], known[0], language="en")
+    assert [one.language for one in two.transcribe_packed([known[0], known[5]])] == ["en", "zh"]
 
 
 def test_streams_that_share_a_recogniser_keep_their_languages(
