@@ -45,7 +45,7 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
     """The neighbours of segments that were recognised alone with another text: their words may be mixed up.
 
     Where a segment has no words in the window but some alone, it is usually left out there. Its neighbours are doubted only
-    if they seem to have its words.
+    if they seem to have its words. Few words of a segment that is rejected alone may be the neighbours' own.
 
     Args:
         shares: those of a window.
@@ -53,9 +53,10 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
     """
     found: dict[int, SpeechSegment] = {}
     for at, share in enumerate(shares):
-        if share.segment.id not in alone or alone[share.segment.id].rejected is not None:
+        again = alone.get(share.segment.id)
+        if again is None or (again.rejected is not None and not (share.words and _withheld(again))):
             continue
-        text = alone[share.segment.id].text
+        text = again.text
         before = [each for each in shares[:at] if each.words][-1:]
         after = [each for each in shares[at + 1 :] if each.words][:1]
         if share.words:
@@ -67,6 +68,11 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
     return list(found.values())
 
 
+def _withheld(alone: Transcript) -> bool:
+    """Whether something was heard that is not shown."""
+    return alone.rejected is not None and not alone.is_noise
+
+
 def _text(share: Share) -> str:
     return "".join(word.text for word in share.words)
 
@@ -76,13 +82,13 @@ def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[T
 
     Args:
         alone: the transcripts of segments that were recognised alone, by segment id. A rejected one does not replace that
-            of the window.
+            of the window, unless the words of that are a neighbour's, who has them alone.
     """
     found: list[Transcript] = []
     before: Word | None = None
-    for share in shares:
+    for at, share in enumerate(shares):
         again, transcript = alone.get(share.segment.id), share.transcript
-        if again is not None and (again.rejected is None or transcript is None):
+        if again is not None and (again.rejected is None or transcript is None or _elsewhere(at, shares, alone)):
             transcript = again
         elif transcript is not None and before is not None:
             transcript = continued(transcript, before)
@@ -90,3 +96,17 @@ def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[T
         before = share.words[-1] if share.words and transcript.rejected is None else None
         found.append(transcript)
     return found
+
+
+def _elsewhere(at: int, shares: Sequence[Share], alone: Mapping[int, Transcript]) -> bool:
+    """Whether the words of a segment in which others are heard alone are those at the edge of a neighbour alone."""
+    own = letters(_text(shares[at]))
+    if not _withheld(alone[shares[at].segment.id]):
+        return False
+    before, after = shares[max(0, at - 1) : at], shares[at + 1 : at + 2]
+    return any(
+        edge(letters(alone[each.segment.id].text), own) and not edge(letters(_text(each)), own)
+        for edge, neighbours in ((str.endswith, before), (str.startswith, after))
+        for each in neighbours
+        if each.segment.id in alone and alone[each.segment.id].rejected is None
+    )

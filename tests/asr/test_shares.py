@@ -97,6 +97,22 @@ def test_the_words_of_a_window_stay_if_the_segment_alone_is_rejected() -> None:
     assert [each.previous_end for each in found] == [None, ".", None, None]
 
 
+def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alone() -> None:
+    first, last = share(0, "Where is"), share(2, "produced the block books.")
+    for few, texts in (("A ticket", ("Where is", "A ticket produced the block books.")), ("it?", ("Where is it?", ""))):
+        shares = [first, share(1, few, few=True), last]
+        alone = {1: transcript(1, "Mm.", "uncertain")}
+        assert doubted_of(shares, *alone.values()) == [0, 2]
+        alone |= {
+            at: transcript(at, text, None if text else "uncertain") for at, text in zip((0, 2), texts, strict=True)
+        }
+        found = in_order(shares, alone)
+        assert [each.rejected for each in found] == [None, "uncertain", None]
+        assert [found[0].text, found[2].text] == [texts[0], texts[1] or "produced the block books."]
+        kept = alone | {1: transcript(1, "", "silence")}
+        assert in_order(shares, kept)[1].text == few, "alone, nothing is heard"
+
+
 def test_segments_are_recognised_alone_once() -> None:
     shares = [share(0, "I", few=True), share(1, "I", doubtful=True), share(2, "would like five.")]
     assert doubted_of(shares, transcript(0, "Where is it?"), transcript(1, "The plane leaves at ten.")) == [2]
@@ -118,7 +134,7 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(
     monkeypatch.setattr(WhisperRecognizer, "_each_alone", uncertain)
     monkeypatch.setattr(whisper, "sparse", lambda one, words: one.id == 1)
     assert recognizer.transcribe_packs([segments]) == expected
-    assert rejected == [1]
+    assert rejected == [1, 0, 2]  # the neighbours may have its words
 
 
 def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_has_one_word(
