@@ -357,12 +357,12 @@ def _contradictions(vad: VadConfig, overload: OverloadOptions) -> Iterator[str]:
             f"vad.post_roll_ms ({vad.post_roll_ms}) must not be more than vad.hangover_ms ({vad.hangover_ms}): "
             "a segment ends with its hangover, and there is no later audio to add"
         )
-    opening_ms = vad.pre_roll_ms + vad.faint_ms + vad.trigger_ms + vad.min_speech_ms
+    opening_ms = vad.opening_ms + (vad.fill_ms or 0)
     for section, longest_ms in (("vad", vad.max_segment_ms), ("overload", overload.max_segment_ms)):
         if opening_ms >= longest_ms:
             yield (
-                f"{section}.max_segment_ms ({longest_ms}) must be more than vad.pre_roll_ms, faint_ms, trigger_ms and "
-                f"min_speech_ms together ({opening_ms})"
+                f"{section}.max_segment_ms ({longest_ms}) must be more than vad.pre_roll_ms, faint_ms, trigger_ms, "
+                f"min_speech_ms and fill_ms together ({opening_ms})"
             )
         if vad.hangover_ms >= longest_ms:
             yield (

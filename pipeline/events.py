@@ -43,6 +43,8 @@ class SpeechSegment:
     """Audio received when the segment was cut. None if unknown; the end of the segment is used instead."""
     language: str | None = None
     """The language spoken. None if unknown; the recogniser detects it if there are several."""
+    speech_start_sample: int | None = None
+    """The beginning of the speech, with its pre-roll; a silence may precede it. None: that of the segment."""
 
     @property
     def start_s(self) -> float:
@@ -51,6 +53,15 @@ class SpeechSegment:
     @property
     def end_s(self) -> float:
         return (self.start_sample + len(self.samples)) / SAMPLE_RATE
+
+    @property
+    def speech_start_s(self) -> float:
+        return max(self.start_sample, self.speech_start_sample or 0) / SAMPLE_RATE
+
+    @property
+    def speech(self) -> Samples:
+        """The samples [n] without the silence before the speech."""
+        return self.samples[max(0, (self.speech_start_sample or 0) - self.start_sample) :]
 
     @property
     def speech_end_s(self) -> float:

@@ -204,13 +204,13 @@ class KnownSpeech(PacksWrapper):
         if known is None or known.segment_id > segment.id:  # of a window that is tried again, segment by segment
             return None
         self._next = next(self._known, None)
-        if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.start_s, segment.end_s):
-            if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.start_s):
+        if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.speech_start_s, segment.end_s):
+            if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.speech_start_s):
                 # The last segment: the recording could not be read to its end, then or now.
                 return None
             raise UsageError(
                 f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
-                f"from {segment.start_s:.2f} to {segment.end_s:.2f} s; another version wrote it: start again "
+                f"from {segment.speech_start_s:.2f} to {segment.end_s:.2f} s; another version wrote it: start again "
                 "with --overwrite"
             )
         return known if known.rejected != FAILED else None

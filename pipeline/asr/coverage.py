@@ -19,6 +19,8 @@ _LONG = 1.5
 _MARGIN_S = 0.1
 # Sound down to this far below the loudest counts as speech: consonants and whispers are 20 to 30 dB below vowels.
 _BELOW_LOUDEST_DB, _LEAST_DB = 32.0, -65.0
+# Steady noise, the softest sound there is, is no speech; a hoarse voice is 5 dB louder.
+_ABOVE_SOFTEST_DB = 4.0
 # Such a stretch of sound without words is worth another search. (Of 26 stretches in turns by fourteen speakers, all that
 # were shorter were the end of a word or a breath.)
 _LEAST_S = 0.7
@@ -54,8 +56,8 @@ def _audible(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     level_db = levels_db(samples)
     if not len(level_db):
         return np.zeros(0, np.bool_)
-    loudest_db = float(np.percentile(level_db, 95))
-    return np.asarray(level_db > max(loudest_db - _BELOW_LOUDEST_DB, _LEAST_DB))
+    softest_db, loudest_db = map(float, np.percentile(level_db, [5, 95]))
+    return np.asarray(level_db > max(loudest_db - _BELOW_LOUDEST_DB, softest_db + _ABOVE_SOFTEST_DB, _LEAST_DB))
 
 
 def levels_db(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

@@ -35,7 +35,7 @@ class Share:
 
 def sparse(segment: SpeechSegment, words: Sequence[Word]) -> bool:
     """Whether words, at least one, are too few for a segment and far from filling it: some were probably left out."""
-    speech_s = segment.speech_end_s - segment.start_s
+    speech_s = segment.speech_end_s - segment.speech_start_s
     spoken = sum(_LETTERS_OF_ONE_OF_CHINESE if c >= "\u2e80" else 1 for word in words for c in letters(word.text))
     filled_s = words[-1].end_s - words[0].start_s
     return spoken < _FEWEST_LETTERS_PER_S * speech_s and filled_s < _LEAST_FILLED * speech_s

@@ -328,7 +328,7 @@ class AsrStage:
             log.warning("the speech from %.1f to %.1f s is not recognised: %s", segment.start_s, segment.end_s, reason)
             self.stats.failures[self.name] = reason
             return Transcript(
-                *(segment.id, segment.start_s, segment.end_s, "", self._language),
+                *(segment.id, segment.speech_start_s, segment.end_s, "", self._language),
                 rejected=FAILED,
                 heard_s=segment.heard_s,
                 speech_end_s=segment.speech_end_s,

@@ -152,7 +152,7 @@ class WhisperRecognizer:
             return [self.transcribe(segments[0], beam_size, before)]
         languages: list[str] = []
         for segment in segments:
-            before = segment.language or self._decide(self._searcher.encode_start(segment.samples), segment, before)
+            before = segment.language or self._decide(self._searcher.encode_start(segment.speech), segment, before)
             languages.append(before)
         found: list[Transcript] = []
         for language, run in groupby(zip(languages, segments, strict=True), key=lambda pair: pair[0]):
@@ -238,7 +238,7 @@ class WhisperRecognizer:
     ) -> Share:
         found = self._own(segment, result, own, missing)
         timed = [word for word in own if isinstance(word, TimedWord)]
-        if found is not None and self._searcher.is_foreign(segment.samples, timed, result.encoded.language):
+        if found is not None and self._searcher.is_foreign(segment.speech, timed, result.encoded.language):
             return Share(segment, (), None)
         return Share(segment, own, found, sparse(segment, own))
 
@@ -347,7 +347,7 @@ class WhisperRecognizer:
         if new is None:
             return None
         in_parts = divided(context[-1].segment, segment)
-        if not in_parts and self._searcher.is_foreign(segment.samples, words[new:], language):
+        if not in_parts and self._searcher.is_foreign(segment.speech, words[new:], language):
             return None
         shift_s = segment.start_s - begin_s
         own = [
@@ -454,7 +454,7 @@ class WhisperRecognizer:
         shown, timed = in_script(text, timed if believed else (), self._convert[language])
         return Transcript(
             segment_id=segment.id,
-            start_s=segment.start_s,
+            start_s=segment.speech_start_s,
             end_s=segment.end_s,
             text=shown,
             language=language,

@@ -33,8 +33,10 @@ from pipeline import Delta, Models, PipelineConfig, Transcript, Translation
 from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
+from pipeline.apps.translate import for_recordings
 from pipeline.asr.context import Heard
 from pipeline.audio.recording import Recording
+from pipeline.config import load_config
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.resources import CONFIGS
@@ -1062,6 +1064,19 @@ def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path: Pa
     assert rf"{tmp_path}/[bold] \xff.srt" in out.decode()
     assert r"[bold] \xff.wav: " in error.decode()
     assert recording.with_suffix(".srt").stat().st_size > 0
+
+
+def test_pauses_of_recordings_are_heard_as_far_as_other_options_leave_room() -> None:
+    config = load_config("demo")
+    assert for_recordings(config).vad.fill_ms == 6_000
+    for most_ms, fill_ms in ((3_500, 2_659), (1_000, 159)):
+        short = replace(config, vad=replace(config.vad, max_segment_ms=most_ms, cut_search_ms=500))
+        assert for_recordings(short).vad.fill_ms == fill_ms
+    chosen = replace(config, vad=replace(config.vad, fill_ms=0))
+    several = replace(config, languages=replace(config.languages, source="auto", targets=("en", "pt")))
+    assert for_recordings(chosen).vad.fill_ms == 0
+    single = replace(config, asr=replace(config.asr, join_ms=0))
+    assert for_recordings(several).vad.fill_ms is for_recordings(single).vad.fill_ms is None
 
 
 def test_no_draft_model_is_loaded_for_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,14 @@ def test_a_word_that_lasts_for_seconds_hides_others() -> None:
     assert len(unheard(short, sound((0.0, 4.7)))) == 1
 
 
+def test_steady_noise_is_no_speech_without_words_and_a_hoarse_voice_is() -> None:
+    level = np.repeat([3000.0, 300.0, 300.0 * 10 ** (5 / 20)], 2 * SAMPLE_RATE)
+    samples = (np.random.default_rng(0).standard_normal(len(level)) * level).astype(np.int16)
+    heard = words((" Good", 0.0, 1.0), (" morning.", 1.0, 2.0))
+    ((start_s, end_s),) = unheard(heard, samples)
+    assert (round(start_s, 1), round(end_s, 1)) == (4.0, 6.0)
+
+
 def test_a_long_word_at_the_end_of_a_sentence_was_said_first() -> None:
     assert shortened(words((" Yes", 0.0, 0.3), (" sir.", 0.3, 4.0)))[1].start_s == 0.3
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from pipeline.apps.translate import for_recordings
 from pipeline.asr import whisper
 from pipeline.asr.shares import Share, doubted, in_order, sparse
 from pipeline.asr.whisper import WhisperRecognizer
@@ -144,6 +145,26 @@ def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_
     found = demo_models.recognizer.transcribe_packed(segments)
     for one, said in zip(found, spoken_texts()["travel"], strict=True):
         assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "6 o'clock" for "six o'clock"
+
+
+@pytest.mark.slow
+def test_a_sentence_that_is_far_softer_than_those_around_it_is_heard_in_its_place(
+    demo_models: Models, demo_config: PipelineConfig
+) -> None:
+    """Its time was given to the end of the sentence before it when the window had no sound where the pause was."""
+    loud, after, soft = [one.samples for one in segments_of(read_wav(EXAMPLES / "travel.wav"), demo_config.vad)[:3]]
+    pause = np.zeros(SAMPLE_RATE * 6 // 10, np.int16)
+    whole = np.concatenate([loud, pause, (soft * 10 ** (-30 / 20)).astype(np.int16), pause, after, pause])
+    whole += np.random.default_rng(0).normal(0, 5, len(whole)).astype(np.int16)
+    segments = segments_of(whole, for_recordings(demo_config).vad)
+    assert isinstance(demo_models.recognizer, WhisperRecognizer)
+    (found,) = demo_models.recognizer.transcribe_packs([segments])
+    assert [one.text for one in found] == [
+        "What time does the train to Berlin leave?",
+        "I would like three tickets to Berlin, please.",
+        "The train to Berlin leaves at half past nine.",
+    ]
+    assert [abs(one.words[0].start_s - one.start_s) < 0.3 for one in found] == [True] * 3
 
 
 @pytest.mark.slow

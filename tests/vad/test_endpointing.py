@@ -130,6 +130,16 @@ def test_a_pause_shorter_than_the_hangover_does_not_split() -> None:
     assert len(run([True] * 40 + [False] * 30 + [True] * 40 + [False] * 60)) == 2
 
 
+def test_a_segment_has_the_short_silence_before_it_if_wanted() -> None:
+    decisions = [False] * 50 + [True] * 40 + [False] * 90 + [True] * 40 + [False] * 120 + [True] * 40 + [False] * 40
+    plain = run(decisions, EndpointingOptions())
+    filled = run(decisions, EndpointingOptions(fill_ms=2000))
+    assert [one.start_s for one in filled] == [plain[0].start_s, plain[0].end_s, plain[2].start_s]
+    assert [one.speech_start_s for one in filled] == [one.start_s for one in plain]
+    assert [one.speech_end_s for one in filled] == [one.speech_end_s for one in plain]
+    assert [len(one.speech) for one in filled] == [len(one.samples) for one in plain]
+
+
 def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit() -> None:
     options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
     quiet = {170: 10, 40: 0}  # frame 40 is quieter, but too far from the limit at frame 200
@@ -163,6 +173,7 @@ def test_a_cut_on_the_newest_frame_loses_nothing() -> None:
     pre_roll=st.integers(0, 500),
     post_roll=st.integers(0, 500),
     audible=st.frozensets(st.integers(0, 500), max_size=300),
+    fill=st.sampled_from([None, 200, 900]),
 )
 def test_no_sample_of_speech_is_lost_or_doubled(
     runs: list[tuple[bool, int]],
@@ -172,8 +183,10 @@ def test_no_sample_of_speech_is_lost_or_doubled(
     pre_roll: int,
     post_roll: int,
     audible: frozenset[int],
+    fill: int | None,
 ) -> None:
     options = EndpointingOptions(
+        fill_ms=fill,
         max_segment_ms=maximum,
         cut_search_ms=search,
         hangover_ms=hangover,
