@@ -23,6 +23,8 @@ _CHARACTERS_PER_S = 4.0
 _MOST_DIFFERENCE = 0.25
 # Of a short text, so many letters: a word that was cut off at its beginning, and is heard no longer.
 _FEW_LETTERS = 5
+# Characters of difference for each letter of a number that was written in figures before: "11" and "eleven".
+_SPELT_OUT = 0.25
 # The edit distance of a text from a part of another, for its length, up to which they may be the same words.
 _MOST_UNLIKE = 0.5
 # Natural-log probability of a full stop between two segments in one window, below which it is none. Measured at the joints
@@ -89,8 +91,8 @@ def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int 
     boundary may have been cut off before, and its time may be a little wrong, so neither text nor time decides alone.
     """
     old = letters(known)
-    costs = list(range(len(old) + 1))  # of turning nothing into each beginning of ``old``
-    best, found, difference = float("inf"), 0, 0
+    costs = [float(length) for length in range(len(old) + 1)]  # of turning nothing into each beginning of ``old``
+    best, found, difference = math.inf, 0, 0.0
     for index in range(len(words) + 1):
         at_s = words[index].start_s if index < len(words) else words[-1].end_s if words else boundary_s
         cost = costs[-1] + _CHARACTERS_PER_S * abs(at_s - boundary_s)
@@ -104,17 +106,18 @@ def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int 
 def resembles_part(text: str, whole: str) -> bool:
     """Whether half of the letters of ``text``, or more, are in this order in a part of ``whole`` of about its length."""
     there, expected = letters(whole), letters(text)
-    costs = [0] * (len(there) + 1)  # the part may begin anywhere
+    costs = [0.0] * (len(there) + 1)  # the part may begin anywhere
     for character in expected:
         costs = _next_costs(costs, there, character)
     return bool(expected) and min(costs) <= _MOST_UNLIKE * len(expected)
 
 
-def _next_costs(costs: Sequence[int], old: str, character: str) -> list[int]:
+def _next_costs(costs: Sequence[float], old: str, character: str) -> list[float]:
     """The next row of the edit distance (Wagner and Fischer, 1974): one more character of the new text."""
-    row = [costs[0] + 1]
+    row = [costs[0] + 1.0]
     for at, same in enumerate(old):
-        row.append(min(costs[at] + (character != same), costs[at + 1] + 1, row[at] + 1))
+        added = _SPELT_OUT if same.isdigit() and character.isalpha() else 1.0
+        row.append(min(costs[at] + added * (character != same), costs[at + 1] + added, row[at] + 1))
     return row
 
 
