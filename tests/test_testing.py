@@ -119,7 +119,7 @@ async def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> 
         finished = [event.text for event in harness.events if isinstance(event, Translation)]
         assert any(source.startswith(committed) for source in sources)
         assert translated
-        assert final in finished
+        assert any(text.startswith(final) for text in finished)
         with pytest.raises(EndedError, match="before another draft came"):
             while True:
                 await harness.draft()

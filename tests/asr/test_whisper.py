@@ -470,7 +470,8 @@ def chinese() -> list[SpeechSegment]:
 def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer: WhisperRecognizer) -> None:
     """Alone, after English, and in one window with it; one of a second may say "Okay."""
     english, *_ = cut(read_wav(PHRASES), 1600)
-    other = dataclasses.replace(chinese()[3], id=1, start_sample=english.start_sample + 6 * SAMPLE_RATE)
+    later = english.start_sample + 6 * SAMPLE_RATE
+    other = dataclasses.replace(chinese()[3], id=1, start_sample=later, speech_start_sample=None)
     context = [Heard(english, spoken_texts()["phrases"][0])]
     for found in (
         recognizer.transcribe(other),
