@@ -93,12 +93,12 @@ ROWS = np.array([[1, 0, 0, 0], [0.85, 0.15, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0
 
 
 def test_attention_decides_what_is_committed_and_what_is_shown() -> None:
-    """Of the committed source tokens, and of all, the last does not count."""
+    """Of the committed source tokens the last two do not count, and of all the last one."""
     commitment = committing()
-    assert commitment.push(0, part_draft("甲乙丙丁", CertainSource(2), ROWS)) == (2, 3)
+    assert commitment.push(0, part_draft("甲乙丙丁", CertainSource(3), ROWS)) == (2, 3)
     assert [token.last for token in commitment.tokens(0)] == [False, False]
     # Only the tokens that follow have rows.
-    assert commitment.push(0, part_draft("甲乙己戊", CertainSource(2), ROWS[:1].repeat(3, 0))) == (4, 4)
+    assert commitment.push(0, part_draft("甲乙己戊", CertainSource(3), ROWS[:1].repeat(3, 0))) == (4, 4)
 
 
 def test_nothing_is_committed_while_no_word_of_the_source_is_and_less_is_shown() -> None:
@@ -115,7 +115,7 @@ def test_what_is_shown_is_not_hidden_again_while_it_is_repeated() -> None:
 
 
 def test_all_is_shown_of_a_part_that_others_follow() -> None:
-    assert committing().push(0, part_draft("甲乙丙丁", CertainSource(2), ROWS, last=False)) == (2, 5)
+    assert committing().push(0, part_draft("甲乙丙丁", CertainSource(3), ROWS, last=False)) == (2, 5)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_a_part_waits_for_those_before_it() -> None:
 
 def test_a_translation_that_was_cut_commits_nothing_and_shows_only_what_it_repeats() -> None:
     commitment, rows = committing(), ROWS[:1].repeat(3, 0)
-    found = part_draft("甲乙", CertainSource(2), rows)
+    found = part_draft("甲乙", CertainSource(3), rows)
     cut = dataclasses.replace(
         found, tokens=(*found.tokens[:-1], Token(0, 0.0, last=True, truncated=True)), attention=None
     )
     assert commitment.push(0, cut) == (0, 0)
     assert commitment.push(0, found) == (2, 2)
-    assert commitment.push(0, dataclasses.replace(cut, certain=CertainSource(2, complete=True))) == (2, 2)
+    assert commitment.push(0, dataclasses.replace(cut, certain=CertainSource(3, complete=True))) == (2, 2)
 
 
 def test_a_source_with_fewer_parts_than_are_committed_stands_for_the_rest() -> None:
