@@ -46,7 +46,8 @@ class NmtStage:
     whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; if several
     changes of a sentence wait, only the newest text is translated. The last words of a draft are not shown, unless all words
     so far are committed and end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change
-    (``options``). If words are committed one by one (``options.commit``), only these are put out, and the final translation begins with them.
+    (``options``). If words are committed one by one (``options.commit``, and a model that ``appends``), ``Commitment`` decides what is
+    shown and committed instead, and the final translation begins with the committed words.
     ``glossary`` returns the terms to translate as given from now on.
     Sentences spoken in the target language are left out.
 
@@ -343,7 +344,7 @@ def updates(
 ) -> Iterator[Delta | Translation]:
     """The events of a translation as changes of ``shown``, the draft of the same sentence that it replaces.
 
-    Where ``shown`` is empty, the events are passed on. Otherwise tokens are held back until the new text is as long as the
+    Where ``shown`` is empty and drafts commit nothing, the events are passed on. Otherwise tokens are held back until the new text is as long as the
     old one, so that text is replaced in one change and does not shrink in between. Unless ``final``, nothing is committed,
     a translation without a change has no events, and the ``Translation`` is left out.
 
@@ -352,7 +353,8 @@ def updates(
     """
     text, committed = GrowingText(), kept or 0
     old, completed = shown, False
-    changed = not old
+    passed_on = not old and kept is None
+    changed = passed_on
     waiting: list[float] = []  # log-probabilities of the tokens since the last change
     for event in events:
         if isinstance(event, Translation):
@@ -370,7 +372,7 @@ def updates(
         if kept is not None and event.complete:
             committed = max(kept, event.committed)
         changed |= bool(withdrawn or appended) or committed > (kept or 0)
-        if old and not (withdrawn or appended) and not (event.complete and (final or changed)):
+        if not passed_on and not (withdrawn or appended) and not (event.complete and (final or changed)):
             continue
         yield replace(
             event,

@@ -30,7 +30,7 @@ class EndpointingOptions(Checked):
     # Audible frames up to this far before and after speech belong to the segment: faint first and last sounds.
     faint_ms: int = within(500, 0, 2_000)
     # Milliseconds of silence between two segments up to which the second one has it too, so that words are heard there that are
-    # not detected as speech. Without it: 6,000 in ``pipeline.translate``, 0 elsewhere.
+    # not detected as speech. Without it: 6,000 in ``pipeline.translate`` if one language is spoken, 0 elsewhere.
     fill_ms: int | None = within(None, 0, 10_000)
     # Window in which most frames must be speech to open a segment. A click is one frame, a syllable is ten.
     trigger_ms: int = within(100, 20, 1_000)

@@ -256,6 +256,11 @@ def test_a_change_says_how_much_of_the_draft_is_committed() -> None:
     assert end == Translation(0, "zh", "甲乙丙己")
 
 
+def test_a_draft_of_which_nothing_is_shown_yet_has_no_events() -> None:
+    hidden = [Delta(0, "zh", "甲", token=1), Delta(0, "zh", "", 1, token=2, complete=True), Translation(0, "zh", "")]
+    assert list(changes_of(GrowingText(), iter(hidden))) == []
+
+
 @pytest.mark.parametrize(
     ("text", "committed", "final"),
     [("干部", 1, 0), ("好，干部", 3, 2), ("好，干部", 4, 4), ("好，干", 2, 2)],
