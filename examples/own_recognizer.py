@@ -24,7 +24,7 @@ from pipeline import (
     load_config,
     load_translation_model,
 )
-from pipeline.asr.files import find_recognizer
+from pipeline.asr.whisper.files import find_recognizer
 from pipeline.audio.recording import Recording
 
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.asr.files import find_recognizer
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
 from pipeline.asr.script import usual_script
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.files import find_recognizer
 from pipeline.config import PipelineConfig, pinned_revisions
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.languages import language_tag

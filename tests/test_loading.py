@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import MarianModel, Models, PipelineConfig, load_config, load_models
-from pipeline.asr.engine import WhisperWeights
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.engine import WhisperWeights
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.loading import load_shared
 from pipeline.nmt.options import NmtConfig

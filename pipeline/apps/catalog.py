@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.asr.files import RECOGNIZER_FILES, recognizer_name
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.whisper.files import RECOGNIZER_FILES, recognizer_name
 from pipeline.config import load_config
 from pipeline.errors import HubUnreachableError, ModelError, UsageError
 from pipeline.loading import translation_options

@@ -1,1 +1,1 @@
-"""Speech recognition by Whisper on CTranslate2, with faster-whisper's features and tokenizer."""
+"""Speech recognition: the stage, drafts, and what they need of a recogniser."""

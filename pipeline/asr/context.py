@@ -1,40 +1,16 @@
-"""Which audio a segment is recognised after, where the new words begin in what is heard then, and the marks before them.
-Pure."""
+"""The segments before a segment, after which it is recognised. Pure."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pipeline.asr.packing import fits
-from pipeline.asr.search import Search
-from pipeline.asr.words import TimedWord
-from pipeline.events import MissingSpeech, SpeechSegment, Transcript, Word
-from pipeline.languages.marks import CLOSERS, final_marks, letters
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.overload import LIVE_WINDOW_MS
 
-# Characters of difference in the text that outweigh one second of difference in time. A word is rarely aligned more than
-# half a second off, and speech has about 15 characters a second.
-_CHARACTERS_PER_S = 4.0
-# Share of the known text that may differ when it is heard again. More means that some of it was left out, and then
-# nothing tells the rest of it from new words.
-_MOST_DIFFERENCE = 0.25
-# Of a short text, so many letters: a word that was cut off at its beginning, and is heard no longer.
-_FEW_LETTERS = 5
-# Characters of difference for each letter of a number that was written in figures before: "11" and "eleven".
-_SPELT_OUT = 0.25
-# The edit distance of a text from a part of another, for its length, up to which they may be the same words.
-_MOST_UNLIKE = 0.5
-# Natural-log probability of a full stop between two segments in one window, below which it is none. Measured at the joints
-# of windows with pauses of 0.6 to 1.4 s put into 100 English sentences: 14 of 18 full stops inside sentences are below it,
-# and 4 of 36 between sentences.
-_SURE_FULL_STOP = math.log(0.65)
-# A comma in its place suits both.
-_FULL_STOPS = {".": ",", "。": "，"}
-# Languages that write common nouns with a capital: the first letter after such a full stop tells nothing.
-_CAPITAL_NOUNS = ("de", "lb")
+# Longest silence between two segments in a window: enough for the recogniser to hear a full stop.
+_GAP_SAMPLES = SAMPLE_RATE * 3 // 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,104 +59,15 @@ class Context:
             del segments[0], self._heard[0]
 
 
-def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int | None:
-    """The index of the first of ``words`` that is not in ``known``; their number if all are; None if it is unclear.
-
-    ``words`` were heard in a window in which ``known`` had been heard before, up to about ``boundary_s``. Their beginning is
-    the part that differs least from ``known``, in letters and digits; times decide among similar ones. A word at the
-    boundary may have been cut off before, and its time may be a little wrong, so neither text nor time decides alone.
-    """
-    old = letters(known)
-    costs = [float(length) for length in range(len(old) + 1)]  # of turning nothing into each beginning of ``old``
-    best, found, difference = math.inf, 0, 0.0
-    for index in range(len(words) + 1):
-        at_s = words[index].start_s if index < len(words) else words[-1].end_s if words else boundary_s
-        cost = costs[-1] + _CHARACTERS_PER_S * abs(at_s - boundary_s)
-        if cost < best:
-            best, found, difference = cost, index, costs[-1]
-        for character in letters(words[index].text) if index < len(words) else "":
-            costs = _next_costs(costs, old, character)
-    return found if difference <= max(_MOST_DIFFERENCE * len(old), _FEW_LETTERS) else None
+def fits(segments: Sequence[SpeechSegment], more: SpeechSegment, limit_ms: int) -> bool:
+    """Whether ``more`` also fits into a window of ``limit_ms``."""
+    length = sum(len(segment.samples) for segment in (*segments, more)) + sum(gaps((*segments, more)))
+    return length * 1000 <= limit_ms * SAMPLE_RATE
 
 
-def resembles_part(text: str, whole: str) -> bool:
-    """Whether half of the letters of ``text``, or more, are in this order in a part of ``whole`` of about its length."""
-    there, expected = letters(whole), letters(text)
-    costs = [0.0] * (len(there) + 1)  # the part may begin anywhere
-    for character in expected:
-        costs = _next_costs(costs, there, character)
-    return bool(expected) and min(costs) <= _MOST_UNLIKE * len(expected)
-
-
-def _next_costs(costs: Sequence[float], old: str, character: str) -> list[float]:
-    """The next row of the edit distance (Wagner and Fischer, 1974): one more character of the new text."""
-    row = [costs[0] + 1.0]
-    for at, same in enumerate(old):
-        added = _SPELT_OUT if same.isdigit() and character.isalpha() else 1.0
-        row.append(min(costs[at] + added * (character != same), costs[at + 1] + added, row[at] + 1))
-    return row
-
-
-def _may_be_small(text: str) -> bool:
-    """Whether the first word of a text may lose its capital: not "I", "I'm", "NATO", "iPhone"."""
-    word = text.split()[0] if text.strip() else ""
-    return word[1:].islower() and not word.startswith(("I'", "I\u2019"))
-
-
-def continued(transcript: Transcript, before: Word) -> Transcript:
-    """The transcript with the marks of the word ``before`` it in the same window.
-
-    A full stop that Whisper is not sure of becomes a comma: it hears a pause, and the sentence may go on.
-    """
-    if before.text.rstrip().endswith(tuple(CLOSERS)):
-        return transcript  # the sentence assembler corrects no marks inside a quotation or bracket
-    marks = final_marks(before.text)
-    unsure = isinstance(before, TimedWord) and before.log_probabilities[-1:] < (_SURE_FULL_STOP,)
-    if marks in _FULL_STOPS and unsure:
-        first = transcript.text[:1]
-        if transcript.language not in _CAPITAL_NOUNS and _may_be_small(transcript.text):
-            transcript = with_case_of(transcript, first.lower())
-        marks = _FULL_STOPS[marks]
-    return dataclasses.replace(transcript, previous_end=marks)
-
-
-def with_case_of(transcript: Transcript, word: str) -> Transcript:
-    """The transcript with a small first letter if ``word``, its first one heard in context, begins with the same one.
-
-    A word with more capitals, such as "OK" or "NATO", stays as it is.
-    """
-    first, more = transcript.text[:1], "".join(transcript.text.split()[:1])[1:]
-    if not first.isupper() or more != more.lower() or word.strip()[:1] != first.lower():
-        return transcript
-    words = transcript.words
-    if words:
-        begin = words[0].text
-        at = len(begin) - len(begin.lstrip())
-        words = (dataclasses.replace(words[0], text=begin[:at] + first.lower() + begin[at + 1 :]), *words[1:])
-    return dataclasses.replace(transcript, text=first.lower() + transcript.text[1:], words=words)
-
-
-def divided(before: SpeechSegment, segment: SpeechSegment) -> bool:
-    """Whether the two are consecutive parts of one segment."""
-    return before.id == segment.id and before.start_sample + len(before.samples) == segment.start_sample
-
-
-@dataclass(frozen=True)
-class Continuation:
-    """What was heard after the context in one window."""
-
-    result: Search
-    own: list[Word]
-    """The new words."""
-    before: Word | None
-    """The last word of the context."""
-    missing: tuple[MissingSpeech, ...] = ()
-    """Of the stretches after the context, with times in the stream."""
-
-    def marked(self, transcript: Transcript) -> Transcript:
-        """The transcript of the new words with the marks before them, and the case of their first letter."""
-        if self.before is None:
-            return transcript
-        if not self.own:
-            return dataclasses.replace(transcript, previous_end=final_marks(self.before.text))
-        return continued(with_case_of(transcript, self.own[0].text), self.before)
+def gaps(segments: Sequence[SpeechSegment]) -> list[int]:
+    """Samples of silence before each segment but the first: the real pause, at most ``_GAP_SAMPLES``."""
+    return [
+        min(_GAP_SAMPLES, max(0, second.start_sample - first.start_sample - len(first.samples)))
+        for first, second in pairwise(segments)
+    ]

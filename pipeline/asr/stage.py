@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.asr.changes import LanguageChanges
-from pipeline.asr.context import Context
+from pipeline.asr.context import Context, fits
 from pipeline.asr.drafting import Drafting
-from pipeline.asr.packing import fits
+from pipeline.asr.language_segmenter import LanguageSegmenter
 from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer, Recognizer
 from pipeline.asr.terms import HeardTerms, with_terms
 from pipeline.errors import PipelineError
@@ -82,7 +81,7 @@ class AsrStage:
         self._after_packs: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
-        self._changes = LanguageChanges.told_by(recognizer if several_languages else None)
+        self._changes = LanguageSegmenter.told_by(recognizer if several_languages else None)
         self._calls = FailedCalls()
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
         self._drafting: Drafting | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
-from pipeline.asr.words import Replacement
 from pipeline.events import Transcript
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.near import NearMiss, NearMisses
@@ -21,6 +21,15 @@ R = TypeVar("R")
 _LOOSELY = 0.1
 # Near misses of one text that are judged by the audio; each costs a run of the decoder over the text.
 _MOST_JUDGED = 4
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A term of the glossary in the place of what was heard: ``text[start:end]``."""
+
+    start: int
+    end: int
+    heard: str
 
 
 @runtime_checkable

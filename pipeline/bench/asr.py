@@ -18,10 +18,10 @@ from typing import Any
 
 from pipeline.apps.cli import some_path, some_text, whole_number, whole_numbers
 from pipeline.apps.outputs import SUFFIXES
-from pipeline.asr.engine import WhisperEngine
-from pipeline.asr.files import find_recognizer
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.engine import WhisperEngine
+from pipeline.asr.whisper.files import find_recognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.errors import edits, units
 from pipeline.bench.segments import PACK_MS, packs, segments_of

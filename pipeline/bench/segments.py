@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from pipeline.asr.packing import fits
+from pipeline.asr.context import fits
 from pipeline.events import Samples, SpeechSegment
 from pipeline.vad.detector import SpeechDetector
 from pipeline.vad.endpointing import Endpointer

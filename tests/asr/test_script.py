@@ -10,10 +10,10 @@ import pytest
 
 from pipeline import Models
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.asr.engine import Hypothesis
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.script import in_script, script_conversion, script_conversions
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.engine import Hypothesis
 from pipeline.errors import UsageError
 from pipeline.events import Transcript, Word
 from pipeline.languages.chinese import simplified, traditional

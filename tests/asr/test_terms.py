@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.asr.terms import HeardTerms
-from pipeline.asr.words import Replacement, TimedWord, marked
+from pipeline.asr.terms import HeardTerms, Replacement
+from pipeline.asr.whisper.words import TimedWord, marked
 from pipeline.events import Transcript
 from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
-from pipeline.asr.context import Heard
-from pipeline.asr.packing import fits
+from pipeline.asr.context import Heard, fits
 from pipeline.asr.stage import AsrStage
 from pipeline.events import SAMPLE_RATE, Delta, Samples, SourceSentence, SpeechSegment, Translation
 from pipeline.nmt.options import NmtConfig

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from pipeline import Models, PipelineConfig
 from pipeline.apps.serve import arguments
-from pipeline.asr import engine
-from pipeline.asr.engine import WhisperWeights
-from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import WhisperRecognizer, engine
+from pipeline.asr.whisper.engine import WhisperWeights
 from pipeline.errors import UsageError
 from pipeline.loading import load_shared
 from pipeline.run.cores import usable_cores

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import load_config
-from pipeline.asr.files import find_recognizer
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.whisper.files import find_recognizer
 from pipeline.errors import DownloadError, ModelError
 from pipeline.resources import CONFIGS
 from pipeline.store import FileSet, resolve, resolve_model

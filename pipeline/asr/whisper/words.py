@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from pipeline.asr.terms import Replacement
 from pipeline.events import MissingSpeech, Word
 
 # The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
@@ -36,15 +37,6 @@ class TimedWord(Word):
 
 
 _Timed = TypeVar("_Timed", TimedWord, MissingSpeech)
-
-
-@dataclass(frozen=True)
-class Replacement:
-    """A term of the glossary in the place of what was heard: ``text[start:end]``."""
-
-    start: int
-    end: int
-    heard: str
 
 
 def marked(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[TimedWord]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
+from pipeline.asr.context import gaps
 from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Word
 
 _Timed = TypeVar("_Timed", Word, MissingSpeech)
-
-# Longest silence between two segments in a window: enough for the recogniser to hear a full stop.
-_GAP_SAMPLES = SAMPLE_RATE * 3 // 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +25,12 @@ class Pack:
     """[n] int16."""
 
 
-def fits(segments: Sequence[SpeechSegment], more: SpeechSegment, limit_ms: int) -> bool:
-    """Whether ``more`` also fits into a window of ``limit_ms``."""
-    length = sum(len(segment.samples) for segment in (*segments, more)) + sum(_gaps((*segments, more)))
-    return length * 1000 <= limit_ms * SAMPLE_RATE
-
-
 def pack(segments: Sequence[SpeechSegment]) -> Pack:
     """Concatenate segments of one recording, given in order."""
     parts: list[Samples] = []
     offsets: list[int] = []
     at = 0
-    for segment, gap in zip(segments, (0, *_gaps(segments)), strict=True):
+    for segment, gap in zip(segments, (0, *gaps(segments)), strict=True):
         parts += [np.zeros(gap, np.int16), segment.samples]
         offsets.append(at + gap)
         at += gap + len(segment.samples)
@@ -69,11 +60,3 @@ def unpack(words: Sequence[_Timed], packed: Pack) -> list[list[_Timed]]:
         times = (shift + min(max(time_s, start_s), end_s) for time_s in (word.start_s, word.end_s))
         found[at].append(replace(word, start_s=next(times), end_s=next(times)))
     return found
-
-
-def _gaps(segments: Sequence[SpeechSegment]) -> list[int]:
-    """Samples of silence before each segment but the first: the real pause, at most ``_GAP_SAMPLES``."""
-    return [
-        min(_GAP_SAMPLES, max(0, second.start_sample - first.start_sample - len(first.samples)))
-        for first, second in pairwise(segments)
-    ]

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from itertools import compress, groupby
 from pathlib import Path
 
-from pipeline.asr.checks import check_runs, check_whole, prompt_tokens
-from pipeline.asr.context import Continuation, Heard, divided, first_new_word
-from pipeline.asr.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine, WhisperWeights
-from pipeline.asr.files import check_window, find_recognizer, thresholds
-from pipeline.asr.guards import Evidence, compression_ratio, rejection
+from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.packing import Pack, pack, unpack
 from pipeline.asr.script import in_script, script_conversions
-from pipeline.asr.search import Search, Searcher, contradict
-from pipeline.asr.shares import Share, doubted, in_order, sparse
-from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.terms import HeardTerms
-from pipeline.asr.words import TimedWord, moved, plausible, without_pauses
+from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
+from pipeline.asr.whisper.continuation import Continuation, divided, first_new_word
+from pipeline.asr.whisper.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine, WhisperWeights
+from pipeline.asr.whisper.files import check_window, find_recognizer, thresholds
+from pipeline.asr.whisper.guards import Evidence, compression_ratio, rejection
+from pipeline.asr.whisper.language_id import calibrated, decide
+from pipeline.asr.whisper.packing import Pack, pack, unpack
+from pipeline.asr.whisper.search import Search, Searcher, contradict
+from pipeline.asr.whisper.validation import check_runs, check_whole, prompt_tokens
+from pipeline.asr.whisper.words import TimedWord, moved, plausible, without_pauses
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
 from pipeline.store.packages import identify

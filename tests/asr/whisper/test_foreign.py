@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.asr.foreign import foreign_words, in_another_language
+from pipeline.asr.whisper.foreign import foreign_words, in_another_language
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Calls of a loaded Whisper model: features, encode, generate, align. See ``pipeline.asr.whisper`` for policy."""
+"""Calls of a loaded Whisper model: features, encode, generate, align. See ``recognizer`` for policy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from pipeline.asr.mel import MelFilters
-from pipeline.asr.words import Replacement, whole_words
+from pipeline.asr.terms import Replacement
+from pipeline.asr.whisper.mel import MelFilters
+from pipeline.asr.whisper.words import whole_words
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages import language_tag, spaced

@@ -9,8 +9,8 @@ from pathlib import Path
 # Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
 from faster_whisper.utils import _MODELS as _SIZES
 
-from pipeline.asr.guards import SHORT_TOKENS
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.whisper.guards import SHORT_TOKENS
 from pipeline.errors import UsageError
 from pipeline.store import FileSet, resolve_model
 from pipeline.store.known import KnownModel, Thresholds

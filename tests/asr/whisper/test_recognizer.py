@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig
-from pipeline.asr import engine, search, whisper
 from pipeline.asr.context import Heard
-from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
-from pipeline.asr.files import find_recognizer
-from pipeline.asr.guards import Evidence, rejection
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import WhisperRecognizer, engine, search
+from pipeline.asr.whisper import recognizer as whisper
+from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
+from pipeline.asr.whisper.files import find_recognizer
+from pipeline.asr.whisper.guards import Evidence, rejection
 from pipeline.bench.errors import edits, units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment

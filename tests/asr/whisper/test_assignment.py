@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pipeline.apps.translate import for_recordings
-from pipeline.asr import whisper
-from pipeline.asr.shares import Share, doubted, in_order, sparse
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import recognizer as whisper
+from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
 from pipeline.bench.errors import edits, units
 from pipeline.bench.segments import segments_of
 from pipeline.config import PipelineConfig

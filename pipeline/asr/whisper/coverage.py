@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.asr.words import SENTENCE_ENDS, TimedWord
-from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.asr.language_segmenter import FRAME_S, levels_db
+from pipeline.asr.whisper.words import SENTENCE_ENDS, TimedWord
+from pipeline.events import Samples
 from pipeline.languages.marks import letters
 
 # A word lasts this long and an amount for each letter or digit. The alignment gives the time of words that were left out to
@@ -26,7 +27,6 @@ _ABOVE_SOFTEST_DB = 4.0
 _LEAST_S = 0.7
 # Stretches closer than this are one.
 _CLOSE_S = 0.3
-FRAME_S = 0.02
 # Words at the seams that two searches may both have heard.
 _MOST_SHARED = 3
 
@@ -58,13 +58,6 @@ def _audible(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return np.zeros(0, np.bool_)
     softest_db, loudest_db = map(float, np.percentile(level_db, [5, 95]))
     return np.asarray(level_db > max(loudest_db - _BELOW_LOUDEST_DB, softest_db + _ABOVE_SOFTEST_DB, _LEAST_DB))
-
-
-def levels_db(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """The level of each whole frame [n] of 20 ms, in dB relative to full scale."""
-    length = round(FRAME_S * SAMPLE_RATE)
-    frames = samples[: len(samples) // length * length].reshape(-1, length).astype(np.float32) / 32768.0
-    return np.asarray(10 * np.log10(np.square(frames).mean(axis=1) + 1e-12), np.float32)
 
 
 def shortened(words: Sequence[TimedWord]) -> list[TimedWord]:

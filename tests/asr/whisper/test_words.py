@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.words import plausible, timed_words, without_pauses
+from pipeline.asr.whisper.words import plausible, timed_words, without_pauses
 from pipeline.events import SourceSentence, SpeechSegment, Transcript, Word
 from pipeline.sentences.assembler import SentenceAssembler
 from tests.conftest import PHRASES, read_wav

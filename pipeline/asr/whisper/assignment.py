@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.asr.context import continued, resembles_part
+from pipeline.asr.whisper.continuation import continued, resembles_part
 from pipeline.events import SpeechSegment, Transcript, Word
 from pipeline.languages.marks import letters
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.asr.coverage import FRAME_S, levels_db
 from pipeline.asr.recognizer import LanguageDetector, Recognizer
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
 
@@ -26,9 +25,10 @@ _LONGER_S = 0.4
 # A pause is softer than this share of the range between the softest and the loudest sound, or this far below the loudest.
 _SOFT = 0.35
 _RANGE_DB = 32.0
+FRAME_S = 0.02
 
 
-class LanguageChanges:
+class LanguageSegmenter:
     """Divides the segments of a stream, those in progress too, where the language changes in a pause."""
 
     def __init__(self, detect: Detect | None) -> None:
@@ -41,7 +41,7 @@ class LanguageChanges:
         """Whether a stretch has begun at the end of the segment that may be in another language."""
 
     @classmethod
-    def told_by(cls, recognizer: Recognizer | None) -> LanguageChanges:
+    def told_by(cls, recognizer: Recognizer | None) -> LanguageSegmenter:
         """Those that a recogniser can tell; None: one language is spoken."""
         return cls(recognizer.detect if isinstance(recognizer, LanguageDetector) else None)
 
@@ -98,6 +98,13 @@ def stretches(samples: Samples) -> list[tuple[int, int]]:
     groups = np.split(loud, np.flatnonzero(np.diff(loud) * FRAME_S > _PAUSE_S) + 1)
     size = round(FRAME_S * SAMPLE_RATE)
     return [(int(group[0]) * size, (int(group[-1]) + 1) * size) for group in groups if len(group)]
+
+
+def levels_db(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The level of each whole frame [n] of 20 ms, in dB relative to full scale."""
+    length = round(FRAME_S * SAMPLE_RATE)
+    frames = samples[: len(samples) // length * length].reshape(-1, length).astype(np.float32) / 32768.0
+    return np.asarray(10 * np.log10(np.square(frames).mean(axis=1) + 1e-12), np.float32)
 
 
 def _between(segment: SpeechSegment, begin: int, end: int) -> SpeechSegment:

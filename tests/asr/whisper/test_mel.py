@@ -13,15 +13,15 @@ import pytest
 from faster_whisper.feature_extractor import FeatureExtractor
 
 from pipeline import Models
-from pipeline.asr.engine import WhisperEngine
-from pipeline.asr.mel import MelFilters
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.engine import WhisperEngine
+from pipeline.asr.whisper.mel import MelFilters
 from tests.conftest import EXAMPLES, HANG_S, read_wav
 
 FEATURES = """
 import hashlib, sys
 from pathlib import Path
-from pipeline.asr.engine import WhisperEngine
+from pipeline.asr.whisper.engine import WhisperEngine
 from tests.conftest import read_wav
 features = WhisperEngine(Path(sys.argv[1]), "en", threads=1).features(read_wav(Path(sys.argv[2]))[:144_000], 10.0)
 print(hashlib.sha256(features).hexdigest())

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.asr.coverage import inserted, shortened, unheard
-from pipeline.asr.engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine, whisper_code
-from pipeline.asr.foreign import LEAST_S, SURE, foreign_words, in_another_language
-from pipeline.asr.guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from pipeline.asr.terms import HeardTerms
-from pipeline.asr.words import TimedWord, marked, moved, timed_words
+from pipeline.asr.whisper.coverage import inserted, shortened, unheard
+from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine, whisper_code
+from pipeline.asr.whisper.foreign import LEAST_S, SURE, foreign_words, in_another_language
+from pipeline.asr.whisper.guards import SHORT_TOKENS, Evidence, find_loop, rejection
+from pipeline.asr.whisper.words import TimedWord, marked, moved, timed_words
 from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples
 from pipeline.languages.marks import letters
 from pipeline.store.known import Thresholds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.asr.coverage import inserted, shortened, unheard
-from pipeline.asr.words import TimedWord, whole_words
+from pipeline.asr.whisper.coverage import inserted, shortened, unheard
+from pipeline.asr.whisper.words import TimedWord, whole_words
 from pipeline.events import SAMPLE_RATE, Samples
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.asr.changes import LanguageChanges, certain, stretches
+from pipeline.asr.language_segmenter import LanguageSegmenter, certain, stretches
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
 
 ENGLISH, CHINESE, UNSURE = 9_000, 3_000, 6_000
@@ -43,7 +43,7 @@ def times_s(parts: list[SpeechSegment]) -> list[tuple[float, float]]:
 
 def test_a_segment_is_divided_in_the_pause_before_another_language() -> None:
     whole = segment(speech((ENGLISH, 1.0), (ENGLISH, 1.0), (CHINESE, 2.0), (ENGLISH, 1.0)), cut=True)
-    parts = LanguageChanges(Detector()).parts(whole)
+    parts = LanguageSegmenter(Detector()).parts(whole)
     # The pauses are from 2, 3.35 and 5.7 s on.
     assert times_s(parts) == [(1.0, 3.5), (3.5, 5.9), (5.9, 7.0)]
     assert [round(part.speech_end_s, 1) for part in parts] == [3.4, 5.7, 7.0]
@@ -59,22 +59,22 @@ def test_speech_in_one_language_stays_whole() -> None:
         speech((UNSURE, 1.0), (CHINESE, 2.0)),
         speech((ENGLISH, 1.0), (CHINESE, 2.0), pause_s=0.15),
     ):
-        assert len(LanguageChanges(Detector()).parts(segment(samples))) == 1
+        assert len(LanguageSegmenter(Detector()).parts(segment(samples))) == 1
     one = segment(speech((ENGLISH, 1.0), (CHINESE, 1.0)))
-    assert LanguageChanges(None).parts(one) == [one]
+    assert LanguageSegmenter(None).parts(one) == [one]
     whole = segment(speech((UNSURE, 1.0), (CHINESE, 2.0)))
-    assert [part.language for part in LanguageChanges(Detector()).parts(whole)] == ["zh"]
+    assert [part.language for part in LanguageSegmenter(Detector()).parts(whole)] == ["zh"]
 
 
 def test_the_language_of_a_single_stretch_is_not_detected() -> None:
     detector = Detector()
-    assert len(LanguageChanges(detector).parts(segment(speech((ENGLISH, 3.0))))) == 1
+    assert len(LanguageSegmenter(detector).parts(segment(speech((ENGLISH, 3.0))))) == 1
     assert not detector.lengths_s
 
 
 def test_of_a_segment_in_progress_each_part_comes_once() -> None:
     detector = Detector()
-    changes = LanguageChanges(detector)
+    changes = LanguageSegmenter(detector)
     whole = speech((ENGLISH, 1.0), (CHINESE, 2.0), (ENGLISH, 1.0))
     found = [
         times_s(changes.parts(segment(whole[: round(end_s * SAMPLE_RATE)]))) for end_s in (1.2, 1.6, 2.0, 3.3, 4.7)
@@ -88,7 +88,7 @@ def test_of_a_segment_in_progress_each_part_comes_once() -> None:
 
 def test_a_stretch_is_unsure_while_it_is_short_and_detected_again_when_it_is_longer() -> None:
     detector = Detector()
-    changes = LanguageChanges(detector)
+    changes = LanguageSegmenter(detector)
     whole = speech((ENGLISH, 1.0), (UNSURE, 2.0))
     unsure = []
     for end_s in (1.2, 1.6, 1.8, 2.2, 2.8):

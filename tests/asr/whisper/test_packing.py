@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.packing import fits, pack, unpack
+from pipeline.asr.context import fits
+from pipeline.asr.whisper.packing import pack, unpack
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.asr.engine import MOST_PROMPT_TOKENS, WhisperEngine
-from pipeline.asr.files import RECOGNIZER_FILES
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, WhisperEngine
+from pipeline.asr.whisper.files import RECOGNIZER_FILES
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE
 

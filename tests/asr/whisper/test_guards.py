@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.asr.guards import Evidence, compression_ratio, find_loop, rejection
+from pipeline.asr.whisper.guards import Evidence, compression_ratio, find_loop, rejection
 from pipeline.store.known import Thresholds
 
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import Models
-from pipeline.asr import whisper
 from pipeline.asr.context import Heard
-from pipeline.asr.engine import FULL_WINDOW_S, Encoded, Hypothesis, whisper_code
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.packing import Pack, pack
-from pipeline.asr.spoken import calibrated, decide
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import recognizer as whisper
+from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis, whisper_code
+from pipeline.asr.whisper.language_id import calibrated, decide
+from pipeline.asr.whisper.packing import Pack, pack
 from pipeline.bench.errors import edits, units
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript

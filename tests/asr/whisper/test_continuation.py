@@ -1,0 +1,207 @@
+"""Segments that are recognised after the audio before them, and where their own words begin."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import Models
+from pipeline.asr.context import Heard
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.continuation import continued, first_new_word, with_case_of
+from pipeline.asr.whisper.words import TimedWord
+from pipeline.bench.errors import edits, units
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
+from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
+from tests.vad.test_stage import cut
+
+
+def spoken(text: str, *, word_s: float = 0.5, start_s: float = 0.0) -> list[Word]:
+    """Words that follow one another, ``word_s`` each; of Chinese, each character is one."""
+    parts = [f" {part}" for part in text.split()] if " " in text or text.isascii() else list(text)
+    times = [start_s + word_s * at for at in range(len(parts) + 1)]
+    return [Word(part, times[at], times[at + 1]) for at, part in enumerate(parts)]
+
+
+# The words heard before, those heard in the window, when the new segment begins, the new words.
+CASES = [
+    ("all heard again", "Where is the", "Where is the post office?", 1.5, "post office?"),
+    ("marks and case differ", "Where is the.", "where, is the post office?", 1.5, "post office?"),
+    ("a word was cut off", "I would like three tick", "I would like three tickets to Berlin", 2.3, "to Berlin"),
+    (
+        "half a word, most of its time",
+        "I would like three tic",
+        "I would like three tickets to Berlin",
+        2.4,
+        "to Berlin",
+    ),
+    ("half a word, little of its time", "I would like three tic", "I would like three tickets now", 2.1, "tickets now"),
+    ("a cut word is new", "We went to the", "We went to the restaurant in town", 2.2, "restaurant in town"),
+    (
+        "a number in figures",
+        "It closes at a quarter past 11.",
+        "It closes at a quarter past eleven. My room",
+        3.45,
+        "My room",
+    ),
+    ("a word after a number", "It was in 1998", "It was in 1998 that we met", 2.0, "that we met"),
+    ("a word was heard differently", "The fair costs two", "The fare costs two euros now", 2.0, "euros now"),
+    ("one word was heard as two", "It is a long the river", "It is along the river bank", 2.5, "bank"),
+    ("a word was missed before", "Meet me the station", "Meet me at the station today please", 2.5, "today please"),
+    ("nothing is new", "Where is the post office", "Where is the post office?", 2.5, ""),
+    ("nothing is new, after a pause", "Where is the post office", "Where is the post office?", 3.4, ""),
+    ("a word repeated on purpose", "no no", "no no no no", 1.0, "no no"),
+    ("times a little early", "Where is the", "Where is the post office?", 1.8, "post office?"),
+    ("times a little late", "Where is the", "Where is the post office?", 1.2, "post office?"),
+    ("Chinese", "我想买两张", "我想买两张票。", 2.5, "票。"),
+    ("Chinese, heard differently", "我想卖两张", "我想买两张去北京的票。", 2.5, "去北京的票。"),
+    ("numbers", "The train leaves at 9", "The train leaves at 9 o'clock", 2.5, "o'clock"),
+]
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "boundary_s", "new"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_new_words_begin_after_those_that_are_known(known: str, text: str, boundary_s: float, new: str) -> None:
+    words = spoken(text)
+    found = first_new_word(known, words, boundary_s)
+    assert found is not None
+    assert "".join(word.text for word in words[found:]).strip() == new
+
+
+def test_without_known_text_words_at_the_boundary_are_new() -> None:
+    assert first_new_word("", spoken("Where is the post office?"), 0.0) == 0
+    assert first_new_word("", [], 0.0) == 0
+    assert first_new_word("...", spoken("Where is it?"), 0.0) == 0
+
+
+def test_new_words_begin_nowhere_if_the_known_text_is_not_heard() -> None:
+    known = "The hotel is next to the railway station and"
+    assert first_new_word(known, spoken("the museum opens at nine."), 4.5) is None
+    assert first_new_word(known, spoken("The hotel and the museum opens at nine."), 1.5) is None
+    assert first_new_word(known, [], 4.5) is None
+
+
+@given(st.lists(st.sampled_from(["one", "two", "three", "four"]), min_size=1, max_size=9), st.integers(0, 9))
+def test_text_that_is_heard_again_as_it_was_is_found_whole(said: list[str], known: int) -> None:
+    known = min(known, len(said))
+    assert first_new_word(" ".join(said[:known]), spoken(" ".join(said)), 0.5 * known) == known
+
+
+@pytest.fixture(scope="module")
+def recognizer(demo_models: Models) -> WhisperRecognizer:
+    assert isinstance(demo_models.recognizer, WhisperRecognizer)
+    return demo_models.recognizer
+
+
+def halves(whole: SpeechSegment, share: float) -> tuple[SpeechSegment, SpeechSegment]:
+    """A segment cut in two without regard to words."""
+    at = round(len(whole.samples) * share)
+    first = dataclasses.replace(whole, samples=whole.samples[:at], speech_end_sample=None, forced_cut=True)
+    return first, dataclasses.replace(
+        whole, id=whole.id + 100, start_sample=whole.start_sample + at, samples=whole.samples[at:]
+    )
+
+
+@pytest.mark.slow
+def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognizer: WhisperRecognizer) -> None:
+    said = spoken_texts()["travel"]
+    in_context = alone = corrected = 0
+    for whole, text in zip(cut(read_wav(EXAMPLES / "travel.wav"), 1600), said, strict=True):
+        first, second = halves(whole, 0.4)
+        before = recognizer.transcribe(first)
+        after = recognizer.transcribe_after([Heard(first, before.text)], second)
+        print(f"{before.text} | {after.previous_end} | {after.text}")
+        assert (after.segment_id, after.start_s, after.end_s) == (second.id, second.start_s, second.end_s)
+        assert "".join(word.text for word in after.words).strip() == after.text
+        assert all(second.start_s <= word.start_s <= word.end_s <= second.end_s + 0.1 for word in after.words)
+        in_context += edits(units(text, "en"), units(f"{before.text} {after.text}", "en"))
+        alone += edits(units(text, "en"), units(f"{before.text} {recognizer.transcribe(second).text}", "en"))
+        corrected += before.text.endswith(".") and after.previous_end == ""
+        assert not after.text[0].isupper(), "it goes on with a sentence"
+    assert in_context <= 1
+    assert alone > in_context
+    assert corrected >= 2  # a full stop heard where the audio ended, not where the sentence did
+
+
+def test_a_segment_recognised_alone_goes_on_with_the_sentence(
+    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words heard in context are doubtful; those heard alone begin with a capital letter."""
+    first, second = halves(cut(read_wav(EXAMPLES / "travel.wav"), 1600)[1], 0.4)
+    before = recognizer.transcribe(first)
+    alone = dataclasses.replace(recognizer.transcribe(second), text="Leaves at half past nine.", words=())
+    monkeypatch.setattr(recognizer, "_own", lambda *_, **__: None)
+    monkeypatch.setattr(recognizer, "_alone", lambda *_: alone)
+    found = recognizer.transcribe_after([Heard(first, before.text)], second)
+    assert (found.text, found.previous_end) == ("leaves at half past nine.", "")
+
+
+def test_a_sentence_after_a_whole_one_begins_anew(recognizer: WhisperRecognizer) -> None:
+    first, second, third, *_ = cut(read_wav(PHRASES), 1600)
+    texts = spoken_texts()["phrases"]
+    context = [Heard(first, texts[0]), Heard(second, texts[1])]
+    found = recognizer.transcribe_after(context, third)
+    assert edits(units(texts[2], "en"), units(found.text, "en")) <= 1  # "$12" instead of "twelve dollars"
+    assert found.previous_end == texts[1][-1]
+    assert found.text[0].isupper()
+
+
+def test_context_that_is_not_heard_again_is_left_out(recognizer: WhisperRecognizer) -> None:
+    first, second, *_ = cut(read_wav(PHRASES), 1600)
+    other = Heard(first, "Something else was said there, which nobody can hear in this audio at all.")
+    found = recognizer.transcribe_after([other], second)
+    assert found == recognizer.transcribe(second)
+    assert found.previous_end is None
+
+
+def test_silence_after_speech_has_no_text(recognizer: WhisperRecognizer) -> None:
+    first, *_ = cut(read_wav(PHRASES), 1600)
+    silence = SpeechSegment(1, first.start_sample + len(first.samples) + 8_000, np.zeros(2 * SAMPLE_RATE, np.int16))
+    found = recognizer.transcribe_after([Heard(first, recognizer.transcribe(first).text)], silence)
+    assert found.rejected is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "probability", "text", "language", "marks", "shown"),
+    [
+        (" hold.", 0.9, "And your call", "en", ".", "And your call"),
+        (" hold.", 0.5, "And your call", "en", ",", "and your call"),
+        (" so.", 0.5, "I think so", "en", ",", "I think so"),
+        (" so.", 0.5, "NATO agreed", "en", ",", "NATO agreed"),
+        (" hold?", 0.5, "And your call", "en", "?", "And your call"),
+        (" hold,", 0.5, "and your call", "en", ",", "and your call"),
+        (" hold", 0.5, "and your call", "en", "", "and your call"),
+        (" warten.", 0.5, "Anrufe kommen", "de", ",", "Anrufe kommen"),
+        ("等。", 0.5, "然后", "zh", "，", "然后"),
+    ],
+)
+def test_an_unsure_full_stop_becomes_a_comma(
+    before: str, probability: float, text: str, language: str, marks: str, shown: str
+) -> None:
+    word = TimedWord(before, 0.0, 1.0, (math.log(0.99), math.log(probability)))
+    found = continued(Transcript(1, 1.0, 2.0, text, language, words=(Word(f" {text}", 1.0, 2.0),)), word)
+    assert (found.previous_end, found.text) == (marks, shown)
+    assert found.words[0].text.strip() == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "in_context", "shown"),
+    [
+        ("And your call", " and", "and your call"),
+        ("A call", " a", "a call"),
+        ("ASK NOT", " ask", "ASK NOT"),
+        ("OK.", " okay.", "OK."),
+        ("NATO agreed", " nato", "NATO agreed"),
+        ("But your call", " and", "But your call"),
+        ("And your call", " And", "And your call"),
+    ],
+)
+def test_a_continued_sentence_has_small_words_or_words_in_capitals(text: str, in_context: str, shown: str) -> None:
+    found = with_case_of(Transcript(1, 1.0, 2.0, text, "en", words=(Word(f" {text}", 1.0, 2.0),)), in_context)
+    assert (found.text, found.words[0].text) == (shown, f" {shown}")
