@@ -165,6 +165,12 @@ def sets_sentences_apart(language: str) -> bool:
     return language_tag(language).language not in _UNSPACED_SENTENCES
 
 
+def english_name(code: str) -> str:
+    """The English name of the language of a tag, such as Portuguese; the code itself if the registry has none."""
+    language = language_tag(code).language
+    return next((name.title() for name, known in _codes_by_name().items() if known == language), code)
+
+
 @functools.lru_cache(4096)
 def _parsed(code: str) -> Language | None:
     """The tag with the codes of BCP 47 and macrolanguages (cmn → zh); None if it is malformed or names what is unknown."""

@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline.server.access import Access, bearer_token, is_loopback, is_unspecified
 from pipeline.server.guard import BodyDrain, Guard, Rate
+from pipeline.server.libretranslate import PATH, libretranslate_routes
 from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
 from pipeline.server.openapi import openapi_route
@@ -46,9 +47,10 @@ def create_app(
     access = access or Access()
     refused: Counter[str] = Counter()
     answers = _Answers(service, access, Metrics(service, refused), shared_at)
+    rate = Rate(service.limits.connections_a_minute)
     middleware = [
         Middleware(BodyDrain, limits=service.limits),
-        Middleware(Guard, access=access, rate=Rate(service.limits.connections_a_minute), refused=refused),
+        Middleware(Guard, access=access, rate=rate, refused=refused, uncounted=PATH),
     ]
     if access.origins:  # those that the guard lets in
         middleware.append(
@@ -73,6 +75,7 @@ def create_app(
             Route("/readyz", answers.ready),
             Route("/metrics", answers.metrics),
             *openai_routes(service, access),
+            *libretranslate_routes(service, access, rate),
             realtime_route(service, access),
             openapi_route(service.languages, access),
             *routes,

@@ -79,9 +79,12 @@ def _counted_as(address: str) -> str:
 class Guard:
     """Refuses requests for another host, from another site's page, or too many; adds headers to every answer."""
 
-    def __init__(self, app: ASGIApp, access: Access, rate: Rate, refused: Counter[str]) -> None:
-        """``refused``: is told the reason of each refusal."""
+    def __init__(
+        self, app: ASGIApp, access: Access, rate: Rate, refused: Counter[str], uncounted: str | None = None
+    ) -> None:
+        """``refused``: is told the reason of each refusal. ``uncounted``: a path whose route counts for itself."""
         self._app, self._access, self._rate, self._refused = app, access, rate, refused
+        self._uncounted = uncounted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -91,7 +94,9 @@ class Guard:
         host, origin = headers.get("host"), headers.get("origin")
         address = scope["client"][0] if scope.get("client") else ""
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
-        counts = changes or "authorization" in headers  # a token may be guessed with GET too
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        # A token may be guessed with GET too.
+        counts = (changes or "authorization" in headers) and path != self._uncounted
         sending = _with_headers(send)
         if not self._access.knows_host(host):
             self._refused["host"] += 1

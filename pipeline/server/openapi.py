@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pipeline.server.access import Access
+from pipeline.server.libretranslate import MOST_CHARACTERS, PATH
 from pipeline.server.openai import FORMATS, GRANULARITIES
 from pipeline.server.served_languages import ServedLanguages
 
@@ -59,6 +60,10 @@ def description(languages: ServedLanguages, access: Access) -> Json:
                     {"name": "model", "in": "path", "required": True, "schema": {**_STRING, "examples": models}}
                 ],
             },
+            "/languages": {
+                "get": _get("listLanguages", "The languages of texts, as of LibreTranslate", _json("Languages"))
+            },
+            PATH: {"post": _translate()},
             "/v1/info": {"get": _get("getInfo", "What the server does", _json("Info"))},
             "/v1/room": {
                 "get": _get("getRoom", "The newest session in a room", _json("Room")),
@@ -124,6 +129,21 @@ def _upload(task: str, summary: str, languages: ServedLanguages, access: Access)
     operation["responses"]["503"]["headers"] = {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}}
     operation["requestBody"] = {"required": True, "content": {"multipart/form-data": {"schema": form}}}
     return operation
+
+
+def _translate() -> Json:
+    text: Json = {**_STRING, "minLength": 1, "maxLength": MOST_CHARACTERS}
+    fields: Json = {"source": _STRING, "target": _STRING, "format": {"enum": ["text"]}, "api_key": _STRING}
+    many: Json = {"anyOf": [text, _list(text)]}
+    body: Json = {
+        kind: {"schema": {"type": "object", "properties": {"q": q, **fields}, "required": ["q", "source", "target"]}}
+        for kind, q in (("application/json", many), ("application/x-www-form-urlencoded", text))
+    }
+    operation = _operation("translateText", "Translate text, as LibreTranslate does", {}, None, (), (403, 421))
+    refused = {status: _json("Refusal", "The text is not translated") for status in ("400", "413", "429", "500", "503")}
+    operation["responses"] |= {"200": _json("Translated"), **refused}
+    operation["responses"]["403"]["content"] |= refused["400"]["content"]
+    return {**operation, "requestBody": {"required": True, "content": body}}
 
 
 def _reference(name: str) -> Json:
@@ -196,6 +216,13 @@ def _schemas(models: list[str]) -> Json:
         ),
         "Room": _object(session={"type": ["string", "null"]}),
         "Error": _object(error=error),
+        "Languages": _list(_object(code=_STRING, name=_STRING, targets=_list(_STRING))),
+        "Refusal": _object(error=_STRING),
+        "Translated": {
+            "type": "object",
+            "properties": {"translatedText": {"anyOf": [_STRING, _list(_STRING)]}, "detectedLanguage": {}},
+            "required": ["translatedText"],
+        },
         "Description": {"type": "object", "required": ["openapi", "info", "paths"]},
     }
 

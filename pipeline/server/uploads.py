@@ -110,7 +110,7 @@ async def _form(request: Request, limits: ServerLimits) -> FormData:
         raise UploadError(400, "bad-form", f"the form is in {charset[:60]!r}; it must be in UTF-8")
     try:
         async with asyncio.timeout(limits.upload_s):
-            return await _counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
+            return await counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
     except TimeoutError:
         raise UploadError(408, "too-slow", f"the upload took longer than {limits.upload_s:g} s") from None
     except OSError as error:
@@ -119,8 +119,8 @@ async def _form(request: Request, limits: ServerLimits) -> FormData:
         raise UploadError(400, "bad-form", f"the form cannot be read: {getattr(error, 'detail', error)}") from None
 
 
-def _counted(request: Request, limit: int) -> Request:
-    """The request, whose body ends with an error once it is larger than ``limit`` bytes."""
+def counted(request: Request, limit: int) -> Request:
+    """The request, whose body ends with an UploadError once it is larger than ``limit`` bytes."""
     count = 0
     declared = request.headers.get("content-length", "0")
     if declared.isdecimal() and int(declared) > limit + _FORM_BYTES:

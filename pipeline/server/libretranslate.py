@@ -1,0 +1,207 @@
+"""LibreTranslate's interface for text, ``GET /languages`` and ``POST /translate``; programs for it work with this server.
+
+https://docs.libretranslate.com. The models and glossaries are those of the sessions. Languages are not detected: the source
+"auto" stands for the only one that is translated into the target.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pipeline.errors import UsageError, described
+from pipeline.events import SourceSentence, Translation
+from pipeline.languages import english_name, nearest, normalized_code, same_language, sets_sentences_apart
+from pipeline.languages.options import AUTO_SOURCE
+from pipeline.nmt.same_language import SameLanguageText
+from pipeline.nmt.stage import DirectedGlossary
+from pipeline.nmt.translator import TermTranslator, TextTranslator
+from pipeline.sentences.splitting import split_sentences
+from pipeline.server.access import Access, bearer_token
+from pipeline.server.guard import Rate
+from pipeline.server.protocol import ProtocolError
+from pipeline.server.service import Service
+from pipeline.server.uploads import UploadError, counted, while_connected
+
+log = logging.getLogger(__name__)
+
+PATH = "/translate"
+MOST_CHARACTERS = 20_000
+"""Of one request: about 10 s of work."""
+_MOST_TEXTS = 1_000
+_BODY_BYTES = 1 << 18
+# Requests in progress; they take turns, a sentence at a time.
+_MOST_AT_ONCE = 32
+
+
+class _RefusedError(Exception):
+    """A request that is refused, with the HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
+    """The two routes. ``rate`` counts wrong keys only, as captioning programs translate several times a second."""
+    texts = _Texts(service)
+
+    async def languages(request: Request) -> Response:
+        return JSONResponse(texts.languages())
+
+    async def translate(request: Request) -> Response:
+        try:
+            fields = await _fields(request)
+            key = fields.get("api_key") or bearer_token(request.headers.get("authorization"))
+            if not access.knows_token(key if isinstance(key, str) else None):
+                if not rate.allows(request.client.host if request.client else ""):
+                    raise _RefusedError(429, "too many wrong keys; wait a minute")
+                raise _RefusedError(403, "Invalid API key: give the server's token as api_key")
+            return JSONResponse(await while_connected(request.receive, texts.translate(fields)))
+        except (_RefusedError, UploadError) as error:
+            headers = {"retry-after": "10"} if error.status in (429, 503) else None
+            return JSONResponse({"error": str(error)}, error.status, headers)
+        except ClientDisconnect:
+            return Response()  # nobody reads it
+
+    return [Route("/languages", languages), Route(PATH, translate, methods=["POST"])]
+
+
+async def _fields(request: Request) -> dict[str, Any]:
+    """The fields of the body, JSON or a form, or of the query."""
+    counting = counted(request, _BODY_BYTES)
+    try:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+            found = json.loads(await counting.body())
+            if not isinstance(found, dict):
+                raise _RefusedError(400, "Invalid request: the body must be a JSON object")
+            return found
+        return {**request.query_params, **await counting.form(max_files=0, max_fields=32)}
+    except (HTTPException, ValueError, RecursionError) as error:
+        why = error.detail if isinstance(error, HTTPException) else described(error)
+        raise _RefusedError(400, f"Invalid request: the body is neither a JSON object nor a form ({why})") from None
+
+
+class _Texts:
+    """Translates texts with the models of a service."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._turn = asyncio.Lock()
+        self._count = 0
+        """Requests in progress."""
+
+    def languages(self) -> list[dict[str, Any]]:
+        """The languages, each with those into which it is translated."""
+        found: dict[str, dict[str, None]] = {}
+        for one in self._service.languages.configured:
+            for target in one.targets:
+                source = one.source_of(target)
+                found.setdefault(source, {source: None})[target] = None
+                found.setdefault(target, {target: None})
+        return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
+
+    async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request.
+
+        Raises:
+            _RefusedError: a field is missing or wrong, or the server has no time.
+        """
+        texts: list[Any] = fields["q"] if isinstance(fields.get("q"), list) else [fields.get("q")]
+        source, target = self._checked(texts, fields)
+        if self._service.draining:
+            raise _RefusedError(503, "the server is stopping; try again later")
+        if self._count >= _MOST_AT_ONCE:
+            raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")
+        self._count += 1
+        try:
+            model, tag, terms = self._translator(source, target)
+            found = [await self._translated(text, source, tag, model, terms) for text in texts]
+        finally:
+            self._count -= 1
+        answer: dict[str, Any] = {"translatedText": found if isinstance(fields["q"], list) else found[0]}
+        if fields["source"] == AUTO_SOURCE:  # not detected, so without confidence
+            detected = {"confidence": 0, "language": source}
+            answer["detectedLanguage"] = [detected] * len(texts) if isinstance(fields["q"], list) else detected
+        return answer
+
+    def _checked(self, texts: list[Any], fields: dict[str, Any]) -> tuple[str, str]:
+        """The source language, and the target."""
+        for name in ("q", "source", "target"):
+            if not fields.get(name):
+                raise _RefusedError(400, f"Invalid request: missing {name} parameter")
+        if not all(isinstance(text, str) for text in (*texts, fields["source"], fields["target"])):
+            raise _RefusedError(
+                400, "Invalid request: q must be a text or a list of texts, source and target languages"
+            )
+        if (length := sum(map(len, texts))) > MOST_CHARACTERS or len(texts) > _MOST_TEXTS:
+            given, most = (length, MOST_CHARACTERS) if length > MOST_CHARACTERS else (len(texts), _MOST_TEXTS)
+            what = "characters" if length > MOST_CHARACTERS else "texts"
+            raise _RefusedError(400, f"Invalid request: {given} {what} exceed the limit of {most}")
+        if (form := fields.get("format") or "text") != "text":
+            raise _RefusedError(400, f"{str(form)[:60]} format is not supported; send text")
+        source, target = fields["source"], _normalized(fields["target"])
+        if source != AUTO_SOURCE:
+            return _normalized(source), target
+        configured = self._service.languages.configured
+        pairs = [one.pair(known) for one in configured for known in one.translated if same_language(known, target)]
+        sources = list(dict.fromkeys(source for source, _ in pairs))
+        if len(sources) != 1:
+            offered = f"name {' or '.join(sources)}" if sources else self._service.languages.described()
+            raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
+        return sources[0], target
+
+    def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any]]:
+        """The translator, the tag of its target, and its argument for a glossary."""
+        try:
+            if same_language(source, target):
+                return SameLanguageText(target), target, {}
+            chain = self._service.chosen(source, [target])
+            if chain.config.languages.only_spoken is not None:
+                chain = chain.narrowed([target])
+        except (ProtocolError, UsageError) as error:
+            raise _RefusedError(400, f"{source} to {target} is not supported: {error}") from None
+        model = chain.models.translations[nearest(target, chain.models.translations)[0]]
+        tag = nearest(target, chain.config.languages.targets)[0]
+        if chain.glossary is None or not isinstance(model, TermTranslator):
+            return model, tag, {}
+        return model, tag, DirectedGlossary(chain.glossary, tag).argument(source)
+
+    async def _translated(
+        self, text: str, source: str, target: str, model: TextTranslator, terms: dict[str, Any]
+    ) -> str:
+        """The translation of a text, whose lines stay lines."""
+
+        def translation(number: int, sentence: str) -> str:
+            *_, found = model.stream(SourceSentence(number, source, sentence.strip()), target, **terms)
+            assert isinstance(found, Translation)
+            if found.error is not None:
+                raise RuntimeError(found.error)
+            return found.text
+
+        lines = []
+        for line in text.split("\n"):
+            parts = []
+            for number, sentence in enumerate(await asyncio.to_thread(split_sentences, line.strip(), source)):
+                async with self._turn:
+                    try:
+                        parts.append(await asyncio.to_thread(translation, number, sentence))
+                    except Exception as error:
+                        log.error("a text was not translated: %s", described(error))
+                        raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
+            lines.append((" " if sets_sentences_apart(target) else "").join(filter(None, parts)))
+        return "\n".join(lines)
+
+
+def _normalized(code: str) -> str:
+    try:
+        return normalized_code(code)
+    except UsageError:
+        raise _RefusedError(400, f"{code[:60]} is not supported") from None

@@ -1,0 +1,152 @@
+"""LibreTranslate's two routes, with libretranslatepy and with the requests of other clients as they are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import httpx
+import pytest
+from libretranslatepy import LibreTranslateAPI
+
+from pipeline import Models, PipelineConfig
+from pipeline.events import SourceSentence
+from pipeline.languages.options import LanguageConfig
+from pipeline.server.access import Access
+from pipeline.server.service import Service
+from tests.server.running import NewService, running, until
+
+TOKEN = "0123456789abcdef"
+SENTENCES = ["Where is the station?", "I would like a room for two nights."]
+
+
+@pytest.fixture(scope="module")
+def expected(demo_models: Models) -> list[str]:
+    """What the model writes in this process."""
+    model = demo_models.translations["zh"]
+    return [list(model.stream(SourceSentence(0, "en", text), "zh"))[-1].text for text in SENTENCES]
+
+
+async def test_the_unchanged_client_lists_languages_and_translates(
+    new_service: NewService, expected: list[str]
+) -> None:
+    async with running(new_service(), Access.of(TOKEN)) as server:
+        client = LibreTranslateAPI(server.url, api_key=TOKEN)
+        languages = await asyncio.to_thread(client.languages)
+        assert languages == [
+            {"code": "en", "name": "English", "targets": ["en", "zh"]},
+            {"code": "zh", "name": "Chinese", "targets": ["zh"]},
+        ]
+        assert await asyncio.to_thread(client.translate, " ".join(SENTENCES), "en", "zh") == "".join(expected)
+        assert await asyncio.to_thread(client.translate, "\n\n".join(SENTENCES), "en", "zh") == "\n\n".join(expected)
+        assert await asyncio.to_thread(client.translate, SENTENCES[0], "en", "en") == SENTENCES[0]
+        with pytest.raises(HTTPError) as refused:
+            await asyncio.to_thread(LibreTranslateAPI(server.url).translate, SENTENCES[0], "en", "zh")
+        assert refused.value.code == 403
+        assert "api_key" in json.load(refused.value)["error"]
+
+
+async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(
+    new_service: NewService, expected: list[str]
+) -> None:
+    # As LiveCaptions-Translator and jigasi ask, and deep-translator with a query.
+    async with running(new_service(connections_a_minute=0)) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": SENTENCES, "source": "auto", "target": "zh-Hans", "format": "text", "alternatives": 3}
+        answer = await client.post("/translate", json=body)
+        assert answer.json()["translatedText"] == expected
+        assert answer.json()["detectedLanguage"] == [{"confidence": 0, "language": "en"}] * 2
+        query = {"q": SENTENCES[0], "source": "en", "target": "zh", "format": "text"}
+        assert (await client.post("/translate", params=query)).json() == {"translatedText": expected[0]}
+        traditional = await client.post("/translate", json=query | {"target": "zh-TW"})
+        assert traditional.json()["translatedText"] != expected[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"q": ""}, "missing q parameter"),
+        ({"q": [1]}, "q must be a text"),
+        ({"q": "a" * 20_001}, "20001 characters exceed the limit of 20000"),
+        ({"q": ["a"] * 1_001}, "1001 texts exceed the limit of 1000"),
+        ({"source": None}, "missing source parameter"),
+        ({"target": "de"}, 'en to de is not supported: this server does not translate into "de"; choose from zh'),
+        ({"source": "pt"}, 'this server does not recognise "pt"'),
+        ({"source": "auto", "target": "de"}, "auto is not supported for the target de: en into zh"),
+        ({"target": "no such language"}, "no such language is not supported"),
+        ({"format": "html"}, "html format is not supported"),
+    ],
+)
+async def test_wrong_requests_are_told_what_is_wrong(
+    new_service: NewService, change: dict[str, Any], said: str
+) -> None:
+    async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh", **change}
+        answer = await client.post("/translate", json=body)
+        assert answer.status_code == 400
+        assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"[" * 100_000, b"\xff"])
+async def test_a_body_that_is_no_request(new_service: NewService, body: bytes) -> None:
+    async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
+        answer = await client.post("/translate", content=body, headers={"content-type": "application/json"})
+        assert (answer.status_code, list(answer.json())) == (400, ["error"])
+
+
+async def test_limits_of_bytes_wrong_keys_and_requests_at_once(
+    new_service: NewService, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = new_service(connections_a_minute=1)
+    async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
+        assert [(await client.post("/translate", json=body)).status_code for _ in range(2)] == [403, 429]
+        body["api_key"] = TOKEN
+        assert [(await client.post("/translate", json=body)).status_code for _ in range(3)] == [200] * 3
+        assert (await client.post("/translate", content=b"a" * (1 << 20))).status_code == 413
+        monkeypatch.setattr("pipeline.server.libretranslate._MOST_AT_ONCE", 2)
+        answers = await asyncio.gather(*(client.post("/translate", json=body) for _ in range(9)))
+        found = [answer.status_code for answer in answers]
+        assert {*found} == {200, 429}
+        assert found.count(200) >= 2
+        service.draining = True
+        assert (await client.post("/translate", json=body)).status_code == 503
+
+
+async def test_a_conversation_translates_both_ways(demo_config: PipelineConfig, demo_models: Models) -> None:
+    model = demo_models.translations["zh"]
+    config = replace(demo_config, languages=LanguageConfig("auto", ("en", "zh")))
+    models = replace(demo_models, translations={"zh": model, "en": model})
+    async with running(Service(config, models)) as server, httpx.AsyncClient(base_url=server.url) as client:
+        languages = (await client.get("/languages")).json()
+        assert [(one["code"], one["targets"]) for one in languages] == [("zh", ["zh", "en"]), ("en", ["en", "zh"])]
+        for source in ("en", "auto"):
+            answer = await client.post("/translate", data={"q": SENTENCES[0], "source": source, "target": "zh"})
+            assert answer.json()["translatedText"]
+
+
+async def test_a_glossary_of_the_configuration_holds(
+    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
+) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("en\tzh\nstation\t火车总站\n", "utf-8")
+    config = replace(demo_config, glossary=replace(demo_config.glossary, file=str(terms)))
+    async with running(Service(config, demo_models)) as server, httpx.AsyncClient(base_url=server.url) as client:
+        answer = await client.post("/translate", data={"q": SENTENCES[0], "source": "en", "target": "zh"})
+        assert "火车总站" in answer.json()["translatedText"]
+
+
+async def test_a_client_that_goes_away_ends_its_work(new_service: NewService) -> None:
+    async with running(new_service()) as server:
+        body = b"source=en&target=zh&q=" + b"Where+is+the+station%3F+" * 500
+        head = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        tasks = len(asyncio.all_tasks())
+        await until(lambda: len(asyncio.all_tasks()) > tasks + 1)
+        writer.close()
+        await until(lambda: len(asyncio.all_tasks()) <= tasks)
+        assert not await reader.read()
