@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -29,6 +30,7 @@ from pipeline.apps.cli import (
 )
 from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
 from pipeline.apps.outputs import named_outputs
+from pipeline.apps.pushes import add_push_argument, open_pushes
 from pipeline.audio.devices import list_devices
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.pcm import PcmStream
@@ -44,6 +46,9 @@ from pipeline.sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from pipeline.sinks.sink import Sink, close_all
 from pipeline.sinks.terminal import TerminalSink
+
+if TYPE_CHECKING:
+    from pipeline.sinks.push import PushSink
 
 _EXAMPLES = (
     "%(prog)s --mic --config demo",
@@ -74,6 +79,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
             f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
         )
     add_bilingual_argument(files)
+    add_push_argument(parser.add_argument_group("captions elsewhere"))
     logs = parser.add_argument_group("latency")
     logs.add_argument(
         "--latency-log",
@@ -138,6 +144,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     microphone = source if isinstance(source, Microphone) else None
     if options.fast and microphone is None:
         config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
+    if options.push and options.fast:
+        raise UsageError(
+            "--push sends text while people speak, but --fast does not run in real time; leave one of the two out"
+        )
     for name in ("latency-log", "committed-log"):
         if options.fast and getattr(options, name.replace("-", "_")):
             raise UsageError(
@@ -162,9 +172,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     local = recording if isinstance(recording, Path) else None
     files = open_sinks(outputs, local, makers, targets)
     sinks: list[Sink] = [*files, *([terminal] if terminal is not None else [])]
+    pushes: list[PushSink] = []
     paced = recording is not None and not options.fast
     live: LiveRun | None = None
     try:
+        pushes = open_pushes(options.push, targets, config.subtitles)
+        sinks += pushes
         live = LiveRun(
             source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
         )
@@ -172,6 +185,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         for sink in sinks:
             if isinstance(sink, LatencyLog):
                 sink.start(str(recording) if recording is not None else "live", lambda: stats.stream_s)
+        for push in pushes:
+            push.begin(lambda: stats.stream_s)
         asyncio.run(live.run())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
@@ -181,7 +196,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     tell(stats.summary())
     ready_s = stats.started - STARTED
     tell(f"{stats.details()}\nready {ready_s:.2f} s after the start, imports and models loaded", logging.DEBUG)
-    return 1 if stats.lost_languages or stats.failures else 0
+    return 1 if stats.lost_languages or stats.failures or any(push.lost for push in pushes) else 0
 
 
 def _latency_log(path: Path, languages: Sequence[str] = (), *, committed: bool) -> Sink:

@@ -1,0 +1,85 @@
+"""The option --push: where committed text is sent while people speak. What sends it is imported only if it is given."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.errors import UsageError
+from pipeline.languages import nearest
+from pipeline.subtitles.rules import SubtitleRules
+
+if TYPE_CHECKING:
+    from pipeline.sinks.push import PushSink
+
+KINDS = ("zoom", "youtube", "webhook", "obs", "hls")
+"""Each is the module pipeline.sinks.push_KIND, with a class ``Push``."""
+# Kinds that say the language of each sentence, so that one takes all.
+_SEVERAL_LANGUAGES = ("webhook",)
+
+
+class Where(NamedTuple):
+    """One --push."""
+
+    kind: str
+    language: str
+    """A target; "": all of them."""
+    where: str
+    """An address or a folder."""
+
+
+def some_push(text: str) -> Where:
+    """Argument type: KIND=WHERE, KIND.LANGUAGE=WHERE, or KIND=@FILE for an address that others should not see."""
+    name, _, where = text.partition("=")
+    kind, _, language = name.partition(".")
+    if kind not in KINDS or not where:
+        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(f'{each}=…' for each in KINDS)}")
+    if where.startswith("@"):
+        try:
+            where = Path(where[1:]).read_text("utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise argparse.ArgumentTypeError(f"{where[1:]} cannot be read ({error})") from None
+    return Where(kind, language, where)
+
+
+def add_push_argument(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--push",
+        type=some_push,
+        action="append",
+        default=[],
+        metavar="KIND=WHERE",
+        help=f"also send each finished sentence: {', '.join(KINDS)}; may be given again (see docs/live.md)",
+    )
+
+
+def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: SubtitleRules) -> list[PushSink]:
+    """Open the sinks of --push.
+
+    Raises:
+        UsageError: an address is malformed, a language is no target, or one of several is not named.
+    """
+    chosen: list[list[str]] = []
+    for kind, language, _ in wanted:
+        named = [next(iter(nearest(language, targets)), "")] if language else list(targets)
+        if not named[0]:
+            raise UsageError(
+                f"--push {kind}.{language} is for a language that is no target; there is {', '.join(targets)}"
+            )
+        if len(named) > 1 and kind not in _SEVERAL_LANGUAGES:
+            raise UsageError(
+                f"--push {kind} takes one of the languages {', '.join(targets)}: write {kind}.{targets[0]}=…"
+            )
+        chosen.append(named)
+    found: list[PushSink] = []
+    try:
+        for (kind, _, where), languages in zip(wanted, chosen, strict=True):
+            found.append(import_module(f"pipeline.sinks.push_{kind}").Push(where, languages, rules))
+    except BaseException:
+        for sink in found:
+            sink.close()
+        raise
+    return found

@@ -1,0 +1,272 @@
+"""The base of sinks that send finished sentences to a place on the network while people speak."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from http.client import HTTPException
+from typing import Protocol
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from pipeline.errors import UsageError
+from pipeline.events import PipelineEvent
+from pipeline.store.packages import assets
+from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.sentences import Sentence, SentenceBuilder
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+"""Wall-clock seconds since the stream began."""
+# Sentences that may wait: those of a minute. Captions that are older would only confuse.
+_CAPACITY = 20
+_ANSWER_S = 10.0
+# Wait between two tries of one sentence: the first, and the longest.
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+# Time to send what waits when the run ends.
+_CLOSE_S = 5.0
+# No body of an answer that is read here is longer.
+_MOST_BYTES = 4_096
+# Timeouts, too many requests, and failures of the server.
+_PASSING = frozenset({408, 425, 429, *range(500, 600)})
+
+
+class PushError(Exception):
+    """A sentence could not be sent. It is tried again, after ``wait_s`` at the earliest."""
+
+    def __init__(self, message: str, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class PushRefusedError(PushError):
+    """Nothing is sent any more, since trying again will not help."""
+
+
+class PushSink(Protocol):
+    """A sink that sends. ``write`` never waits for the network."""
+
+    lost: int
+    """Sentences that were not sent."""
+
+    def begin(self, clock: Clock) -> None: ...
+    def write(self, event: PipelineEvent) -> None: ...
+    def close(self) -> None: ...
+
+
+class Pusher(ABC):
+    """Sends sentences one after another, on a thread of its own, until each has arrived.
+
+    A place that cannot be reached costs nothing but its sentences: the run goes on. The first failure is logged, the
+    newest ``_CAPACITY`` sentences wait, and what is lost is counted and logged at the end.
+    """
+
+    interval_s = 0.0
+    """Between the beginnings of two sentences' sending, at least."""
+
+    def __init__(self, name: str, languages: Sequence[str], rules: SubtitleRules) -> None:
+        """``name``: for messages, without keys. ``languages``: of the translations that are sent."""
+        self.name, self.lost, self.sent = name, 0, 0
+        self.rules, self.clock = rules, time.monotonic
+        self._builders = {language: SentenceBuilder(language=language) for language in languages}
+        self._waiting: deque[tuple[str, Sentence]] = deque()
+        self._busy = self._failing = self._refused = self._closing = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    @abstractmethod
+    def deliver(self, language: str, sentence: Sentence) -> None:
+        """Send one sentence. Called on the sink's thread.
+
+        Raises:
+            PushError: it has not arrived.
+        """
+
+    def begin(self, clock: Clock) -> None:
+        """Tell the time of the stream."""
+        self.clock = clock
+
+    def write(self, event: PipelineEvent) -> None:
+        for language, builder in self._builders.items():
+            sentence = builder.push(event)
+            if sentence is None or not sentence.text:
+                continue
+            with self._changed:
+                self._waiting.append((language, sentence))
+                if self._refused or len(self._waiting) > _CAPACITY:
+                    self._waiting.popleft()
+                    self.lost += 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Send what waits, for a bounded time, and log what was lost. Idempotent."""
+        with self._changed:
+            if self._closing:
+                return
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(_CLOSE_S)
+        with self._changed:
+            self.lost += len(self._waiting) + self._busy
+            self._refused = True  # what is on its way is not counted again
+            self._waiting.clear()
+        if self.lost:
+            log.error("%s: %d of %d sentences were not sent", self.name, self.lost, self.lost + self.sent)
+
+    def _work(self) -> None:
+        while (item := self._next()) is not None:
+            begun = time.monotonic()
+            self._send(*item)
+            with self._changed:
+                self._busy = False
+                self._changed.wait_for(lambda: self._closing, max(0.0, begun + self.interval_s - time.monotonic()))
+
+    def _next(self) -> tuple[str, Sentence] | None:
+        """Wait for a sentence; None when the sink was closed and none is waiting."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closing)
+            if not self._waiting:
+                return None
+            self._busy = True
+            return self._waiting.popleft()
+
+    def _send(self, language: str, sentence: Sentence) -> None:
+        """Try to send a sentence until it has arrived or is refused; once more after the sink was closed."""
+        wait_s, last = _FIRST_WAIT_S, False
+        while not last:
+            last = self._closing
+            try:
+                self.deliver(language, sentence)
+            except PushRefusedError as error:
+                log.error("%s: %s; nothing more is sent there", self.name, error)
+                self._give_up(refused=True)
+                return
+            except PushError as error:
+                if not self._failing:
+                    log.warning("%s: %s; trying again", self.name, error)
+                    self._failing = True
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closing, 0.0 if last else max(wait_s, error.wait_s))
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            except Exception:
+                log.exception("%s: a sentence could not be sent", self.name)
+                break
+            else:
+                self._arrived()
+                return
+        self._give_up(refused=False)
+
+    def _arrived(self) -> None:
+        with self._changed:
+            self.sent += not self._refused
+        if self._failing:
+            self._failing = False
+            log.warning("%s: sending again; %d sentences were lost", self.name, self.lost)
+
+    def _give_up(self, *, refused: bool) -> None:
+        """Count the sentence that is being sent as lost, and those that wait if ``refused``."""
+        with self._changed:
+            if self._refused:
+                return
+            self.lost += 1 + (len(self._waiting) if refused else 0)
+            self._refused, self._busy = refused, False
+            if refused:
+                self._waiting.clear()
+
+
+class Numbered:
+    """The number of the last sentence that arrived at an address, kept in a file: it goes on after a restart."""
+
+    def __init__(self, url: str) -> None:
+        name = hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
+        self._path = assets() / "push" / name
+        self.last = 0
+        with contextlib.suppress(OSError, ValueError):
+            self.last = int(self._path.read_text("ascii"))
+
+    def arrived(self) -> None:
+        """Count one more."""
+        self.last += 1
+        new = self._path.with_suffix(".new")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            new.write_text(str(self.last), "ascii")
+            os.replace(new, self._path)
+        except OSError as error:
+            log.warning("the number of the last caption cannot be kept in %s (%s)", self._path, error.strerror)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirected POST would become a GET, perhaps to another network."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER = build_opener(_NoRedirects)
+_NOT_IN_URLS = re.compile(r"[^!-~]")
+
+
+def http_address(url: str, kind: str) -> str:
+    """``url`` if it is one of HTTP.
+
+    Raises:
+        UsageError: it is not. Its text may be secret, so that the message does not have it.
+    """
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not _NOT_IN_URLS.search(url):
+            return url
+    raise UsageError(f"--push {kind}=… needs an address, such as {kind}=https://host/path?key=value; copy it whole")
+
+
+def host_of(url: str) -> str:
+    """The name and port in an address, for messages."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def asked(
+    url: str,
+    data: bytes | None,
+    kind: str = "text/plain; charset=utf-8",
+    passing: frozenset[int] = frozenset(),
+    **query: object,
+) -> bytes:
+    """The body of the answer to a POST of ``data``, or to a GET.
+
+    Args:
+        kind: the content type of ``data``.
+        passing: further statuses after which it is tried again.
+        query: added to the address.
+
+    Raises:
+        PushError: there was no answer, or one that says to try again.
+        PushRefusedError: the answer was any other than of success.
+    """
+    full = url + ("&" if urlsplit(url).query else "?") + urlencode(query) if query else url
+    request = Request(full, data, {"Content-Type": kind} if data is not None else {})
+    try:
+        with _OPENER.open(request, timeout=_ANSWER_S) as answer:
+            return bytes(answer.read(_MOST_BYTES))
+    except HTTPError as error:
+        error.close()
+        said = f"{host_of(url)} answers {error.code} {error.reason}"
+        if error.code in _PASSING | passing:
+            after = error.headers.get("Retry-After", "")
+            raise PushError(said, float(after) if after.isdecimal() and len(after) < 4 else 0.0) from None
+        what = "it is another address now" if 300 <= error.code < 400 else "the address or its key is wrong or too old"
+        raise PushRefusedError(f"{said}: {what}; copy it again") from None
+    except (OSError, HTTPException) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        raise PushError(f"{host_of(url)} does not answer ({str(reason) or type(reason).__name__})") from None

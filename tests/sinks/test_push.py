@@ -1,0 +1,347 @@
+"""Sentences are sent to servers of the tests that speak the protocols of Zoom, YouTube, webhooks and OBS."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from pipeline.apps import live
+from pipeline.apps.pushes import Where, open_pushes, some_push
+from pipeline.errors import UsageError
+from pipeline.events import PipelineEvent
+from pipeline.sinks import push
+from pipeline.sinks.push import PushSink
+from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import HANG_S, PHRASES, read_wav, write_wav
+from tests.sinks.obs import FakeObs
+from tests.streams import spoken, translated
+
+TEXTS = ["Wo ist der Bahnhof?", "Ich möchte ein Zimmer für zwei Nächte."]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test waits between two tries, or reads the numbers of another."""
+    monkeypatch.setattr(push, "_FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(push, "assets", lambda: tmp_path / "assets")
+    monkeypatch.setattr("pipeline.sinks.push_zoom.Push.interval_s", 0.0)
+
+
+def sentence(number: int, text: str, language: str = "de") -> list[PipelineEvent]:
+    start_s = 5.0 * number
+    return [*spoken(number, "Where is it?", start_s, start_s + 2), *translated(number, [text], language=language)]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to the server."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    kind: str | None
+    body: str
+
+
+class Server:
+    """An HTTP server that answers with the given statuses, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.asked: queue.Queue[Asked] = queue.Queue()
+        self.answers: list[tuple[int, str]] = [(200, "")]
+        self.seq: str | None = None
+        """What it says for GET, as Zoom does."""
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer(*((200, outer.seq) if outer.seq is not None else (404, "")))
+
+            def do_POST(self) -> None:
+                self.answer(*(outer.answers.pop(0) if outer.answers[1:] else outer.answers[0]))
+
+            def answer(self, status: int, body: str) -> None:
+                parts = urlsplit(self.path)
+                query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+                text = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+                outer.asked.put(Asked(self.command, parts.path, query, self.headers["content-type"], text))
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("location", "/elsewhere")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/closedcaption?cid=secret"
+
+    def next(self) -> Asked:
+        return self.asked.get(timeout=HANG_S)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+def opened(kind: str, where: str, *targets: str) -> PushSink:
+    (sink,) = open_pushes([Where(kind, "", where)], targets or ("de",), SubtitleRules())
+    sink.begin(lambda: 100.0)
+    return sink
+
+
+def sent(sink: PushSink, texts: list[str] = TEXTS) -> PushSink:
+    """Write the sentences, and close the sink, which sends them."""
+    for number, text in enumerate(texts):
+        for event in sentence(number, text):
+            sink.write(event)
+    sink.close()
+    return sink
+
+
+def test_zoom_gets_numbers_that_go_on_and_retries_with_the_same(server: Server) -> None:
+    server.seq, server.answers = "41", [(503, ""), (400, "not started"), (200, "")]
+    sink = opened("zoom", server.url, "pt-BR")
+    for event in [event for number in (0, 1) for event in sentence(number, TEXTS[number], "pt-BR")]:
+        sink.write(event)
+    asked = [server.next() for _ in range(5)]
+    sink.close()
+    assert (asked[0].method, asked[0].path) == ("GET", "/closedcaption/seq")
+    assert [one.query["seq"] for one in asked[1:]] == ["42", "42", "42", "43"]
+    assert {(one.path, one.query["cid"], one.query["lang"]) for one in asked[1:]} == {
+        ("/closedcaption", "secret", "pt-BR")
+    }
+    assert [one.body for one in asked[3:]] == [f"{text}\n" for text in TEXTS]
+    assert asked[1].kind == "text/plain; charset=utf-8"
+    assert sink.lost == 0
+
+
+@pytest.mark.parametrize(("language", "code"), [("ja", "jp-JP"), ("zh", "zh-CN"), ("zh-TW", "zh-TW"), ("en", "en-US")])
+def test_zoom_wants_a_country_with_the_language(server: Server, language: str, code: str) -> None:
+    sink = opened("zoom", server.url, language)
+    for event in [*spoken(0, "Hallo", language="de"), *translated(0, ["Hi"], language=language)]:
+        sink.write(event)
+    sink.close()
+    assert [server.next().method, server.next().query["lang"]] == ["GET", code]
+
+
+@pytest.mark.parametrize("kind", ["zoom", "youtube", "webhook"])
+def test_numbers_survive_a_restart(server: Server, kind: str) -> None:
+    for _ in range(2):
+        assert sent(opened(kind, server.url)).lost == 0
+    posts = [one for one in server.asked.queue if one.method == "POST"]
+    numbers = [int(one.query["seq"]) if kind != "webhook" else json.loads(one.body)["seq"] for one in posts]
+    assert numbers == [1, 2, 3, 4]
+
+
+def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server: Server) -> None:
+    long = "Meine Schwester stellt morgen früh in Berlin ein neues Produkt vor, und der Direktor kommt auch, also kommt bitte nicht zu spät."
+    sent(opened("youtube", server.url), ["Hallo.", long])
+    first, second = server.next().body, server.next().body
+    lines = first.splitlines()
+    assert lines[1] == "Hallo."
+    said = datetime.fromisoformat(lines[0]).replace(tzinfo=UTC)
+    assert len(lines[0]) == len("2012-12-24T00:00:06.873")
+    assert abs(datetime.now(UTC) - timedelta(seconds=100) - said) < timedelta(seconds=HANG_S)
+    times, texts = second.splitlines()[::2], second.splitlines()[1::2]
+    assert len(times) == len(texts) >= 2
+    assert times == sorted(set(times))
+    assert " ".join(texts).replace("<br>", " ") == long
+
+
+def test_a_webhook_gets_json_of_all_languages(server: Server) -> None:
+    sink = opened("webhook", server.url, "de", "fr")
+    for event in [
+        *spoken(0, "Where is it?", 1.0, 2.5),
+        *translated(0, [TEXTS[0]], language="de"),
+        *spoken(1, "Here.", 3.0, 4.0),
+        *translated(1, ["Hier."], language="de"),
+        *translated(0, ["Où est-ce ?"], language="fr"),
+    ]:
+        sink.write(event)
+    sink.close()
+    records = [json.loads(server.next().body) for _ in range(3)]
+    assert [(one["seq"], one["language"], one["text"], one["source"]) for one in records] == [
+        (1, "de", TEXTS[0], "Where is it?"),
+        (2, "de", "Hier.", "Here."),
+        (3, "fr", "Où est-ce ?", "Where is it?"),
+    ]
+    assert (records[0]["source_language"], records[0]["start_s"], records[0]["end_s"]) == ("en", 1.0, 2.5)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 302])
+def test_a_place_that_refuses_is_named_once_and_everything_else_goes_on(
+    server: Server, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answers = [(status, "")]
+    sink = sent(opened("webhook", server.url))
+    assert sink.lost == 2
+    assert server.asked.qsize() == 1
+    refused, lost = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert f"answers {status}" in refused
+    assert "copy it again" in refused
+    assert lost.endswith("2 of 2 sentences were not sent")
+    assert "secret" not in caplog.text
+
+
+def test_too_many_requests_are_tried_again_and_said_once(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    server.answers = [(429, ""), (429, ""), (200, "")]
+    sink = opened("webhook", server.url)
+    for event in sentence(0, TEXTS[0]):
+        sink.write(event)
+    for _ in range(3):
+        server.next()
+    sink.close()
+    assert sink.lost == 0
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        f"{urlsplit(server.url).netloc} answers 429 Too Many Requests; trying again",
+        "sending again; 0 sentences were lost",
+    ]
+
+
+def test_a_server_that_never_answers_holds_nothing_back_and_the_newest_wait(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(push, "_ANSWER_S", 0.05)
+    monkeypatch.setattr(push, "_CLOSE_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        sink = sent(
+            opened("webhook", f"http://127.0.0.1:{silent.getsockname()[1]}/"), [f"Satz {n}." for n in range(50)]
+        )
+    assert sink.lost == 50
+    assert "50 of 50 sentences were not sent" in caplog.text
+
+
+def test_nobody_listens(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert sent(opened("youtube", f"http://127.0.0.1:{port}/")).lost == 2
+    assert "does not answer" in caplog.records[0].getMessage()
+
+
+@pytest.fixture
+def obs() -> Iterator[FakeObs]:
+    with FakeObs("pass") as obs:
+        yield obs
+
+
+def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs: FakeObs) -> None:
+    assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")).lost == 0
+    assert obs.requests == [("SendStreamCaption", {"captionText": text}) for text in TEXTS]
+    obs.requests.clear()
+    sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/My%20text"), TEXTS[:1])
+    assert obs.requests == [("SetInputSettings", {"inputName": "My text", "inputSettings": {"text": TEXTS[0]}})]
+
+
+def test_obs_refuses_a_wrong_password_and_a_missing_source(
+    obs: FakeObs, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OBS_WEBSOCKET_PASSWORD", "wrong")
+    assert sent(opened("obs", f"ws://127.0.0.1:{obs.port}")).lost == 2
+    assert "the password is missing or wrong; give it in OBS_WEBSOCKET_PASSWORD" in caplog.text
+    assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/missing")).lost == 2
+    assert "OBS refuses SetInputSettings (600 No source was found" in caplog.text
+
+
+def test_obs_that_does_not_stream_is_said_once_and_one_that_restarts_is_found_again(
+    obs: FakeObs, caplog: pytest.LogCaptureFixture
+) -> None:
+    obs.streaming = False
+    assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")).lost == 0
+    assert [record.getMessage() for record in caplog.records] == [
+        f"obs (127.0.0.1:{obs.port}): it does not stream, so that nobody gets captions until it does"
+    ]
+    obs.streaming, obs.hang_up = True, True
+    obs.answered = queue.Queue()
+    sink = opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")
+    for event in sentence(0, TEXTS[0]):
+        sink.write(event)
+    assert obs.answered.get(timeout=HANG_S) == ("SendStreamCaption", {"captionText": TEXTS[0]})
+    sink.close()
+    assert sink.lost == 0
+    assert not obs.hang_up
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("twitch=x", "'twitch' is not one of zoom="),
+        ("zoom", "'zoom' is not one of"),
+        ("zoom=@/no/such/file", "/no/such/file cannot be read"),
+    ],
+)
+def test_what_cannot_be_meant(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        live.run(["talk.wav", "--push", given])
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("zoom=ftp://host/", "--push zoom=… needs an address"),
+        ("webhook=http://host:99999999/", "--push webhook=… needs an address"),
+        ("obs=http://localhost", "--push obs=… needs an address"),
+        ("zoom.fr=http://host/", "zoom.fr is for a language that is no target; there is de, pt"),
+        ("zoom=http://host/", "takes one of the languages de, pt: write zoom.de=…"),
+        ("hls.pt=/dev/null/x", "name a folder that can be written"),
+    ],
+)
+def test_addresses_and_languages_that_do_not_fit(given: str, said: str) -> None:
+    targets = ("de", "pt") if "language" in said else ("pt",)
+    with pytest.raises(UsageError, match=".") as error:
+        open_pushes([some_push(given)], targets, SubtitleRules())
+    assert said in str(error.value)
+
+
+def test_a_file_keeps_an_address_from_others(tmp_path: Path) -> None:
+    (tmp_path / "zoom.txt").write_text("https://host/closedcaption?id=1\n", "utf-8")
+    assert some_push(f"zoom.pt=@{tmp_path}/zoom.txt") == Where("zoom", "pt", "https://host/closedcaption?id=1")
+
+
+def test_nothing_of_it_is_imported_by_other_runs() -> None:
+    program = "import sys; import pipeline.apps.live, pipeline.apps.live_run; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "pipeline.apps.live_run" in loaded
+    assert not [name for name in loaded if name.startswith(("pipeline.sinks.push", "pipeline.server", "websockets"))]
+
+
+@pytest.mark.slow
+def test_a_live_run_sends_while_it_writes(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    talk = write_wav(tmp_path / "talk.wav", read_wav(PHRASES)[: 16_000 * 5])
+    given = ["--push", f"webhook={server.url}", "--push", f"hls={tmp_path / 'hls'}"]
+    assert live.run([str(talk), "--config", "demo-zh", "--srt", str(tmp_path / "out.srt"), *given]) == 0
+    text = json.loads(server.next().body)["text"]
+    assert text in (tmp_path / "out.srt").read_text("utf-8").replace("\n", "")
+    assert "captions-0.vtt" in (tmp_path / "hls" / "captions.m3u8").read_text("utf-8")
+    with pytest.raises(UsageError, match="does not run in real time"):
+        live.run([str(talk), "--config", "demo-zh", "--fast", *given])
