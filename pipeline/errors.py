@@ -43,6 +43,14 @@ class HubUnreachableError(DownloadError):
     """The hub cannot be reached, or not at the moment. The cached version may still be the newest."""
 
 
+class NoSpaceError(DownloadError):
+    """The disk of the cache is full."""
+
+
+class MemoryLimitError(ModelError):
+    """Another translation model would take more memory than is allowed."""
+
+
 class SinkError(PipelineError):
     """A subtitle file could not be opened or written."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DraftRecognizer, Recognizer
@@ -16,7 +19,7 @@ from pipeline.asr.script import usual_script
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.config import PipelineConfig, pinned_revisions
-from pipeline.errors import DownloadError, ModelError, UsageError
+from pipeline.errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from pipeline.languages import language_tag
 from pipeline.nmt.load import find_translation_models, in_sequence, loaded_as
 from pipeline.nmt.model import MarianModel
@@ -24,7 +27,11 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.routing import AUTO, check_shared, resolved
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.translator import TextTranslator
+from pipeline.store.transfer import megabytes
 from pipeline.vad.silero import load_silero
+
+# Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
+_MEMORY_FACTOR = 2
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,20 @@ def load_models(config: PipelineConfig) -> Models:
     return load_shared([config])[0]
 
 
-def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = False) -> list[Models]:
+def load_shared(
+    configs: Sequence[PipelineConfig], *, several_calls: bool = False, shared: SharedModels | None = None
+) -> list[Models]:
     """The models of several configurations, in their order. What is the same with the same options is loaded once.
 
     Args:
         several_calls: recognition for several streams runs at the same time; see ``WhisperWeights.load``.
+        shared: the models of earlier calls, which are used again; those of this call are added.
 
-    Raises: see ``load_models``.
+    Raises:
+        MemoryLimitError: see ``SharedModels``.
+        ModelError, DownloadError, UsageError: see ``load_models``.
     """
+    shared = shared or SharedModels()
     # Fail before any download if no model is known for a language pair.
     options = [translation_options(config) for config in configs]
     if any(config.vad.detector != "webrtc" for config in configs):
@@ -79,13 +92,16 @@ def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = Fals
     found = [_find(config, of_targets) for config, of_targets in zip(configs, options, strict=True)]
     speech = dict.fromkeys(one for each in found for one in (each.recognizer, each.drafter) if one is not None)
     unique = {loaded_as(*step): step for each in found for of_target in each.steps.values() for step in of_target}
+    shared.make_room({key: directory for key, (_, directory) in unique.items()})
     with ThreadPoolExecutor(len(speech) + len(unique)) as pool:
-        recognizers: dict[_Speech, Future[WhisperRecognizer]] = {}
-        firsts: dict[_Weights, Future[WhisperRecognizer]] = {}  # of those that share one model in memory
+        recognizers = {one: pool.submit(shared.recognizers.__getitem__, one) for one in shared.recognizers}
+        # Of those that share one model in memory.
+        firsts = {one.weights: recognizer for one, recognizer in reversed(recognizers.items())}
         for one in speech:
-            recognizers[one] = pool.submit(one.load, firsts.get(one.weights), several_calls)
+            if one not in recognizers:
+                recognizers[one] = pool.submit(one.load, firsts.get(one.weights), several_calls)
             firsts.setdefault(one.weights, recognizers[one])
-        models = {key: pool.submit(MarianModel.load, directory, nmt) for key, (nmt, directory) in unique.items()}
+        models = {key: pool.submit(shared.translator, key, *step) for key, step in unique.items()}
         translations: list[dict[str, TextTranslator]] = [
             {
                 target: SameLanguageText(target)
@@ -102,6 +118,7 @@ def load_shared(configs: Sequence[PipelineConfig], *, several_calls: bool = Fals
             }
             for config, of_targets, each in zip(configs, options, found, strict=True)
         ]
+        shared.recognizers |= {one: recognizers[one].result() for one in speech}
         return [
             Models(
                 recognizers[each.recognizer].result(),
@@ -137,6 +154,57 @@ class _Speech:
                 return WhisperRecognizer(self.asr, self.spoken, self.directory, several_calls=several_calls)
             weights = sharing.result().engine.weights
             return WhisperRecognizer(self.asr, self.spoken, weights.directory, weights=weights)
+
+
+class SharedModels:
+    """Models in memory for several calls of ``load_shared``, which come one after another.
+
+    Recognisers stay. A translator that nobody uses any more stays until another one needs its room.
+    """
+
+    def __init__(self, limit_bytes: float = math.inf) -> None:
+        """``limit_bytes``: of all translators together."""
+        self.recognizers: dict[_Speech, WhisperRecognizer] = {}
+        self.limit_bytes = limit_bytes
+        self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
+        self._sizes: dict[NmtConfig, int] = {}
+        self._kept: dict[NmtConfig, MarianModel] = {}  # the last used last
+        self._lock = threading.Lock()
+
+    @property
+    def used_bytes(self) -> int:
+        """Memory of all translators, about."""
+        return sum(self._sizes[key] for key in self._translators)
+
+    def make_room(self, directories: Mapping[NmtConfig, Path]) -> None:
+        """Drop translators that nobody uses, those first that were not used for the longest time.
+
+        Raises:
+            MemoryLimitError: the others, with those of ``directories``, take more than the limit.
+        """
+        for key, directory in directories.items():
+            files = [path for path in directory.rglob("*") if path.is_file()]
+            self._sizes[key] = _MEMORY_FACTOR * sum(path.stat().st_size for path in files)
+        unused = [key for key in self._kept if key not in directories]
+        while (needed := self._needed(directories)) > self.limit_bytes:
+            if not unused:
+                raise MemoryLimitError(
+                    f"the translators in use would take {megabytes(needed)}, and {megabytes(int(self.limit_bytes))} are allowed "
+                    "(--model-memory); try again when other sessions have ended, or choose languages that are in use"
+                )
+            del self._kept[unused.pop(0)]
+
+    def translator(self, key: NmtConfig, nmt: NmtConfig, directory: Path) -> MarianModel:
+        """A translator that is in memory already, or is loaded. Several different ones may be loaded at once."""
+        model = self._translators.get(key) or MarianModel.load(directory, nmt)
+        with self._lock:
+            self._translators[key] = model
+            self._kept.pop(key, None)
+            self._kept[key] = model
+        return model
+
+    def _needed(self, keys: Collection[NmtConfig]) -> int:
+        return sum(self._sizes[key] for key in {*self._translators, *keys})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where a server listens: addresses, ports, sockets, TLS, and the number of open files."""
+"""Where a server listens, and who may use it: addresses, ports, sockets, TLS, the token, and the number of open files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 from pipeline.apps.cli import importing, whole_number
 from pipeline.errors import UsageError
-from pipeline.server.access import Access, is_loopback, is_unspecified
+from pipeline.server.access import Access, is_host_name, is_loopback, is_origin, is_unspecified
+
+_SHORTEST_TOKEN = 16
 
 
 def some_network(text: str) -> str:
@@ -169,3 +171,48 @@ def allow_files(wanted: int) -> None:
             highest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             with suppress(ValueError, OSError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, highest), hard))
+
+
+def access_of(options: argparse.Namespace) -> Access:
+    """The checks that the options ask for.
+
+    Raises:
+        UsageError: the token file cannot be used, others reach the server and there is none, or a name is none.
+    """
+    token = None if options.token_file is None else read_token(options.token_file)
+    if token is None and (options.proxy or not is_loopback(options.host)):
+        where, option = ("the proxy", "--proxy") if options.proxy else (options.host, "--host")
+        raise UsageError(
+            f"other machines can reach {where}, and no token is set; give --token-file FILE, with a token for speakers, "
+            f"or leave {option} out to serve this machine only"
+        )
+    for name in options.allow_host:
+        if not is_host_name(name):
+            raise UsageError(
+                f"--allow-host is {name!r}; give a name alone, such as captions.example, without https:// or a port"
+            )
+    for origin in options.allow_origin:
+        if not is_origin(origin):
+            raise UsageError(f"--allow-origin is {origin!r}; give a scheme and a name, such as https://example.org")
+    return Access.of(token, [socket.gethostname(), options.host, *options.allow_host], options.allow_origin)
+
+
+def read_token(path: Path) -> str:
+    """The token in a file: its text without blanks at the ends.
+
+    Raises:
+        UsageError: the file cannot be read, or its token is too short.
+    """
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(
+            f"cannot read the token file {path}: {reason}; write a token into it, such as openssl rand -hex 16 gives"
+        ) from None
+    if len(token) < _SHORTEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
+        raise UsageError(
+            f"the token in {path} has {len(token)} characters; it must have at least {_SHORTEST_TOKEN}, all ASCII, without "
+            "blanks, in one line, such as openssl rand -hex 16 gives"
+        )
+    return token

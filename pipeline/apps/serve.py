@@ -17,11 +17,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.apps.cli import Parser, description_of, importing, some_path, some_text, tell, whole_number
 from pipeline.apps.listening import (
+    access_of,
     addresses,
     allow_files,
     listening,
@@ -33,9 +33,8 @@ from pipeline.apps.listening import (
 )
 from pipeline.apps.options import add_model_arguments, configured_several
 from pipeline.errors import UsageError
-from pipeline.loading import load_shared
+from pipeline.loading import SharedModels, load_shared
 from pipeline.run.cores import usable_cores
-from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
 from pipeline.server.limits import MOST_SESSIONS, ServerLimits
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ _PACKAGES = {
     "multipart": "python-multipart",
     "segno": "segno",
 }
-_SHORTEST_TOKEN = 16
 # File descriptors beside those of connections: models, records, and the process's own.
 _OTHER_FILES = 200
 
@@ -69,6 +67,7 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
     _add_address(parser)
     _add_access(parser)
     _add_sessions(parser)
+    _add_languages(parser)
     return parser
 
 
@@ -148,6 +147,23 @@ def _add_sessions(parser: Parser) -> None:
     )
 
 
+def _add_languages(parser: Parser) -> None:
+    languages = parser.add_argument_group("languages beyond the configured ones")
+    languages.add_argument(
+        "--allow-downloads",
+        action="store_true",
+        help="fetch the translators of other languages when a speaker chooses them (20 to 60 MB each); by default, those that "
+        "are on this machine can be chosen",
+    )
+    languages.add_argument(
+        "--model-memory",
+        type=whole_number(50, 1_000_000),
+        default=1_000,
+        metavar="MB",
+        help="for translators in memory (default: 1000); those that nobody uses are dropped first",
+    )
+
+
 def some_sessions(text: str) -> int | None:
     """Argument type: a number of sessions; None for auto."""
     if text == "auto":
@@ -178,6 +194,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
 
         from pipeline.server.app import create_app
         from pipeline.server.connections import Settings
+        from pipeline.server.offers import Offers
         from pipeline.server.record import check_folder
         from pipeline.server.served_languages import ServedLanguages
         from pipeline.server.service import Service
@@ -190,11 +207,13 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with ExitStack() as stack:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
-        models = load_shared(configs, several_calls=True)
+        shared = SharedModels(options.model_memory * 1_000_000)
+        models = load_shared(configs, several_calls=True, shared=shared)
         limits = replace(ServerLimits(), max_sessions=options.max_sessions or measured_sessions(models))
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))
-        service = Service(*chains[0], limits, options.record, chains[1:])
+        offers = Offers(chains, shared, downloads=options.allow_downloads)
+        service = Service(*chains[0], limits, options.record, chains[1:], offers)
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
         settings = Settings(app, limits, options.proxy)
@@ -234,51 +253,6 @@ async def _serve_all(
 
             await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
         await serve(server, service, listener, ready=lambda: tell("\n".join(lines)))
-
-
-def access_of(options: argparse.Namespace) -> Access:
-    """The checks that the options ask for.
-
-    Raises:
-        UsageError: the token file cannot be used, others reach the server and there is none, or a name is none.
-    """
-    token = None if options.token_file is None else read_token(options.token_file)
-    if token is None and (options.proxy or not is_loopback(options.host)):
-        where, option = ("the proxy", "--proxy") if options.proxy else (options.host, "--host")
-        raise UsageError(
-            f"other machines can reach {where}, and no token is set; give --token-file FILE, with a token for speakers, "
-            f"or leave {option} out to serve this machine only"
-        )
-    for name in options.allow_host:
-        if not is_host_name(name):
-            raise UsageError(
-                f"--allow-host is {name!r}; give a name alone, such as captions.example, without https:// or a port"
-            )
-    for origin in options.allow_origin:
-        if not is_origin(origin):
-            raise UsageError(f"--allow-origin is {origin!r}; give a scheme and a name, such as https://example.org")
-    return Access.of(token, [socket.gethostname(), options.host, *options.allow_host], options.allow_origin)
-
-
-def read_token(path: Path) -> str:
-    """The token in a file: its text without blanks at the ends.
-
-    Raises:
-        UsageError: the file cannot be read, or its token is too short.
-    """
-    try:
-        token = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(
-            f"cannot read the token file {path}: {reason}; write a token into it, such as openssl rand -hex 16 gives"
-        ) from None
-    if len(token) < _SHORTEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
-        raise UsageError(
-            f"the token in {path} has {len(token)} characters; it must have at least {_SHORTEST_TOKEN}, all ASCII, without "
-            "blanks, in one line, such as openssl rand -hex 16 gives"
-        )
-    return token
 
 
 async def serve(

@@ -81,14 +81,20 @@ def find_student_model(name: str, progress: Progress | None = None) -> Path:
     Raises:
         ModelError, DownloadError: see ``fetch_student``.
     """
-    if (cached := cached_student(name)) is not None:
-        return cached
+    if (local := local_student(name)) is not None:
+        return local
     if progress is None:
         with progress_bar() as bar:
-            return find_student_model(name, bar)
+            return fetch_student(name, bar)
+    return fetch_student(name, progress)
+
+
+def local_student(name: str) -> Path | None:
+    """The directory of a student that is cached, or of the smaller one of an installed package."""
+    if (cached := cached_student(name)) is not None:
+        return cached
     known = known_translator(f"{name}-tiny")
-    installed = None if known is None else model_from_packages(known, progress)
-    return fetch_student(name, progress) if installed is None else installed
+    return None if known is None else model_from_packages(known)
 
 
 def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:

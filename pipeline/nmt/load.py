@@ -12,15 +12,16 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import resolved
+from pipeline.run.progress import Progress
 
 
-def find_translation_models(nmt: NmtConfig) -> tuple[Path, ...]:
+def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) -> tuple[Path, ...]:
     """Return the directories of the one or two models, which must be named; see ``find_translation_model``.
 
     Raises:
         ModelError, DownloadError: see ``find_translation_model``.
     """
-    return tuple(find_translation_model(step) for step in nmt.steps)
+    return tuple(find_translation_model(step, progress) for step in nmt.steps)
 
 
 def load_translation_model(

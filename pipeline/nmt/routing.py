@@ -103,6 +103,17 @@ def route(source: str, target: str, via: str = "en") -> tuple[Pair, ...]:
     raise UsageError(_no_route_message(source, target, via))
 
 
+@functools.cache
+def student_routes(via: str = "en") -> Mapping[LanguagePair, tuple[Pair, ...]]:
+    """The routes of students alone, of which ``route`` takes the same: one of them, or two through ``via``."""
+    students = {(pair.source, pair.target): pair for pair in reversed(all_pairs()) if pair.is_student}
+    into = [pair for pair in students.values() if pair.target == via]
+    out_of = [pair for pair in students.values() if pair.source == via]
+    steps = [(first, second) for first in into for second in out_of if first.source != second.target]
+    pivoting = {(first.source, second.target): (first, second) for first, second in steps}
+    return pivoting | {languages: (pair,) for languages, pair in students.items()}
+
+
 def described(pairs: tuple[Pair, ...]) -> str:
     """Describe the models of a route in one line."""
     source, target = pairs[0].source, pairs[-1].target

@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline.server.access import Access, bearer_token, is_loopback, is_unspecified
 from pipeline.server.guard import BodyDrain, Guard, Rate
+from pipeline.server.languages import languages_route
 from pipeline.server.libretranslate import PATH, libretranslate_routes
 from pipeline.server.metrics import Metrics
 from pipeline.server.openai import openai_routes
@@ -74,6 +75,7 @@ def create_app(
             Route("/healthz", answers.healthy),
             Route("/readyz", answers.ready),
             Route("/metrics", answers.metrics),
+            languages_route(service, access),
             *openai_routes(service, access),
             *libretranslate_routes(service, access, rate),
             realtime_route(service, access),
@@ -98,6 +100,7 @@ class _Answers:
                 "source": languages[0].source,
                 "targets": list(languages[0].targets),
                 "languages": [{"source": one.source, "targets": list(one.targets)} for one in languages],
+                "more": service.offers is not None,
                 "token": self._access.token is not None,
                 "ready": service.ready,
                 "address": self._address(request),

@@ -31,7 +31,8 @@ class Metrics(Collector):
         service, sessions = self._service, list(self._service.sessions.values())
         yield GaugeMetricFamily("speech_sessions", "Sessions in progress", len(sessions))
         spoken = GaugeMetricFamily("speech_sessions_by_source", "Sessions in progress by language", labels=["source"])
-        for source in (one.source for one in service.languages.configured):
+        configured = (one.source for one in service.languages.configured)
+        for source in dict.fromkeys((*configured, *(one.config.languages.source for one in sessions))):
             spoken.add_metric([source], sum(one.config.languages.source == source for one in sessions))
         yield spoken
         yield GaugeMetricFamily("speech_sessions_max", "Sessions that may be in progress", service.limits.max_sessions)

@@ -25,8 +25,9 @@ from pipeline.languages import language_tag, nearest, sets_sentences_apart
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.sentences.whole import whole_words
 from pipeline.server.access import Access, bearer_token
+from pipeline.server.chains import Chain
 from pipeline.server.protocol import ProtocolError, shown
-from pipeline.server.service import Chain, Service
+from pipeline.server.service import Service
 from pipeline.server.uploads import Upload, UploadError, as_dict, received, translated, while_connected
 from pipeline.sinks.files import sink_makers
 

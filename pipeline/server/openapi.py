@@ -65,6 +65,10 @@ def description(languages: ServedLanguages, access: Access) -> Json:
             },
             PATH: {"post": _translate()},
             "/v1/info": {"get": _get("getInfo", "What the server does", _json("Info"))},
+            "/v1/languages": {
+                "get": _get("listPairs", "The languages that it offers", _json("Pairs")),
+                "post": _prepare(access),
+            },
             "/v1/room": {
                 "get": _get("getRoom", "The newest session in a room", _json("Room")),
                 "parameters": [{"name": "name", "in": "query", "schema": _STRING}],
@@ -97,6 +101,15 @@ def _operation(
     responses |= {str(status): _text(_GUARD_ERRORS[status]) for status in guard}
     security: Json = {"security": [{"token": []}]} if access is not None and access.token is not None else {}
     return {"operationId": name, "summary": summary, "responses": responses, **security}
+
+
+def _prepare(access: Access) -> Json:
+    source: Json = {"name": "source", "in": "query", "schema": _STRING}
+    target: Json = {"name": "target", "in": "query", "schema": _list(_STRING)}
+    steps: Json = {"description": "A line of JSON for each step and the end", "content": {"application/x-ndjson": {}}}
+    summary = "Fetch and load the models of languages"
+    operation = _operation("prepareLanguages", summary, {"200": steps}, access, (400, 401, 503), (403, 421, 429))
+    return {**operation, "parameters": [source, target]}
 
 
 def _upload(task: str, summary: str, languages: ServedLanguages, access: Access) -> Json:
@@ -209,10 +222,14 @@ def _schemas(models: list[str]) -> Json:
         "Info": _object(
             **languages,
             languages=_list(_object(**languages)),
+            more=_BOOLEAN,
             token=_BOOLEAN,
             ready=_BOOLEAN,
             recorded=_BOOLEAN,
             address={"type": ["string", "null"]},
+        ),
+        "Pairs": _object(
+            configured=_list(_object(**languages)), offered=_list(_object(**languages)), downloads=_BOOLEAN
         ),
         "Room": _object(session={"type": ["string", "null"]}),
         "Error": _object(error=error),

@@ -7,25 +7,20 @@ import logging
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import PipelineConfig, with_overrides
-from pipeline.errors import UsageError
-from pipeline.glossary.current import GlossaryFile
+from pipeline.config import PipelineConfig
 from pipeline.glossary.terms import Glossary
-from pipeline.languages import nearest
 from pipeline.loading import Models
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.translator import TextTranslator, warn_unspellable
 from pipeline.server.capacity import calls_at_once
+from pipeline.server.chains import Chain, chain_of
 from pipeline.server.limits import ServerLimits
+from pipeline.server.offers import Offers, Preparation
 from pipeline.server.protocol import ProtocolError, Start, room_name
 from pipeline.server.scheduling import Scheduler, scheduled
-from pipeline.server.served_languages import ServedLanguages, narrowed
+from pipeline.server.served_languages import ServedLanguages
 from pipeline.server.session import Session
 
 log = logging.getLogger(__name__)
@@ -34,51 +29,6 @@ log = logging.getLogger(__name__)
 _DELIVER_S = 10.0
 # Sessions that have ended and are kept for readers who come again.
 _MOST_ENDED = 100
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A configuration and its models."""
-
-    config: PipelineConfig
-    models: Models
-    glossary: GlossaryFile | None = None
-    """That of the configuration, if it has one."""
-
-    def narrowed(self, targets: Sequence[str]) -> Chain:
-        """The chain with these targets only; with all if none are named.
-
-        Raises:
-            ProtocolError: see ``pipeline.server.served_languages.narrowed``; or a model does not write the script of a target.
-        """
-        languages, own = narrowed(self.config.languages, targets), self.models.translations
-        translations: dict[str, TextTranslator] = {}
-        for target in languages.targets:
-            try:
-                if languages.is_spoken(target):
-                    translations[target] = SameLanguageText(target)
-                    continue
-                translations[target] = model = own[nearest(target, own)[0]]
-                if target not in own and isinstance(model, MarianModel | PivotTranslator):
-                    model.check_languages(*languages.pair(target))
-            except UsageError as error:
-                raise ProtocolError("unknown-target", str(error)) from None
-        config = with_overrides(self.config, targets=languages.targets)
-        return Chain(config, replace(self.models, translations=translations), self.glossary)
-
-
-def chain_of(config: PipelineConfig, models: Models) -> Chain:
-    """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log.
-
-    Raises:
-        ConfigError: the glossary has mistakes.
-    """
-    file = config.glossary.file
-    if file is None:
-        return Chain(config, models)
-    glossary = GlossaryFile(Path(file))
-    glossary.check_with(lambda terms: warn_unspellable(terms, config.languages, models.translations))
-    return Chain(config, models, glossary)
 
 
 class Service:
@@ -91,19 +41,21 @@ class Service:
         limits: ServerLimits | None = None,
         record: Path | None = None,
         others: Sequence[tuple[PipelineConfig, Models]] = (),
+        offers: Offers | None = None,
     ) -> None:
         """``models`` are shared by all sessions; a scheduler shares out recognition.
 
         Args:
             record: the folder for the sessions' records; None: nothing is kept of a session after it.
             others: further configurations that clients can choose by their languages; see ``load_shared``.
+            offers: languages beyond these; None: there are none.
 
         Raises:
             UsageError: see ``ServedLanguages``.
             ConfigError: a glossary has mistakes.
         """
         self.languages = ServedLanguages((config.languages, *(other.languages for other, _ in others)))
-        self.limits, self.record = limits or ServerLimits(), record
+        self.limits, self.record, self.offers = limits or ServerLimits(), record, offers
         self.sessions: dict[str, Session] = {}
         """The sessions in progress, by their ids."""
         self.rooms: dict[str, Session] = {}
@@ -206,12 +158,32 @@ class Service:
             self.recordings -= 1
 
     def chosen(self, source: str | None, targets: Sequence[str]) -> Chain:
-        """The chain that recognises ``source`` and translates into ``targets``; see ``ServedLanguages.find``.
+        """The chain that recognises ``source`` and translates into ``targets``: configured, or prepared and still in use.
 
         Raises:
-            ProtocolError: there is none.
+            ProtocolError: there is none; see ``ServedLanguages.find``.
         """
-        return self._chains[self.languages.find(source, targets)]
+        try:
+            return self._chains[self.languages.find(source, targets)]
+        except ProtocolError:
+            if self.offers is not None and (chain := self.offers.prepared(source, targets)) is not None:
+                return chain
+            raise
+
+    def prepare(self, source: str | None, targets: Sequence[str]) -> Preparation | None:
+        """Begin to prepare languages that no configuration has; None if one has them. Who asks holds the result's chain.
+
+        Raises:
+            ProtocolError: these languages are not offered, or too many are being prepared.
+        """
+        try:
+            self.languages.find(source, targets)
+        except ProtocolError as error:
+            if self.offers is not None:
+                return self.offers.prepare(source, targets)
+            self.refused[error.code] += 1
+            raise
+        return None
 
     def for_recording(self, chain: Chain, targets: Sequence[str]) -> Chain:
         """``chain`` for a recording into some of its languages: sessions come first."""
@@ -238,6 +210,8 @@ class Service:
         Recordings in progress are translated, too. What has not ended after ``drain_s`` is cancelled.
         """
         self.draining = True
+        if self.offers is not None:
+            self.offers.close()
         for session in self.sessions.values():
             session.stop()
         for task in self._keeping:

@@ -24,9 +24,10 @@ from pipeline.errors import AudioError, PipelineError, StageError, UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+from pipeline.server.chains import Chain
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.service import Chain, Service
+from pipeline.server.service import Service
 from pipeline.server.session import new_name
 from pipeline.translator import SpeechTranslator
 

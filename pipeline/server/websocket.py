@@ -12,6 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from pipeline.glossary.terms import Glossary
 from pipeline.server.access import Access
+from pipeline.server.chains import Chain
 from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.glossary import read_glossary
 from pipeline.server.protocol import (
@@ -79,7 +80,10 @@ class Connection:
                 raise ProtocolError("wrong-token", "the token is missing or wrong")
             case Start(glossary=text):
                 glossary = None if text is None else await asyncio.to_thread(read_glossary, text)
-                await self._speak(self._service.start(first, glossary), "started", glossary)
+                held = await self._prepared(first)  # the chain is found while somebody holds it
+                session = self._service.start(first, glossary)
+                del held
+                await self._speak(session, "started", glossary)
             case Resume():
                 session = self._service.find(first.session)
                 if not session.is_speaker(first.key):
@@ -98,6 +102,15 @@ class Connection:
             case End() | NewGlossary():
                 kind = "end" if isinstance(first, End) else "glossary"
                 raise ProtocolError("bad-message", f"{kind} came first; begin with start, resume or watch")
+
+    async def _prepared(self, wanted: Start) -> Chain | None:
+        """Wait for languages beyond the configured ones, and tell the client how far they are; None for configured ones."""
+        preparation = self._service.prepare(wanted.source, wanted.targets)
+        if preparation is None:
+            return None
+        async for doing, part in preparation.steps():
+            await self._send(message_text("preparing", doing=doing, part=round(part, 3)))
+        return await preparation.chain()
 
     async def _speak(self, session: Session, kind: str, glossary: Glossary | None = None) -> None:
         feed, served = session.connect(self), False

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from pipeline.errors import DownloadError
+from pipeline.errors import DownloadError, NoSpaceError
 from pipeline.run.progress import Progress
 from pipeline.store.transfer import megabytes
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -30,20 +33,20 @@ def writable(folder: Path, note: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DownloadError(
+        raise (NoSpaceError if error.errno in _FULL else DownloadError)(
             f"cannot write to the cache at {folder}: {error.strerror or error}; {note}make room or give the right to write, "
             "or set HF_HOME to another folder"
         ) from error
 
 
 def check_room(model: str, size: int, folder: Path) -> None:
-    """Raise DownloadError if the disk of ``folder`` has less than ``size`` bytes free.
+    """Raise NoSpaceError if the disk of ``folder`` has less than ``size`` bytes free.
 
     Raises:
         OSError: there is no such folder.
     """
     if size > (free := shutil.disk_usage(folder).free):
-        raise DownloadError(
+        raise NoSpaceError(
             f"{model} takes {megabytes(size)} and the disk of {folder} has {megabytes(free)} free; make room, or set HF_HOME "
             "to a folder on another disk"
         )

@@ -35,6 +35,8 @@ _NAME = re.compile(r"firefox/[a-z]{2,3}(?:_[a-z]+)?-[a-z]{2,3}(?:_[a-z]+)?")
 _ATTEMPTS = 3
 _TIMEOUT_S = 30
 _BLOCK = 1 << 16
+_MODEL_SHARE = 0.8
+"""Of all bytes of a student, those of the model, about."""
 
 
 def is_student(name: str) -> bool:
@@ -73,6 +75,7 @@ def fetch_student(name: str, progress: Progress) -> Path:
         DownloadError: the catalogue is not readable, the disk is full, or a file is not the catalogue's.
         ModelError: the catalogue has no such pair.
     """
+    progress(f"fetching {name}", 0.0)
     files = _files(name)
     folder, model = _folder(name), files[0]
     assert model.size is not None
@@ -85,11 +88,14 @@ def fetch_student(name: str, progress: Progress) -> Path:
             check_room(name, 2 * model.size, folder.parent)
             parts = folder.with_name(f".{folder.name}.{model.sha256[:16]}")
             parts.mkdir(exist_ok=True)
-            for number, file in enumerate(files):
-                done = number / len(files)
-                _fetch(file.url, parts / _packed_name(file), lambda size, done=done: progress(  # type: ignore[misc]
-                    f"fetching {name}, {megabytes(size)}", done
-                ))  # fmt: skip
+            done, shares = 0.0, [_MODEL_SHARE, *[(1 - _MODEL_SHARE) / max(1, len(files) - 1)] * (len(files) - 1)]
+            for file, share in zip(files, shares, strict=True):
+
+                def arrived(part: float, done: float = done, share: float = share) -> None:
+                    progress(f"fetching {name}, {megabytes(model.size or 0)}", done + share * part)
+
+                _fetch(file.url, parts / _packed_name(file), arrived)
+                done += share
             _unpack(files, parts, folder)
             shutil.rmtree(parts, ignore_errors=True)
     return folder
@@ -134,7 +140,7 @@ def _read(url: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "models.json"
         _check_online(name)
-        _fetch(url, path, lambda size: None)
+        _fetch(url, path, lambda part: None)
         return path.read_bytes()
 
 
@@ -147,7 +153,7 @@ def _check_online(name: str) -> None:
         )
 
 
-def _fetch(url: str, path: Path, arrived: Callable[[int], None]) -> None:
+def _fetch(url: str, path: Path, arrived: Callable[[float], None]) -> None:
     """Fetch a file to ``path``, going on after what is there.
 
     Raises:
@@ -172,22 +178,23 @@ def _fetch(url: str, path: Path, arrived: Callable[[int], None]) -> None:
     )
 
 
-def _receive(url: str, path: Path, arrived: Callable[[int], None]) -> bool:
-    """Append what one connection gives; whether it was complete."""
+def _receive(url: str, path: Path, arrived: Callable[[float], None]) -> bool:
+    """Append what one connection gives; whether it was complete. ``arrived`` is told which part of the file is there."""
     have = path.stat().st_size if path.exists() else 0
     # No compression on the way: sizes are those of the file.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT_S) as answer:
         goes_on, length = answer.status == 206, answer.headers.get("Content-Length")
-        size = begun = have if goes_on else 0
+        size = have if goes_on else 0
+        whole = None if length is None else size + int(length)
         with path.open("ab" if goes_on else "wb") as target:
             while block := answer.read(_BLOCK):
                 target.write(block)
                 size += len(block)
-                arrived(size)
+                arrived(size / whole if whole else 0.0)
                 if size > MOST_BYTES:
                     raise DownloadError(f"{url} has more than {megabytes(MOST_BYTES)}; it is not a file of a model")
-    return length is None or size - begun >= int(length)
+    return whole is None or size >= whole
 
 
 def _unpack(files: Sequence[CatalogueFile], parts: Path, folder: Path) -> None:

@@ -27,8 +27,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from pipeline import Models, PipelineConfig
+from pipeline.apps.listening import access_of
 from pipeline.apps.options import configured_several
-from pipeline.apps.serve import access_of, arguments
+from pipeline.apps.serve import arguments
 from pipeline.server.access import Access
 from pipeline.server.limits import ServerLimits
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav, spoken_texts

@@ -11,9 +11,9 @@ from pipeline import Models, PipelineConfig, SpeechTranslator
 from pipeline.audio.recording import read_audio
 from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.server.chains import chain_of
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.service import chain_of
 from tests.conftest import ROOT
 from tests.server.running import NewService, ask, final, finish, heard, running, say, speak
 

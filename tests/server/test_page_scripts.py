@@ -156,6 +156,7 @@ async def test_drafts_and_gauges_are_in_no_live_region(page: Page) -> None:
     assert await page.evaluate(f"[...document.querySelectorAll('{live}')].map((each) => each.id)") == [
         "state",
         "used",
+        "doing",
         "problem",
         "spoken",
     ]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import http.server
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,82 +19,15 @@ from pipeline.apps.catalog import models_called, pull, state_of
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError
 from pipeline.nmt.compiled import find_student_model
 from pipeline.nmt.options import NmtConfig
-from pipeline.store import firefox
 from pipeline.store.firefox import VARIABLE, cached_student, fetch_student, is_student
 from tests.fixtures.student import write_student
-
-
-class Catalogue:
-    """Serves models.json and packed files, each by its path."""
-
-    def __init__(self, folder: Path) -> None:
-        write_student(folder, pair="ende")
-        self.models: dict[str, Any] = {"en-de": []}
-        self.files: dict[str, bytes] = {}
-        self.cut: list[int] = []
-        """Bytes after which each answer in turn breaks off."""
-        self.ranges: list[str | None] = []
-        self.asked: list[str] = []
-        self.answer: bytes | None = None
-        """In place of models.json."""
-        self.add("base-memory", "Release", folder)
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.asked.append(self.path)
-                content = outer.answer if self.path == "/models.json" and outer.answer else outer.content(self.path)
-                if content is None:
-                    self.send_error(404)
-                    return
-                begin = 0
-                if wanted := self.headers.get("Range"):
-                    begin = int(wanted.removeprefix("bytes=").removesuffix("-"))
-                if self.path != "/models.json":
-                    outer.ranges.append(wanted)
-                self.send_response(206 if begin else 200)
-                self.send_header("Content-Length", str(len(content) - begin))
-                self.end_headers()
-                end = begin + outer.cut.pop(0) if outer.cut and self.path != "/models.json" else None
-                self.wfile.write(content[begin:end])
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.base = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def add(self, architecture: str, status: str | None, folder: Path) -> None:
-        files: dict[str, Any] = {}
-        for path in sorted(folder.iterdir()):
-            place = f"models/{architecture}/{path.name}.gz"
-            self.files[f"/{place}"] = gzip.compress(path.read_bytes())
-            kind = {"model": "model", "vocab": "vocab", "lex": "lexicalShortlist"}[path.name.split(".")[0]]
-            files[kind] = {"path": place}
-            if kind == "model":
-                content = path.read_bytes()
-                files[kind] |= {
-                    "uncompressedSize": len(content),
-                    "uncompressedHash": hashlib.sha256(content).hexdigest(),
-                }
-        self.models["en-de"].append({"architecture": architecture, "releaseStatus": status, "files": files})
-
-    def content(self, path: str) -> bytes | None:
-        if path == "/models.json":
-            return json.dumps({"baseUrl": self.base, "models": self.models}).encode()
-        return self.files.get(path)
+from tests.store.catalogue_server import Catalogue, serving_catalogue
 
 
 @pytest.fixture
 def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
-    served = Catalogue(tmp_path / "served")
-    monkeypatch.setenv(VARIABLE, f"{served.base}/models.json")
-    monkeypatch.setattr(constants, "HF_ASSETS_CACHE", str(tmp_path / "assets"))
-    monkeypatch.setattr(firefox.time, "sleep", lambda _: None)
-    yield served
-    served.server.shutdown()
-    served.server.server_close()
+    with serving_catalogue(tmp_path, monkeypatch) as served:
+        yield served
 
 
 def fetched(name: str = "firefox/en-de") -> Path:

@@ -198,6 +198,10 @@ class WhisperEngine:
         self._features = FeatureExtractor(feature_size=self._model.n_mels)
         self._features.mel_filters = MelFilters(self._features.mel_filters)
 
+    def knows(self, language: str) -> bool:
+        """Whether the model was trained on the language."""
+        return known_language(self.weights.tokenizer, language, self.multilingual)
+
     def features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
         """The log-mel spectrogram of ``samples`` [n], padded to ``window_s``.
 

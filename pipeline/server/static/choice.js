@@ -1,17 +1,23 @@
 // The menus of languages: which one is spoken, and into which it is translated.
 
 import { fill, languageName, sameLanguage, targetChoices } from "./languages.js";
+import { Picker } from "./picker.js";
+import { recentPairs, usePair } from "./recent.js";
 
 export class Choice {
-  // controls: the elements of a form with the selects "source" and "target"; languages: what the server offers, [{source, targets}];
-  // label: of the menu of targets. It names the language that is spoken if there is no other.
-  constructor(controls, languages, label) {
+  // controls: the elements of a form with the selects "source" and "target"; languages: what the server is configured for,
+  // [{source, targets}]; label: of the menu of targets. It names the language that is spoken if there is no other; offered: more
+  // that it can prepare, [{source, targets}].
+  constructor(controls, languages, label, offered = []) {
     this.controls = controls;
-    this.languages = languages;
-    fill(controls.source, languages.map((one) => [one.source, sourceName(one)]));
-    controls.source.closest("label").hidden = languages.length < 2;
+    this.languages = joined(languages, offered);
+    this.pickers = [new Picker(controls.source), new Picker(controls.target)];
+    this.recent = offered.length ? recentPairs() : [];
+    const sources = this.languages.map((one) => [one.source, sourceName(one)]);
+    fill(controls.source, first(sources, this.recent.map(([source]) => source)));
+    controls.source.closest("label").hidden = this.languages.length < 2;
     const [{ source }] = languages;
-    if (languages.length === 1) label.textContent = source === "auto" ? "Translate" : `Translate ${languageName(source)} into`;
+    if (this.languages.length === 1) label.textContent = source === "auto" ? "Translate" : `Translate ${languageName(source)} into`;
     controls.source.addEventListener("change", () => this.offer());
     this.offer();
   }
@@ -33,15 +39,18 @@ export class Choice {
     if (source) this.controls.source.value = source;
     this.offer();
     this.controls.target.value = targets[0] ?? "";
+    this.pickers.forEach((picker) => picker.show());
   }
 
   offer() {
-    const { source, targets } = this.chosen;
+    const { source, targets, more } = this.chosen;
     const both = source === "auto"; // a conversation needs both languages
     const captions = targets.some((code) => sameLanguage(code, source)) ? [] : [[source, `${languageName(source)}, as it is spoken`]];
-    const choices = both ? [["", targets.map(languageName).join(" ↔ ")]] : [...targetChoices(targets), ...captions];
-    fill(this.controls.target, choices);
+    const choices = both ? [["", targets.map(languageName).join(" ↔ ")]] : [...targetChoices(targets), ...targetChoices(more).slice(more.length > 1), ...captions];
+    const used = [...this.recent].sort(([one], [other]) => (other === source) - (one === source)).map(([, target]) => target);
+    fill(this.controls.target, first(choices, used));
     this.controls.target.closest("label").hidden = both && this.languages.length > 1;
+    this.pickers.forEach((picker) => picker.show());
   }
 
   // The fields of the first message.
@@ -52,6 +61,29 @@ export class Choice {
       ...(target.value ? { targets: [target.value] } : {}),
     };
   }
+
+  // The chosen languages are used: they come first the next time.
+  use() {
+    usePair(this.controls.source.value, this.controls.target.value);
+  }
+}
+
+// What is offered beside what is configured: {source, targets, more}, sorted by name.
+function joined(languages, offered) {
+  const named = (one, other) => languageName(one).localeCompare(languageName(other));
+  const known = languages.map((one) => {
+    const more = offered.find(({ source }) => source === one.source)?.targets ?? [];
+    return { ...one, more: more.filter((code) => !one.targets.some((target) => sameLanguage(target, code))).sort(named) };
+  });
+  const others = offered.filter(({ source }) => !languages.some((one) => one.source === source));
+  others.sort((one, other) => named(one.source, other.source));
+  return [...known, ...others.map(({ source, targets }) => ({ source, targets: [], more: targets.sort(named) }))];
+}
+
+// Choices with these values before the others, in this order.
+function first(choices, values) {
+  const used = [...new Set(values)].map((value) => choices.find(([one]) => one === value)).filter(Boolean);
+  return [...used, ...choices.filter((one) => !used.includes(one))];
 }
 
 function sourceName({ source, targets }) {

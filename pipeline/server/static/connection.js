@@ -8,7 +8,7 @@ const LONGEST_WAIT_MS = 5000;
 const SILENT_MS = 8000; // the server sends a status every second; without it the connection is dead, though still open
 const RESUME_MS = 30000; // the server waits so long for a speaker
 const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no-session", "replaced", "bad-message",
-  "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "room-busy", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
+  "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "room-busy", "no-models", "no-space", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
 
 export class Connection {
   // first: the first message. handlers: onEvent(event), onState(state, detail) with the states connecting, open, lost, ended,

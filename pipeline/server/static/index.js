@@ -12,6 +12,7 @@ import { fill, languageName } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
 import { errorMessage, showProblem } from "./messages.js";
+import { offered, prepare as prepareLanguages } from "./prepare.js";
 import { Board, clock } from "./render.js";
 import { keepSession, keptSession, newRoom, openRoom, roomName } from "./room.js";
 import { settings } from "./settings.js";
@@ -40,6 +41,7 @@ let audio = null;
 let seconds = 0; // length of a recording that is sent faster than it plays
 let info = null;
 let choice = null;
+let preparing = null; // the chosen languages, while the server prepares them
 let room = "";
 let readersName = ""; // of the room, for readers
 
@@ -82,7 +84,8 @@ async function prepare() {
     problem("The server cannot be reached. Check that it is running, then reload this page.");
     return;
   }
-  choice = new Choice(controls, info.languages, $("into"));
+  choice = new Choice(controls, info.languages, $("into"), info.more ? await offered() : []);
+  for (const name of info.more ? ["source", "target"] : []) controls[name].addEventListener("change", prepareChosen);
   $("token").hidden = !info.token;
   $("recorded").hidden = !info.recorded;
   room = await openRoom();
@@ -99,6 +102,27 @@ function choose() {
   problem(missing);
   $("start").disabled = Boolean(missing);
   listMicrophones();
+}
+
+// Have the server fetch the models of the chosen languages, if it does not have them yet.
+async function prepareChosen() {
+  problem("");
+  showPreparing("", 0);
+  if (info.token && !controls.token.value) return; // Start does it, with the token
+  const wanted = (preparing = choice.wanted());
+  const isChosen = () => preparing === wanted;
+  try {
+    await prepareLanguages(wanted, controls.token.value, (doing, part) => isChosen() && showPreparing(doing, part));
+  } catch (error) {
+    if (isChosen()) problem(errorMessage(error, true));
+  }
+  if (isChosen()) showPreparing("", 0);
+}
+
+function showPreparing(doing, part) {
+  $("preparing").hidden = !doing;
+  if ($("doing").textContent !== doing) $("doing").textContent = doing;
+  $("preparing").querySelector("progress").value = part;
 }
 
 async function listMicrophones() {
@@ -183,6 +207,9 @@ function onEvent(event) {
       audio?.more?.();
       $("lag").textContent = [behind(event), readers(event), missing()].filter(Boolean).join(" · ");
       break;
+    case "preparing":
+      showPreparing(event.doing, event.part);
+      break;
     case "glossary":
       if (event.code) glossary.refused(event.message, false);
       else glossary.taken(event);
@@ -216,6 +243,8 @@ function missing() {
 
 function onState(now, detail) {
   state = now;
+  preparing = null;
+  if (now !== "connecting") showPreparing("", 0);
   if (now === "open") opened(detail);
   if (now === "refused") problem(errorMessage(detail, true));
   if (now === "ended") glossary.counted(texts);
@@ -228,6 +257,7 @@ function onState(now, detail) {
 
 function opened({ session, key, room, targets, recorded, glossary: taken }) {
   if (taken) glossary.taken(taken);
+  choice.use();
   share.show(room ?? session, info.address);
   downloads.offer(targets);
   $("recorded").hidden = !recorded;

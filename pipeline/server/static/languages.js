@@ -2,6 +2,12 @@
 
 // "Deutsch (German)": the language's own name first, for readers who do not know the page's language.
 export function languageName(code) {
+  const [own, english] = namesOf(code);
+  return own === english ? own : `${own} (${english})`;
+}
+
+// Its names in the language itself, in English and in the browser's language, and the code.
+export function namesOf(code) {
   const name = (locale) => {
     try {
       return new Intl.DisplayNames([locale], { type: "language" }).of(code);
@@ -9,8 +15,7 @@ export function languageName(code) {
       return code;
     }
   };
-  const [own, english] = [name(code), name("en")];
-  return own === english ? own : `${own} (${english})`;
+  return [name(code), name("en"), name(navigator.language), code];
 }
 
 // Whether two codes mean the same language, in whatever script or region.

@@ -1,0 +1,64 @@
+"""A configuration with its models, and the part of it that a session or recording needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pipeline.config import PipelineConfig, with_overrides
+from pipeline.errors import UsageError
+from pipeline.glossary.current import GlossaryFile
+from pipeline.languages import nearest
+from pipeline.loading import Models
+from pipeline.nmt.model import MarianModel
+from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.same_language import SameLanguageText
+from pipeline.nmt.translator import TextTranslator, warn_unspellable
+from pipeline.server.protocol import ProtocolError
+from pipeline.server.served_languages import narrowed
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A configuration and its models."""
+
+    config: PipelineConfig
+    models: Models
+    glossary: GlossaryFile | None = None
+    """That of the configuration, if it has one."""
+
+    def narrowed(self, targets: Sequence[str]) -> Chain:
+        """The chain with these targets only; with all if none are named.
+
+        Raises:
+            ProtocolError: see ``pipeline.server.served_languages.narrowed``; or a model does not write the script of a target.
+        """
+        languages, own = narrowed(self.config.languages, targets), self.models.translations
+        translations: dict[str, TextTranslator] = {}
+        for target in languages.targets:
+            try:
+                if languages.is_spoken(target):
+                    translations[target] = SameLanguageText(target)
+                    continue
+                translations[target] = model = own[nearest(target, own)[0]]
+                if target not in own and isinstance(model, MarianModel | PivotTranslator):
+                    model.check_languages(*languages.pair(target))
+            except UsageError as error:
+                raise ProtocolError("unknown-target", str(error)) from None
+        config = with_overrides(self.config, targets=languages.targets)
+        return Chain(config, replace(self.models, translations=translations), self.glossary)
+
+
+def chain_of(config: PipelineConfig, models: Models) -> Chain:
+    """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log.
+
+    Raises:
+        ConfigError: the glossary has mistakes.
+    """
+    file = config.glossary.file
+    if file is None:
+        return Chain(config, models)
+    glossary = GlossaryFile(Path(file))
+    glossary.check_with(lambda terms: warn_unspellable(terms, config.languages, models.translations))
+    return Chain(config, models, glossary)
