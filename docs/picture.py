@@ -9,16 +9,16 @@ import asyncio
 import io
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
 from rich.console import Console, Group
 from rich.segment import Segment
 
-from pipeline import OpenTexts, PipelineEvent, SourceDelta, SourceSentence, SpeechTranslator, Translation, load_config
+from pipeline import PipelineEvent, SourceSentence, SourceText, SpeechTranslator, Translation, load_config
 from pipeline.audio.recording import Recording
-from pipeline.events import Delta
+from pipeline.captions.states import State, key
 from pipeline.sinks.terminal import Passage, drawn
 
 COLUMNS, ROWS = 76, 10
@@ -47,26 +47,22 @@ class Screen:
 
     def __init__(self) -> None:
         self._console = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False)
-        self._texts = OpenTexts()
         self._passages: dict[int, Passage] = {}
         self._finished: set[int] = set()
 
     def take(self, event: PipelineEvent) -> None:
-        text = self._texts.push(event)
-        if text is None or not isinstance(event, SourceDelta | SourceSentence | Delta | Translation):
+        if not isinstance(event, State):
             return
         before = self._passages.get(event.sentence, Passage(0, 0, ""))
-        committed = {**before.committed}
-        if isinstance(event, SourceDelta | SourceSentence):
-            committed[""] = text.committed
-            after = Passage(event.start_s, event.end_s, text.text, before.translations, committed=committed)
+        number, language = key(event)
+        committed = {**before.committed, language: event.committed}
+        if isinstance(event, SourceText | SourceSentence):
+            after = Passage(event.start_s, event.end_s, event.text, before.translations, committed=committed)
         else:
-            committed[event.language] = text.committed
-            translations = ((event.language, text.text),)
-            after = Passage(before.start_s, before.end_s, before.source, translations, committed=committed)
+            after = replace(before, translations=((language, event.text),), committed=committed)
         if isinstance(event, Translation):
-            self._finished.add(event.sentence)
-        self._passages[event.sentence] = after
+            self._finished.add(number)
+        self._passages[number] = after
 
     def lines(self) -> Lines:
         shown = [(number, each) for number, each in sorted(self._passages.items()) if each.source]

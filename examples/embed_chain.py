@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import Delta, OpenTexts, SourceSentence, SpeechTranslator, Translation, load_config
+from pipeline import SourceSentence, SpeechTranslator, TargetText, Translation, load_config
 from pipeline.audio.recording import read_audio
 
 
@@ -23,15 +23,13 @@ async def host_audio(translator: SpeechTranslator, path: str) -> None:
 
 async def main(path: str) -> None:
     # A task group ends both directions when one of them fails.
-    texts = OpenTexts()
     async with SpeechTranslator(load_config("demo")) as translator, asyncio.TaskGroup() as group:
         group.create_task(host_audio(translator, path))
         async for event in translator.events():
-            text = texts.push(event)  # the text that the event changes or completes
             if isinstance(event, SourceSentence):
                 print(f"\n[{event.start_s:6.2f} s] {event.text}")
-            elif isinstance(event, Delta) and text is not None:
-                print(f"\r\x1b[K           {text.text}", end="", flush=True)  # replaces the line, token by token
+            elif isinstance(event, TargetText):
+                print(f"\r\x1b[K           {event.text}", end="", flush=True)  # replaces the line, token by token
             elif isinstance(event, Translation):
                 print()  # the line stays as it is
     print(f"\n{translator.stats.segments} segments, {translator.stats.tokens} tokens")

@@ -9,18 +9,16 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import Delta, OpenTexts, SourceDelta, SourceSentence, SpeechTranslator, Translation, load_config
+from pipeline import SourceSentence, SourceText, SpeechTranslator, TargetText, Translation, load_config
 from pipeline.audio.recording import Recording
 
 
 async def main(path: str) -> None:
-    texts = OpenTexts()
     async with SpeechTranslator(load_config("demo"), live=True) as translator:
         async for event in translator.run(Recording(Path(path)), paced=True):
-            text = texts.push(event)  # the text that the event changes or completes
-            if isinstance(event, SourceDelta | Delta) and text is not None:
-                draft = f" [{text.draft.strip()}]" if text.draft.strip() else ""
-                print(f"{event.sentence:3} {event.language}  {text.committed_text}{draft}", flush=True)
+            if isinstance(event, SourceText | TargetText):
+                draft = f" [{event.draft.strip()}]" if event.draft.strip() else ""
+                print(f"{event.sentence:3} {event.language}  {event.committed_text}{draft}", flush=True)
             elif isinstance(event, SourceSentence | Translation):
                 print(f"{event.sentence:3} {event.language}  {event.text}  (final)", flush=True)
 

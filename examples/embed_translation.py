@@ -1,4 +1,4 @@
-"""The translation stage alone inside a host app that has text: one delta per token, then the whole translation.
+"""The translation stage alone inside a host app that has text: the translation after each token, then the whole.
 
 python examples/embed_translation.py "Where is the hotel?" "The train to Paris leaves at nine o'clock."
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from pipeline import Delta, EndOfInput, NmtStage, SourceSentence, Translation, load_config, load_translation_model
+from pipeline import EndOfInput, NmtStage, SourceSentence, TargetText, Translation, load_config, load_translation_model
 
 
 async def main(sentences: list[str]) -> None:
     model = await asyncio.to_thread(load_translation_model, "en", "pt", load_config("demo").nmt)
     inbox: asyncio.Queue[SourceSentence | EndOfInput] = asyncio.Queue(8)
-    outbox: asyncio.Queue[Delta | Translation | EndOfInput] = asyncio.Queue(64)
+    outbox: asyncio.Queue[TargetText | Translation | EndOfInput] = asyncio.Queue(64)
 
     async def feed() -> None:
         for number, text in enumerate(sentences):
@@ -25,8 +25,8 @@ async def main(sentences: list[str]) -> None:
         group.create_task(NmtStage(model, inbox, outbox, target="pt").run())
         group.create_task(feed())  # beside reading: both queues are bounded
         while not isinstance(event := await outbox.get(), EndOfInput):
-            if isinstance(event, Delta):
-                print(f"    {event.text!r} (log-probability {event.log_probability:.2f})")
+            if isinstance(event, TargetText):
+                print(f"    {event.text!r} (log-probability of the token {event.tokens[-1].log_probability:.2f})")
             else:
                 print(f"{sentences[event.sentence]}\n{event.text}")
 

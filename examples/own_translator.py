@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline import Delta, Models, SourceSentence, SpeechTranslator, TextTranslator, Translation, load_config
+from pipeline import Models, SourceSentence, SpeechTranslator, TargetText, TextTranslator, Translation, load_config
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 
@@ -25,14 +25,14 @@ class HttpTranslator:
 
     def stream(
         self, sentence: SourceSentence, target: str | None, *_: object, **__: object
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         assert target is not None  # the chain always names it
         body = {"q": sentence.text, "source": sentence.language, "target": target, "format": "text"}
         request = urllib.request.Request(self._url, json.dumps(body).encode(), {"content-type": "application/json"})
         with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:
             text = str(json.load(answer)["translatedText"])
-        # A server that answers token by token would get a delta for each.
-        yield Delta(sentence.sentence, target, text, heard_s=sentence.heard_s, complete=True)
+        # A server that answers token by token would get the text so far for each.
+        yield TargetText(sentence.sentence, target, text, heard_s=sentence.heard_s, complete=True)
         yield Translation(sentence.sentence, target, text, heard_s=sentence.heard_s)
 
 

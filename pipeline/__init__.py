@@ -25,6 +25,8 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from pipeline.asr.recognizer import Recognizer
+    from pipeline.captions.changes import Changes, States
+    from pipeline.captions.states import TextChangeError
     from pipeline.config import PipelineConfig, load_config
     from pipeline.errors import PipelineError, StageError
     from pipeline.events import (
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
         Resumed,
         SourceDelta,
         SourceSentence,
+        SourceText,
         SpeechSegment,
+        TargetText,
         Transcript,
         Translation,
         TranslationLost,
@@ -51,11 +55,13 @@ if TYPE_CHECKING:
     from pipeline.nmt.stage import NmtStage
     from pipeline.nmt.translator import TextTranslator
     from pipeline.run.stats import PipelineStats
-    from pipeline.sentences.growing import GrowingText, OpenTexts, TextChangeError
     from pipeline.stages import standard_stages, with_stage
     from pipeline.translator import SpeechTranslator
 
 _MODULES = {
+    "Changes": "captions.changes",
+    "States": "captions.changes",
+    "TextChangeError": "captions.states",
     "PipelineConfig": "config",
     "load_config": "config",
     "PipelineError": "errors",
@@ -72,7 +78,9 @@ _MODULES = {
     "Resumed": "events",
     "SourceDelta": "events",
     "SourceSentence": "events",
+    "SourceText": "events",
     "SpeechSegment": "events",
+    "TargetText": "events",
     "Transcript": "events",
     "Translation": "events",
     "TranslationLost": "events",
@@ -81,9 +89,6 @@ _MODULES = {
     "Recognizer": "asr.recognizer",
     "TextTranslator": "nmt.translator",
     "PipelineStats": "run.stats",
-    "GrowingText": "sentences.growing",
-    "OpenTexts": "sentences.growing",
-    "TextChangeError": "sentences.growing",
     "Models": "loading",
     "SpeechTranslator": "translator",
     "load_models": "loading",
@@ -94,17 +99,16 @@ _MODULES = {
 
 __all__ = [
     "AudioLost",
+    "Changes",
     "Delta",
     "DeviceBack",
     "DeviceLost",
     "EndOfInput",
-    "GrowingText",
     "LoadChanged",
     "MarianModel",
     "Models",
     "NmtStage",
     "Notice",
-    "OpenTexts",
     "Paused",
     "PipelineConfig",
     "PipelineError",
@@ -114,9 +118,12 @@ __all__ = [
     "Resumed",
     "SourceDelta",
     "SourceSentence",
+    "SourceText",
     "SpeechSegment",
     "SpeechTranslator",
     "StageError",
+    "States",
+    "TargetText",
     "TextChangeError",
     "TextTranslator",
     "Transcript",

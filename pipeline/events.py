@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,12 +185,10 @@ class Pause:
 
 
 @dataclass(frozen=True)
-class SourceDelta:
-    """A change of the text recognised in a sentence.
+class SourceText:
+    """The text recognised in a sentence in progress, as it is now: committed text, then a draft.
 
-    ``withdrawn`` characters are removed from the end of the sentence's text, then ``text`` is appended. Afterwards the
-    first ``committed`` characters are final: no later change withdraws them. ``pipeline.sentences.growing.GrowingText``
-    applies changes.
+    A newer one of the same sentence replaces it. Its committed text begins with that of the one before.
     """
 
     sentence: int
@@ -197,8 +196,9 @@ class SourceDelta:
     language: str
     """The language spoken."""
     text: str
-    withdrawn: int = 0
+    """Empty if what was recognised has turned out to be none."""
     committed: int = 0
+    """Length of the committed text in characters (Unicode code points)."""
     start_s: float = 0.0
     """The start of the sentence."""
     end_s: float = 0.0
@@ -206,10 +206,18 @@ class SourceDelta:
     heard_s: float = 0.0
     """Audio received when the text was cut; no later sound affects it."""
 
+    @property
+    def committed_text(self) -> str:
+        return self.text[: self.committed]
+
+    @property
+    def draft(self) -> str:
+        return self.text[self.committed :]
+
 
 @dataclass(frozen=True)
 class SourceSentence:
-    """A sentence that has ended. Its text is what its ``SourceDelta``s add up to, and final."""
+    """A sentence that has ended. Its text is that of its last ``SourceText``, and final."""
 
     sentence: int
     language: str
@@ -223,6 +231,10 @@ class SourceSentence:
     """Whether a pause follows the sentence, not the next word."""
     terms: tuple[str, ...] = ()
     """The terms of the glossary in the text, in order, as the glossary has them."""
+
+    @property
+    def committed(self) -> int:
+        return len(self.text)
 
     def begin_at(self, share: float) -> float:
         """When the text after the given share of it, 0 to 1, begins to be said, in seconds.
@@ -241,12 +253,23 @@ class SourceSentence:
         return self.end_s
 
 
-@dataclass(frozen=True)
-class Delta:
-    """A change of a sentence's translation: normally the text of one target token, appended.
+class TargetToken(NamedTuple):
+    """A token of a translation."""
 
-    ``withdrawn``, ``text`` and ``committed`` are those of ``SourceDelta``. The text is a draft until its sentence has ended
-    and been translated as a whole.
+    id: int | None
+    """Its id in the model's vocabulary. None if it stands for several, as in text read back from changes."""
+    log_probability: float
+    """Natural logarithm."""
+    end: int
+    """Length of the text up to its end in characters. A token that completes no character ends where the one before does."""
+
+
+@dataclass(frozen=True)
+class TargetText:
+    """The translation of a sentence, as it is now: normally one target token longer than before.
+
+    A newer one of the same sentence and language replaces it. The text is a draft until its sentence has ended and been
+    translated as a whole, but for its ``committed`` beginning, which is as in ``SourceText``.
     """
 
     sentence: int
@@ -254,28 +277,28 @@ class Delta:
     language: str
     """The language translated into."""
     text: str
-    """Empty if the token completes no character; may be empty at the end."""
-    withdrawn: int = 0
     committed: int = 0
-    token: int | None = None
-    """The token's id in the model's vocabulary; None if the change stands for several tokens."""
-    log_probability: float = 0.0
-    """Natural-log probability of the token, or the sum of several.
-
-    The deltas of one translation of the sentence, up to the ``complete`` one, add up to all its tokens: also to those
-    whose text an earlier draft had already, and to those that a second search replaced.
-    """
+    tokens: tuple[TargetToken, ...] = ()
+    """All tokens of this translation so far; what is shown of a draft may lack the text of the last of them."""
     heard_s: float = 0.0
     """Audio received when the source text was cut; no later sound affects this text. Latency measures call it the delay.
     It does not depend on the speed of the machine."""
     complete: bool = False
-    """True on the last delta of each translation of a sentence: the text now translates all of the source known at
+    """True on the last one of each translation of a sentence: the text now translates all of the source known at
     ``heard_s``, without the last words that are hidden of a draft."""
+
+    @property
+    def committed_text(self) -> str:
+        return self.text[: self.committed]
+
+    @property
+    def draft(self) -> str:
+        return self.text[self.committed :]
 
 
 @dataclass(frozen=True)
 class Translation:
-    """The final translation of a sentence into one language. Its text is what the sentence's ``Delta``s add up to."""
+    """The final translation of a sentence into one language. Its text is that of the last ``TargetText``."""
 
     sentence: int
     language: str
@@ -297,6 +320,49 @@ class Translation:
     """Those without an accepted translation in the text. The others are kept."""
     error: str | None = None
     """Why the translator failed, in one line; then the text is only what was committed before. None if it did not fail."""
+
+    @property
+    def committed(self) -> int:
+        return len(self.text)
+
+
+@dataclass(frozen=True)
+class SourceDelta:
+    """A change of the text recognised in a sentence, for readers that keep the text themselves; see ``pipeline.captions.changes``.
+
+    ``withdrawn`` characters are removed from the end of the sentence's text, then ``text`` is appended. Afterwards the
+    first ``committed`` characters are final: no later change withdraws them. The other fields are those of ``SourceText``.
+    """
+
+    sentence: int
+    language: str
+    text: str
+    withdrawn: int = 0
+    committed: int = 0
+    start_s: float = 0.0
+    end_s: float = 0.0
+    heard_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A change of a sentence's translation: normally the text of one target token, appended.
+
+    ``withdrawn``, ``text`` and ``committed`` are those of ``SourceDelta``, the other fields those of ``TargetText``.
+    """
+
+    sentence: int
+    language: str
+    text: str
+    """Empty if the token completes no character; may be empty at the end."""
+    withdrawn: int = 0
+    committed: int = 0
+    token: int | None = None
+    """The token's id in the model's vocabulary; None if the change stands for several tokens."""
+    log_probability: float = 0.0
+    """Natural-log probability of the token, or the sum of several: of all tokens, if the translation began anew."""
+    heard_s: float = 0.0
+    complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -369,5 +435,5 @@ SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed
 Notice = SourceNotice | LoadChanged | TranslationLost
 """Information about the run, not text. A sink may ignore it."""
 
-PipelineEvent = Transcript | SourceDelta | SourceSentence | Delta | Translation | Notice | EndOfInput
+PipelineEvent = Transcript | SourceText | SourceSentence | TargetText | Translation | Notice | EndOfInput
 """The events that a sink or an embedding app receives."""

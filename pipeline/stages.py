@@ -66,7 +66,7 @@ def standard_stages() -> list[StageSpec]:
     """The stages and what each puts out for audio [n] int16.
 
     VAD: ``SpeechSegment``, ``SegmentSoFar`` and ``Pause``. ASR: ``Transcript``, ``TranscriptSoFar`` and ``Pause``. sentences:
-    ``Transcript``, ``SourceDelta`` and ``SourceSentence``. NMT: the same, and ``Delta`` and ``Translation`` for each target language.
+    ``Transcript``, ``SourceText`` and ``SourceSentence``. NMT: the same, and ``TargetText`` and ``Translation`` for each target language.
     """
     return [
         StageSpec("VAD", _vad, lambda queues: queues.segments),

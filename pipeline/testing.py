@@ -27,10 +27,9 @@ import numpy as np
 
 from pipeline.audio.recording import read_audio
 from pipeline.config import PipelineConfig, load_config
-from pipeline.events import SAMPLE_RATE, Delta, PipelineEvent, Samples, SourceDelta, Translation
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
 from pipeline.loading import Models, load_models
 from pipeline.resources import DEMO_SPEECH
-from pipeline.sentences.growing import OpenTexts
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.translator import SpeechTranslator
 
@@ -74,7 +73,6 @@ class Harness:
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
         self._cues_taken = self._translations_taken = self._events_seen = 0
-        self._open = OpenTexts()
         self._committed: dict[tuple[int, str | None], int] = {}
         self._texts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         self._texts_taken: Counter[tuple[str, str | None]] = Counter()
@@ -176,7 +174,7 @@ class Harness:
         try:
             async for event in self.translator.events():
                 self.events.append(event)
-                self._take_change(event)
+                self._take_text(event)
                 self._cues += [cue for builder in self._builders for cue in builder.push(event)]
                 if isinstance(event, Translation):
                     self._translations.append(event)
@@ -187,17 +185,16 @@ class Harness:
             async with self._changed:
                 self._changed.notify_all()
 
-    def _take_change(self, event: PipelineEvent) -> None:
-        text = self._open.push(event)
-        if text is None or not isinstance(event, SourceDelta | Delta):
+    def _take_text(self, event: PipelineEvent) -> None:
+        if not isinstance(event, SourceText | TargetText):
             return
-        language = event.language if isinstance(event, Delta) else None
+        language = event.language if isinstance(event, TargetText) else None
         before = self._committed.get((event.sentence, language), 0)
-        self._committed[event.sentence, language] = text.committed
-        if text.draft:
-            self._texts["draft", language].append(text.text)
-        if text.committed > before:
-            self._texts["committed text", language].append(text.committed_text)
+        self._committed[event.sentence, language] = event.committed
+        if event.draft:
+            self._texts["draft", language].append(event.text)
+        if event.committed > before:
+            self._texts["committed text", language].append(event.committed_text)
 
     async def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
         reader = self._reader

@@ -14,6 +14,7 @@ from types import TracebackType
 
 from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
+from pipeline.captions.changes import ChangeEvent, Changes
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, StageError
 from pipeline.events import (
@@ -51,7 +52,7 @@ class _StreamEnd:
 
 
 class SpeechTranslator:
-    """Speech in, transcripts and translation deltas out.
+    """Speech in, transcripts and translations out, as they grow.
 
         async with SpeechTranslator(load_config("demo")) as translator:
             await translator.feed(pcm)        # from one task, as audio arrives
@@ -212,6 +213,17 @@ class SpeechTranslator:
             self._observe_lag()
             if isinstance(item, EndOfInput):
                 return
+
+    async def changes(self) -> AsyncGenerator[ChangeEvent, None]:
+        """The same as changes of texts, ``SourceDelta`` and ``Delta``, as ``events`` gave them before version 0.3 of the interface.
+
+        Raises:
+            PipelineError, ValueError: see ``events``.
+        """
+        changes = Changes()
+        async with contextlib.aclosing(self.events()) as events:
+            async for event in events:
+                yield changes.push(event)
 
     async def _next(self) -> PipelineEvent | _StreamEnd:
         self._reader_waiting = True

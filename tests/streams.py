@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, Word
-from pipeline.sentences.growing import common_length, edit
+from pipeline.captions.changes import Change, ChangeEvent, Changes, States
+from pipeline.captions.states import common_length
+from pipeline.events import (
+    EndOfInput,
+    PipelineEvent,
+    SourceSentence,
+    SourceText,
+    TargetText,
+    TargetToken,
+    Translation,
+    Word,
+)
+
+
+def states(events: Iterable[PipelineEvent | Change]) -> list[PipelineEvent]:
+    """Events in which texts may be given as changes, with states in their place."""
+    return list(map(States().push, events))
+
+
+def changes(events: Iterable[PipelineEvent]) -> list[ChangeEvent]:
+    """The events of a stream from its beginning, with changes in the place of states."""
+    return list(map(Changes().push, events))
 
 
 def spoken(
@@ -27,7 +47,7 @@ def spoken(
     """A sentence that is recognised all at once."""
     heard_s = end_s if heard_s is None else heard_s
     return [
-        SourceDelta(number, language, text, 0, len(text), start_s, end_s, heard_s),
+        SourceText(number, language, text, len(text), start_s, end_s, heard_s),
         SourceSentence(number, language, text, start_s, end_s, heard_s, words, before_pause),
     ]
 
@@ -35,22 +55,14 @@ def spoken(
 def translated(
     number: int, pieces: Sequence[str], *, language: str = "zh", heard_s: float = 0.0, score: float = -0.1
 ) -> list[PipelineEvent]:
-    """The translation of a sentence: a delta for each piece, which may be a character, and the end."""
-    text = "".join(pieces)
-    deltas = [
-        Delta(
-            number,
-            language,
-            piece,
-            committed=len(text) if at == len(pieces) else 0,
-            token=5,
-            log_probability=score,
-            heard_s=heard_s,
-            complete=at == len(pieces),
-        )
-        for at, piece in enumerate(pieces, 1)
-    ]
-    return [*deltas, Translation(number, language, text, heard_s=heard_s)]
+    """The translation of a sentence: a token for each piece, which may be a character, and the end."""
+    tokens: tuple[TargetToken, ...] = ()
+    found: list[PipelineEvent] = []
+    for at in range(1, len(pieces) + 1):
+        text, last = "".join(pieces[:at]), at == len(pieces)
+        tokens += (TargetToken(5, score, len(text)),)
+        found.append(TargetText(number, language, text, last * len(text), tokens, heard_s, last))
+    return [*found, Translation(number, language, "".join(pieces), heard_s=heard_s)]
 
 
 _Event = TypeVar("_Event")
@@ -67,28 +79,25 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """A change of a text, as in ``SourceDelta`` and ``Delta``."""
+class _State:
+    """A text as it is at some time."""
 
     text: str
-    withdrawn: int
     committed: int
 
 
 @st.composite
-def _changes(draw: st.DrawFn, text: str) -> list[_Change]:
-    """Any valid changes that add up to ``text``; the last one commits it."""
+def _states(draw: st.DrawFn, text: str) -> list[_State]:
+    """Any valid states of a text that ends as ``text``; the last one commits it."""
     shown, committed = "", 0
-    found: list[_Change] = []
+    found: list[_State] = []
     for _ in range(draw(st.integers(0, 4))):
         kept = draw(st.integers(committed, len(shown)))
         right = text[kept : kept + draw(st.integers(0, 8))] if shown[:kept] == text[:kept] else ""
-        appended = draw(st.sampled_from([right, right + "x", " y", "是"]))
-        withdrawn, shown = len(shown) - kept, shown[:kept] + appended
+        shown = shown[:kept] + draw(st.sampled_from([right, right + "x", " y", "是"]))
         committed = draw(st.integers(committed, max(committed, common_length(shown, text))))
-        found.append(_Change(appended, withdrawn, committed))
-    withdrawn, appended = edit(shown, text)
-    return [*found, _Change(appended, withdrawn, len(text))]
+        found.append(_State(shown, committed))
+    return [*found, _State(text, len(text))]
 
 
 @st.composite
@@ -103,7 +112,7 @@ def streams(
 
     They are recognised one after another; each language translates them in order and at its own pace, the sentence in
     progress as a draft, and finally when it has ended. Drafts of the next sentence may come before that (``ahead``). Each
-    change of the source has a ``heard_s`` of its own.
+    text of the source has a ``heard_s`` of its own.
     """
     source: list[PipelineEvent] = []
     # For each language, its events, each with the source event that it is made from.
@@ -113,24 +122,23 @@ def streams(
     for number in range(draw(st.integers(1, sentences))):
         text = stream.sources[number] = draw(texts)
         start_s, end_s = 4.0 * number, 4.0 * number + 3
-        changes: list[PipelineEvent] = []
-        for change in draw(_changes(text)):
+        texts_so_far: list[PipelineEvent] = []
+        for state in draw(_states(text)):
             heard_s += 1
-            changes.append(
-                SourceDelta(number, "en", change.text, change.withdrawn, change.committed, start_s, end_s, heard_s)
-            )
-        _insert(draw, source, changes, 1 if ahead else 0)
+            texts_so_far.append(SourceText(number, "en", state.text, state.committed, start_s, end_s, heard_s))
+        _insert(draw, source, texts_so_far, 1 if ahead else 0)
         source.append(SourceSentence(number, "en", text, start_s, end_s, heard_s))
         for language, track in zip(languages, made, strict=True):
             text = stream.translations[number, language] = draw(texts)
-            *drafts, last = draw(_changes(text))
+            *drafts, last = draw(_states(text))
             at = 0
             begun: list[tuple[PipelineEvent, PipelineEvent]] = []
-            for change in drafts:
-                at = draw(st.integers(at, len(changes) - 1))
-                begun.append((_delta(number, language, change, changes[at], complete=draw(st.booleans())), changes[at]))
+            for state in drafts:
+                at = draw(st.integers(at, len(texts_so_far) - 1))
+                said = texts_so_far[at]
+                begun.append((_translation(number, language, state, said, complete=draw(st.booleans())), said))
             _insert(draw, track, begun, 2 if ahead else 0)
-            track.append((_delta(number, language, last, source[-1], complete=True), source[-1]))
+            track.append((_translation(number, language, last, source[-1], complete=True), source[-1]))
             track.append((Translation(number, language, text, heard_s=heard_s), source[-1]))
     # For each language, its events, each with the number of source events that come before it.
     position = {id(event): at for at, event in enumerate(source, 1)}
@@ -148,30 +156,24 @@ def streams(
     return stream
 
 
-def _insert(draw: st.DrawFn, events: list[_Event], changes: list[_Event], end: int) -> None:
-    """Append the first changes of a sentence, as many of the uncommitted ones as is drawn before the ``end`` last events."""
-    uncommitted = list(takewhile(lambda change: not _committed(change), changes))
+def _insert(draw: st.DrawFn, events: list[_Event], texts: list[_Event], end: int) -> None:
+    """Append the first texts of a sentence, as many of the uncommitted ones as is drawn before the ``end`` last events."""
+    uncommitted = list(takewhile(lambda text: not _committed(text), texts))
     ahead = draw(st.integers(0, len(uncommitted))) if events else 0
-    events[len(events) - end : len(events) - end] = changes[:ahead]
-    events += changes[ahead:]
+    events[len(events) - end : len(events) - end] = texts[:ahead]
+    events += texts[ahead:]
 
 
-def _committed(change: object) -> int:
-    event = change[0] if isinstance(change, tuple) else change
-    assert isinstance(event, SourceDelta | Delta)
+def _committed(text: object) -> int:
+    event = text[0] if isinstance(text, tuple) else text
+    assert isinstance(event, SourceText | TargetText)
     return event.committed
 
 
-def _delta(number: int, language: str, change: _Change, source: PipelineEvent, *, complete: bool) -> Delta:
-    """``change`` of a translation, made from what ``source`` says."""
-    assert isinstance(source, SourceDelta | SourceSentence)
-    return Delta(
-        number,
-        language,
-        change.text,
-        change.withdrawn,
-        change.committed,
-        log_probability=-0.1,
-        heard_s=source.heard_s,
-        complete=complete,
+def _translation(number: int, language: str, state: _State, source: PipelineEvent, *, complete: bool) -> TargetText:
+    """The state of a translation, made from what ``source`` says."""
+    assert isinstance(source, SourceText | SourceSentence)
+    token = TargetToken(None, -0.1, len(state.text))
+    return TargetText(
+        number, language, state.text, state.committed, (token,), heard_s=source.heard_s, complete=complete
     )

@@ -19,22 +19,23 @@ import srt
 
 import pipeline.stages as chain
 from pipeline import (
-    Delta,
     EndOfInput,
     Models,
-    OpenTexts,
     PipelineConfig,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
     SpeechTranslator,
     StageError,
+    TargetText,
     Transcript,
     Translation,
 )
 from pipeline.apps.live_run import LiveRun
 from pipeline.asr.context import Heard
 from pipeline.bench.errors import edits, units
+from pipeline.captions.changes import States
+from pipeline.captions.states import OpenTexts
 from pipeline.errors import SinkError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 from pipeline.sinks.jsonl import JsonlSink, read_event
@@ -201,8 +202,8 @@ def whole(runs: Runs) -> Whole:
     assert ended(runs.into([*files.sinks, kept])) is None
     files.close()
     early = list(takewhile(lambda event: not isinstance(event, Transcript), kept.events))
-    assert sum(isinstance(event, SourceDelta) for event in early) >= 5
-    assert any(isinstance(event, Delta) for event in early)
+    assert sum(isinstance(event, SourceText) for event in early) >= 5
+    assert any(isinstance(event, TargetText) for event in early)
     assert len(files.sentences) == 2
     return Whole(kept.events, files.cues, files.sentences, streams(files.records), runs.recognizer.calls)
 
@@ -244,7 +245,7 @@ def check_beginning(files: Files, whole: Whole, kept: Sequence[PipelineEvent]) -
     finished = [event.text for event in kept if isinstance(event, Translation)]
     assert files.sentences[: len(finished)] == finished
     assert "".join(files.cues).replace("\n", "").startswith("".join(finished))
-    texts = OpenTexts()
+    texts = States()
     for record in files.records:
         if (event := read_event(record)) is not None:
             texts.push(event)  # raises if committed text is withdrawn
@@ -301,7 +302,7 @@ class Failing:
     def __init__(self, models: Models, fails_at: int) -> None:
         self._model, self._left = models.translations["zh"], fails_at
 
-    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[TargetText | Translation]:
         for event in self._model.stream(sentence, *arguments):
             if self._left == 0:
                 raise InjectedError
@@ -319,7 +320,7 @@ def test_a_translator_that_fails_at_any_event(step: int, runs: Runs, whole: Whol
             assert_failed(error, "NMT")
         check_beginning(files, whole, kept.events)
         at += step
-    assert at > len([event for event in whole.events if isinstance(event, Delta | Translation)])
+    assert at > len([event for event in whole.events if isinstance(event, TargetText | Translation)])
 
 
 def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step: int, runs: Runs, whole: Whole) -> None:
@@ -420,6 +421,6 @@ def test_a_run_that_stops_at_any_event(stop: Stop, step: int, runs: Runs, whole:
                 assert [event async for event in events] == []
 
         assert asyncio.run(left_nothing(work())) is None
-        for kinds in ((SourceDelta, SourceSentence, Transcript), (Delta, Translation)):
+        for kinds in ((SourceText, SourceSentence, Transcript), (TargetText, Translation)):
             found, expected = ([event for event in each if isinstance(event, kinds)] for each in (seen, whole.events))
             assert found == expected[: len(found)]

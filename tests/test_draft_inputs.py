@@ -15,14 +15,13 @@ import pytest
 
 from pipeline import (
     AudioLost,
-    Delta,
     Models,
-    OpenTexts,
     PipelineConfig,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
     SpeechTranslator,
+    TargetText,
     Transcript,
     Translation,
     load_config,
@@ -31,6 +30,7 @@ from pipeline import (
 from pipeline.asr.context import Heard
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.errors import edits, units
+from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
 from pipeline.run.stats import PipelineStats
 from tests.apps.test_targets import config_file
@@ -146,7 +146,7 @@ def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config: PipelineConfig, d
     assert all(before.end_s <= after.start_s + 0.001 for before, after in pairwise(second.words))
     transcript = next(event for event in events if isinstance(event, Transcript) and event.start_s > 3_600)
     drafts = events[: events.index(transcript)]
-    assert sum(isinstance(event, SourceDelta) and event.sentence == 1 for event in drafts) >= 3
+    assert sum(isinstance(event, SourceText) and event.sentence == 1 for event in drafts) >= 3
 
 
 def turns(pause_s: float) -> tuple[list[tuple[str, str]], Samples]:
@@ -183,7 +183,7 @@ def test_a_draft_in_another_language_than_the_sentence(
     monkeypatch.setattr(recognizer, "draft", drafted)
     said, speech = turns(2.2)  # a long pause: the sentence before has ended
     events, _ = run(config, models, Steady(chunks(speech), pace))
-    assert any(isinstance(event, SourceDelta) and (event.sentence, event.text) == (1, english) for event in events)
+    assert any(isinstance(event, SourceText) and (event.sentence, event.text) == (1, english) for event in events)
     spoken = {sentence.start_s: sentence for sentence in of(events)}
     translations = {event.sentence: event for event in events if isinstance(event, Translation)}
     for sentence in spoken.values():
@@ -196,9 +196,11 @@ def test_a_draft_in_another_language_than_the_sentence(
         assert second.text.startswith(english)
         return
     # The translation of the English draft into Chinese is withdrawn.
-    shown = [event for event in events if isinstance(event, Delta) and (event.sentence, event.language) == (1, "zh")]
+    shown = [
+        event for event in events if isinstance(event, TargetText) and (event.sentence, event.language) == (1, "zh")
+    ]
     assert any(event.text for event in shown)
-    assert sum(len(event.text) - event.withdrawn for event in shown) == 0
+    assert shown[-1].text == ""
 
 
 @pytest.mark.slow
@@ -258,7 +260,7 @@ def heard(config: PipelineConfig, models: Models, samples: Samples, pace: Pace) 
     """Number of drafts, and the events of text that is shown."""
     pace.forget()
     events, stats = run(config, models, Steady(chunks(samples), pace))
-    return stats.drafts, [event for event in events if isinstance(event, SourceDelta | Delta)]
+    return stats.drafts, [event for event in events if isinstance(event, SourceText | TargetText)]
 
 
 def test_silence_noise_and_music_are_not_recognised_at_all(

@@ -18,13 +18,13 @@ import pytest
 import pipeline
 import pipeline.translator as chain
 from pipeline import (
-    Delta,
     EndOfInput,
     Models,
     PipelineConfig,
     PipelineEvent,
     SourceSentence,
     SpeechTranslator,
+    TargetText,
     Transcript,
     Translation,
 )
@@ -80,7 +80,7 @@ class Together:
     def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
         return self.transcribe(segment)
 
-    def stream(self, sentence: SourceSentence, *_: object) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *_: object) -> Iterator[TargetText | Translation]:
         self.translating[sentence.sentence].set()
         if sentence.sentence == 0:
             self.meet("translation of 0", self.recognising[2], self.heard[3])
@@ -255,7 +255,7 @@ async def test_leaving_early_leaves_no_tasks(demo_config: PipelineConfig, demo_m
     async with SpeechTranslator(demo_config, demo_models) as translator:
         feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
         async for event in translator.events():
-            if isinstance(event, Delta):
+            if isinstance(event, TargetText):
                 break
         feeding.cancel()
         await asyncio.gather(feeding, return_exceptions=True)

@@ -22,15 +22,15 @@ from rich.console import Console
 
 import pipeline.stages as chain
 from pipeline import (
-    Delta,
     EndOfInput,
     Models,
     PipelineConfig,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
     SpeechTranslator,
     StageError,
+    TargetText,
     Transcript,
     Translation,
 )
@@ -102,7 +102,7 @@ class Failing:
     def __init__(self, models: Models, fails_at: int) -> None:
         self.model, self.left = models.translations["zh"], fails_at
 
-    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[TargetText | Translation]:
         for event in self.model.stream(sentence, *arguments):
             if self.left == 0:
                 raise InjectedError
@@ -176,7 +176,7 @@ def test_a_stage_that_fails_at_any_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kind = getattr(chain, STAGES[stage])
-    recognised = [event for event in clean if isinstance(event, Transcript | SourceDelta | SourceSentence)]
+    recognised = [event for event in clean if isinstance(event, Transcript | SourceText | SourceSentence)]
     taken = {"VAD": Chunks().chunks, "NMT": recognised}.get(stage, said)
     for at in range(len(taken) + 1):  # plus the end
 
@@ -343,14 +343,14 @@ def test_a_run_ends_if_no_thread_can_be_started_for_the_source(
 def test_a_translation_that_fails_at_any_event_keeps_all_before_it(
     demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
 ) -> None:
-    translated = [event for event in clean if isinstance(event, Delta | Translation)]
+    translated = [event for event in clean if isinstance(event, TargetText | Translation)]
     for at in range(len(translated)):
         models = Models(Said(said), {"zh": Failing(demo_models, at)})  # type: ignore[arg-type]
         events, error = asyncio.run(ran(demo_config, models, Chunks()))
         assert isinstance(error, StageError)
         assert error.stage == "NMT"
         assert is_beginning(events, clean)
-        assert [event for event in events if isinstance(event, Delta | Translation)] == translated[:at]
+        assert [event for event in events if isinstance(event, TargetText | Translation)] == translated[:at]
 
 
 @pytest.mark.slow
@@ -479,7 +479,7 @@ def test_cancelling_does_not_wait_for_a_hanging_call(
         place
     ]
 
-    def stream(*_: object) -> Iterator[Delta | Translation]:
+    def stream(*_: object) -> Iterator[TargetText | Translation]:
         hang()
         yield from ()
 
@@ -632,7 +632,7 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
 ) -> None:
     """The translation fails at its second sentence. The file takes nothing until the run waits for it without a limit."""
     file, drain = Hanging(), QueuedSink.drain
-    translated = [event for event in clean if isinstance(event, Delta | Translation)]
+    translated = [event for event in clean if isinstance(event, TargetText | Translation)]
     first = translated[: 1 + next(at for at, event in enumerate(translated) if isinstance(event, Translation))]
 
     limits: list[float | None] = []
@@ -649,7 +649,7 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
         assert isinstance(into(demo_config, models, [file]), StageError)
     finally:
         file.go.set()
-    assert [event for event in file.events if isinstance(event, Delta | Translation)] == first
+    assert [event for event in file.events if isinstance(event, TargetText | Translation)] == first
     assert limits == [None, None], "without a display, only the end waits for the file and for the notices"
 
 

@@ -11,6 +11,7 @@ import io
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,24 +20,24 @@ import srt
 from rich.console import Console
 
 from pipeline import (
-    Delta,
     EndOfInput,
     Models,
     NmtStage,
     PipelineConfig,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
     SpeechTranslator,
+    TargetText,
     Transcript,
     Translation,
 )
 from pipeline.bench.errors import units
+from pipeline.captions.states import OpenTexts
 from pipeline.events import Samples, SpeechSegment
 from pipeline.nmt.model import MarianModel
 from pipeline.run.stats import PipelineStats
 from pipeline.sentences.assembler import SentenceAssembler
-from pipeline.sentences.growing import OpenTexts
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.subtitles.rules import SubtitleRules
@@ -76,7 +77,7 @@ def translations(model: MarianModel, text: str, language: str, target: str) -> l
     """The translations of the sentences of one transcript."""
 
     async def work() -> list[PipelineEvent]:
-        inbox: asyncio.Queue[SourceDelta | SourceSentence | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         for sentence in sentences(text, language):
             inbox.put_nowait(sentence)
@@ -142,12 +143,15 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig,
 def test_the_text_of_a_recording_never_changes(demo_config: PipelineConfig, demo_models: Models) -> None:
     """No drafts: text is appended, each sentence after the one before and after its source."""
     events = chain(demo_config, demo_models, read_wav(PHRASES))
-    sentences = [event for event in events if isinstance(event, SourceDelta | SourceSentence | Delta | Translation)]
+    sentences = [event for event in events if isinstance(event, SourceText | SourceSentence | TargetText | Translation)]
     order = [event.sentence for event in sentences]
     assert order == sorted(order) != []
-    assert all(event.withdrawn == 0 for event in sentences if isinstance(event, Delta))
-    kinds = {SourceDelta: "s", SourceSentence: "S", Delta: "d", Translation: "T"}
-    assert re.fullmatch("(s+Sd+T)+", "".join(kinds[type(event)] for event in sentences))
+    for before, after in pairwise(sentences):
+        assert (
+            after.sentence > before.sentence or not isinstance(before, TargetText) or after.text.startswith(before.text)
+        )
+    kinds = {SourceText: "s", SourceSentence: "S", TargetText: "t", Translation: "T"}
+    assert re.fullmatch("(s+St+T)+", "".join(kinds[type(event)] for event in sentences))
 
 
 @pytest.mark.slow
@@ -159,7 +163,7 @@ def test_text_that_was_committed_never_changes_while_people_speak(
     changing, ended, draft = OpenTexts(), list[tuple[int, str, str]](), False
     for event in events:
         text = changing.push(event)  # refuses to withdraw committed text
-        draft |= isinstance(event, SourceDelta) and text is not None and text.draft != ""
+        draft |= isinstance(event, SourceText) and event.draft != ""
         if isinstance(event, SourceSentence | Translation):
             assert text is not None
             assert text.committed_text == text.text == event.text
@@ -195,7 +199,7 @@ def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path: Path) -> No
             *translated(number, ["句子", f"{number}。"], heard_s=heard_s),
         ]
         for event in events:
-            if isinstance(event, Delta):
+            if isinstance(event, TargetText):
                 stats.token(event.heard_s)
             stats.delivered(event)
             for sink in sinks:

@@ -15,8 +15,8 @@ from pipeline import (
     Models,
     PipelineConfig,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
     SpeechTranslator,
     StageError,
     Transcript,
@@ -66,7 +66,7 @@ def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: Pipeline
     assert [event for event in seen["ASR"] if not isinstance(event, Pause)] == [
         event for event in events if isinstance(event, Transcript)
     ]
-    recognised = Transcript | SourceDelta | SourceSentence
+    recognised = Transcript | SourceText | SourceSentence
     assert seen["sentences"] == [event for event in events if isinstance(event, recognised)]
     assert seen["NMT"] == [event for event in events if not isinstance(event, EndOfInput)]
     assert len(threads) == 4
@@ -92,7 +92,7 @@ def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: Pipeli
 def test_a_stage_can_be_left_out(demo_config: PipelineConfig, demo_models: Models) -> None:
     stages = [stage for stage in standard_stages() if stage.name != "NMT"]
     events = translate(demo_config, demo_models, stages)
-    assert {type(event) for event in events} == {Transcript, SourceDelta, SourceSentence, EndOfInput}
+    assert {type(event) for event in events} == {Transcript, SourceText, SourceSentence, EndOfInput}
 
 
 @pytest.mark.parametrize("returned", [None, [None]])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import Delta, EndOfInput, Models, PipelineConfig, SourceSentence, StageError, Transcript, Translation
+from pipeline import EndOfInput, Models, PipelineConfig, SourceSentence, StageError, TargetText, Transcript, Translation
 from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
@@ -61,8 +61,8 @@ async def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
             await harness.cue()
         with pytest.raises(EndedError, match="before another translation came"):
             await harness.translation()
-        with pytest.raises(EndedError, match="before Delta came"):
-            await harness.event(Delta)
+        with pytest.raises(EndedError, match="before TargetText came"):
+            await harness.event(TargetText)
 
 
 async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:

@@ -16,22 +16,22 @@ import numpy as np
 import pytest
 
 from pipeline import (
-    Delta,
     EndOfInput,
     Models,
-    OpenTexts,
     PipelineConfig,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
     SpeechTranslator,
     StageError,
+    TargetText,
     Transcript,
     Translation,
 )
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
 from pipeline.bench.errors import units
+from pipeline.captions.states import OpenTexts
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.stages import standard_stages
@@ -76,10 +76,10 @@ def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, d
             assert text is not None
             assert text.committed_text == text.text == event.text
             ended.add((event.sentence, event.language))
-        if isinstance(event, Delta):  # a recording has no drafts: a sentence is translated when it has ended
+        if isinstance(event, TargetText):  # a recording has no drafts: a sentence is translated when it has ended
             assert (event.sentence, "en") in ended
             assert event.heard_s == sentences[event.sentence].heard_s
-        if isinstance(event, SourceDelta | Delta):
+        if isinstance(event, SourceText | TargetText):
             assert (event.sentence, event.language) not in ended
     assert ended == {(each.sentence, language) for each in sentences for language in ("en", "zh")}
     translations = [event.text for event in events if isinstance(event, Translation)]
@@ -93,7 +93,7 @@ async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models
     finished: list[Translation] = []
     async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
         await harness.feed(speech[:first_segment])
-        draft = await harness.event(Delta)
+        draft = await harness.event(TargetText)
         assert (draft.sentence, draft.committed) == (0, 0)
         assert not any(isinstance(event, SourceSentence) for event in harness.events)
         await harness.feed(speech[first_segment:])

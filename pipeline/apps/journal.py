@@ -20,6 +20,7 @@ from typing import Any, cast
 from pipeline.asr.recognizer import Recognizer
 from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
 from pipeline.audio.remote import RemoteFile
+from pipeline.captions.changes import Changes, States
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import (
@@ -28,6 +29,7 @@ from pipeline.events import (
     PipelineEvent,
     SourceSentence,
     SpeechSegment,
+    TargetText,
     Transcript,
     Translation,
 )
@@ -160,11 +162,12 @@ class JournalSink:
                 first = file.readline().decode()
         self.header = first.encode()
         """The first line."""
-        self._file = BlockFile(path, first, resume=resume)
+        self._file, self._changes = BlockFile(path, first, resume=resume), Changes()
 
     def write(self, event: PipelineEvent) -> None:
-        if isinstance(event, Text | EndOfInput):
-            self._file.append(line(event, exact=True))
+        change = self._changes.push(event)
+        if isinstance(change, Text | EndOfInput):
+            self._file.append(line(change, exact=True))
 
     def close(self) -> None:
         self._file.close()
@@ -235,7 +238,7 @@ class KnownTranslation:
 
     def __init__(self, translation: TextTranslator, journal: Path, target: str) -> None:
         self._translation = translation
-        self._known = _all_events(journal)
+        self._known, self._states = _all_events(journal), States()
         self._target = target
 
     def stream(
@@ -246,19 +249,19 @@ class KnownTranslation:
         beams: int | None = None,
         draft: bool = False,
         **glossary: Any,
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Delta | Translation]:
         """See ``TextTranslator``. ``glossary``: that of a ``TermTranslator``."""
         known = self._finished(sentence)
         return iter(known or self._translation.stream(sentence, target, on_start, beams, draft, **glossary))
 
-    def _finished(self, sentence: SourceSentence) -> list[Delta | Translation]:
+    def _finished(self, sentence: SourceSentence) -> list[TargetText | Translation]:
         """The events of a sentence's translation; empty if the journal does not have it, or of another text."""
         source: SourceSentence | None = None
-        found: list[Delta | Translation] = []
-        for event in self._known:
+        found: list[TargetText | Translation] = []
+        for event in map(self._states.push, self._known):
             if isinstance(event, SourceSentence) and event.sentence == sentence.sentence:
                 source = event
-            if not isinstance(event, Delta | Translation) or event.language != self._target:
+            if not isinstance(event, TargetText | Translation) or event.language != self._target:
                 continue
             if event.sentence == sentence.sentence:
                 found.append(event)

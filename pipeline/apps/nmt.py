@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from pipeline.apps.cli import Parser, description_of, some_path, some_text, standard_input, whole_number
+from pipeline.captions.changes import Changes
 from pipeline.config import pinned_revisions
 from pipeline.errors import SinkError, UsageError
 from pipeline.events import SourceSentence, Translation
@@ -64,13 +65,14 @@ def run(argv: list[str]) -> int:
     model = _load(options)
     source, target = options.source or model.languages[0] or "en", options.target or model.languages[1] or UNDETERMINED
     model.check_languages(source, target)
+    changes = Changes()
     for number, raw in enumerate(standard_input()):
         # Invalid UTF-8 must not end the run.
         text = raw.decode("utf-8", "replace").rstrip("\r\n")
         cut = False
         for event in model.stream(SourceSentence(number, source, text), target):
             if options.jsonl:
-                print(line(event), end="", flush=True)
+                print(line(changes.push(event)), end="", flush=True)
             if isinstance(event, Translation):
                 cut = event.truncated
                 if not options.jsonl:  # a pipe cannot withdraw text: print what is final

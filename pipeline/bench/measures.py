@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.bench.errors import units
-from pipeline.bench.word_times import Change, Received, ShownUnit, shown_units, source_changes, target_changes, versions
+from pipeline.bench.word_times import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, versions
 from pipeline.events import SourceSentence
 from pipeline.latency import emissions
 from pipeline.latency.alignment import aligned
-from pipeline.latency.emissions import CommittedOnly, Emission, TextSoFar, Unit, unit_of
+from pipeline.latency.emissions import Emission, TextSoFar, Unit, committed_only, unit_of
 from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
 from pipeline.sentences.whole import whole_words
 
@@ -130,7 +130,7 @@ def measured(
         transcript: what is said.
     """
     spoken_language, language = languages
-    source, target = source_changes(received), target_changes(received, language)
+    source, target = source_texts(received), target_texts(received, language)
     own = [one.event for one in received if isinstance(one.event, SourceSentence)]
     source_units, target_units = shown_units(source, spoken_language), shown_units(target, language)
     spoken = None if offline is None else spoken_units(offline)
@@ -153,16 +153,15 @@ def measured(
 
 
 def _text_measures(
-    changes: Sequence[Change],
+    texts: Sequence[Newest],
     shown: Sequence[ShownUnit],
     ends_s: Sequence[float | None],
     unit: Unit,
     references: Sequence[Reference],
     sentences: Sequence[SourceSentence],
 ) -> TextMeasures:
-    displayed, withdrawn = _emitted(changes, unit)
-    only = CommittedOnly()
-    committed, _ = _emitted([Change(only.push(one.delta), one.elapsed_s) for one in changes], unit)
+    displayed, withdrawn = _emitted(texts, unit)
+    committed, _ = _emitted([Newest(committed_only(one.state), one.elapsed_s) for one in texts], unit)
     final = sum(map(len, displayed.values()))
     timed = [(one, end_s) for one, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
     return TextMeasures(
@@ -177,11 +176,11 @@ def _text_measures(
     )
 
 
-def _emitted(changes: Iterable[Change], unit: Unit) -> tuple[dict[int, list[Emission]], int]:
+def _emitted(newest: Iterable[Newest], unit: Unit) -> tuple[dict[int, list[Emission]], int]:
     """The emissions of each sentence, and the number of units withdrawn."""
     texts: dict[int, TextSoFar] = {}
-    for change in changes:
-        texts.setdefault(change.delta.sentence, TextSoFar(unit)).push(change.delta, change.elapsed_s)
+    for one in newest:
+        texts.setdefault(one.state.sentence, TextSoFar(unit)).push(one.state, one.elapsed_s)
     by_sentence = {number: text.emissions() for number, text in sorted(texts.items())}
     return by_sentence, sum(text.withdrawn_units for text in texts.values())
 
@@ -284,17 +283,17 @@ def word_errors(reference: Sequence[str], found: Sequence[str]) -> WordErrors:
     )
 
 
-def _first_text_delays(source: Iterable[Change], target: Iterable[Change]) -> list[float]:
+def _first_text_delays(source: Iterable[Newest], target: Iterable[Newest]) -> list[float]:
     """For each sentence that has both texts, the seconds from the first source text to the first target text."""
     began_s, followed_s = _first_texts(source), _first_texts(target)
     return [followed_s[number] - began_s[number] for number in began_s if number in followed_s]
 
 
-def _first_texts(changes: Iterable[Change]) -> dict[int, float]:
+def _first_texts(texts: Iterable[Newest]) -> dict[int, float]:
     """Sentence → when its first text was shown."""
     found: dict[int, float] = {}
-    for number, of_sentence in versions(changes).items():
-        shown_s = next((version.elapsed_s for version in of_sentence if version.text.strip()), None)
+    for number, of_sentence in versions(texts).items():
+        shown_s = next((version.elapsed_s for version in of_sentence if version.state.text.strip()), None)
         if shown_s is not None:
             found[number] = shown_s
     return found

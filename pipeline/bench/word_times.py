@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.bench.errors import units
-from pipeline.events import Delta, PipelineEvent, SourceDelta
+from pipeline.captions.states import common_length
+from pipeline.events import PipelineEvent, SourceText, TargetText
 from pipeline.latency.alignment import aligned
-from pipeline.sentences.growing import GrowingText, common_length
 
 
 @dataclass(frozen=True)
@@ -24,35 +24,25 @@ class Received:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A change of one text of the stream, as received."""
+class Newest:
+    """The newest state of one text of the stream, as received."""
 
-    delta: SourceDelta | Delta
+    state: SourceText | TargetText
     elapsed_s: float
 
 
-def source_changes(received: Iterable[Received]) -> list[Change]:
-    """The changes of the recognised text."""
-    return [Change(one.event, one.elapsed_s) for one in received if isinstance(one.event, SourceDelta)]
+def source_texts(received: Iterable[Received]) -> list[Newest]:
+    """The states of the recognised text."""
+    return [Newest(one.event, one.elapsed_s) for one in received if isinstance(one.event, SourceText)]
 
 
-def target_changes(received: Iterable[Received], language: str) -> list[Change]:
-    """The changes of the translation into ``language``."""
+def target_texts(received: Iterable[Received], language: str) -> list[Newest]:
+    """The states of the translation into ``language``."""
     return [
-        Change(one.event, one.elapsed_s)
+        Newest(one.event, one.elapsed_s)
         for one in received
-        if isinstance(one.event, Delta) and one.event.language == language
+        if isinstance(one.event, TargetText) and one.event.language == language
     ]
-
-
-@dataclass(frozen=True)
-class Version:
-    """The text of a sentence after one of its changes."""
-
-    text: str
-    committed: int
-    """Length of the committed text in characters."""
-    elapsed_s: float
 
 
 @dataclass(frozen=True)
@@ -70,38 +60,30 @@ class ShownUnit:
     """Whether an earlier version had another unit in its place."""
 
 
-def versions(changes: Iterable[Change]) -> dict[int, list[Version]]:
-    """The versions of each sentence, in the order of the sentences.
-
-    Raises:
-        TextChangeError: see ``GrowingText.apply``.
-    """
-    texts: dict[int, GrowingText] = {}
-    found: dict[int, list[Version]] = {}
-    for change in changes:
-        number = change.delta.sentence
-        text = texts.setdefault(number, GrowingText())
-        text.apply(change.delta)
-        found.setdefault(number, []).append(Version(text.text, text.committed, change.elapsed_s))
+def versions(texts: Iterable[Newest]) -> dict[int, list[Newest]]:
+    """The states of each sentence, in the order of the sentences."""
+    found: dict[int, list[Newest]] = {}
+    for one in texts:
+        found.setdefault(one.state.sentence, []).append(one)
     return dict(sorted(found.items()))
 
 
-def shown_units(changes: Iterable[Change], language: str) -> list[ShownUnit]:
+def shown_units(texts: Iterable[Newest], language: str) -> list[ShownUnit]:
     """The units of the final text of a stream, sentence by sentence."""
     return [
         unit
-        for number, of_sentence in versions(changes).items()
+        for number, of_sentence in versions(texts).items()
         for unit in _units_of_sentence(number, of_sentence, language)
     ]
 
 
-def _units_of_sentence(number: int, of_sentence: Sequence[Version], language: str) -> list[ShownUnit]:
-    final = units(of_sentence[-1].text, language)
+def _units_of_sentence(number: int, of_sentence: Sequence[Newest], language: str) -> list[ShownUnit]:
+    final = units(of_sentence[-1].state.text, language)
     shown_s: list[float | None] = [None] * len(final)
     committed_s: list[float | None] = [None] * len(final)
     changed = [False] * len(final)
     for version in of_sentence:
-        displayed = units(version.text, language)
+        displayed = units(version.state.text, language)
         for i, j in aligned(displayed, final, open_end=True):
             if i is None or j is None:
                 continue
@@ -110,7 +92,7 @@ def _units_of_sentence(number: int, of_sentence: Sequence[Version], language: st
             elif shown_s[j] is None:
                 shown_s[j] = version.elapsed_s
         # The last unit may be committed in part, as "no" of "nobody". It counts when it is whole.
-        committed = common_length(units(version.text[: version.committed], language), displayed)
+        committed = common_length(units(version.state.committed_text, language), displayed)
         for j in range(min(committed, common_length(displayed, final))):
             if committed_s[j] is None:
                 committed_s[j] = version.elapsed_s

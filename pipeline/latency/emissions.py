@@ -1,18 +1,18 @@
-"""Convert deltas and their arrival times to words or characters with delays. Pure."""
+"""Convert texts and their arrival times to words or characters with delays. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from pipeline.events import Delta, SourceDelta
+from pipeline.captions.states import common_length
+from pipeline.events import SourceText, TargetText
 from pipeline.languages import spaced
-from pipeline.sentences.growing import Applied, GrowingText
 
 Unit = Literal["word", "char"]
 """The unit of latency."""
 
-_Change = TypeVar("_Change", bound=SourceDelta | Delta)
+_State = TypeVar("_State", bound=SourceText | TargetText)
 
 
 def unit_of(language: str) -> Unit:
@@ -45,26 +45,28 @@ class Times:
     gap: str = ""
 
 
-class CommittedOnly:
-    """Reduces the changes of a stream, source or one translation, to committed text: nothing is ever withdrawn.
+@dataclass(frozen=True)
+class Piece:
+    """Text that came at once."""
 
-    Text has the times of the change that committed it, which may be later than those of the change that appended it.
-    """
+    text: str
+    times: Times
 
-    def __init__(self) -> None:
-        self._sentences: dict[int, GrowingText] = {}
 
-    def push(self, change: _Change) -> _Change:
-        """The same change with only the text that it commits, which may be empty."""
-        text = self._sentences.setdefault(change.sentence, GrowingText())
-        before = text.committed
-        text.apply(change)
-        no_token: dict[str, Any] = {"token": None} if isinstance(change, Delta) else {}
-        return replace(change, text=text.text[before : text.committed], withdrawn=0, **no_token)
+@dataclass(frozen=True)
+class Applied:
+    """What a newer state changes."""
 
-    def forget(self, sentence: int) -> None:
-        """Drop a finished sentence."""
-        self._sentences.pop(sentence, None)
+    withdrawn: tuple[Piece, ...] = ()
+    """The pieces removed, in text order, the first one perhaps only in part."""
+    appended: tuple[Piece, ...] = ()
+    """The kept part of a piece removed in part, then the new piece."""
+
+
+def committed_only(state: _State) -> _State:
+    """The same state without its draft. Its text has the times of the state that committed it, which may be later than those
+    of the one that had it first."""
+    return replace(state, text=state.committed_text)
 
 
 class TextSoFar:
@@ -76,29 +78,38 @@ class TextSoFar:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.withdrawn_units = 0
-        self._sentences: dict[int, GrowingText] = {}
+        self._sentences: dict[int, list[Piece]] = {}
         self._begun = False
         self._first = -1  # the first sentence with text
 
-    def push(self, delta: SourceDelta | Delta, elapsed_s: float) -> Applied:
-        """Apply the next change, received ``elapsed_s`` after the start of the stream."""
-        text = self._sentences.setdefault(delta.sentence, GrowingText())
-        begins = self._begun and delta.sentence != self._first and len(text) == delta.withdrawn
-        if delta.text and not self._begun:
-            self._begun, self._first = True, delta.sentence
+    def push(self, state: SourceText | TargetText, elapsed_s: float) -> Applied:
+        """Take the newest state of a sentence, received ``elapsed_s`` after the start of the stream."""
+        pieces = self._sentences.setdefault(state.sentence, [])
+        old = "".join(piece.text for piece in pieces)
+        same = common_length(old, state.text)
+        appended = state.text[same:]
+        begins = self._begun and state.sentence != self._first and not same
+        if appended and not self._begun:
+            self._begun, self._first = True, state.sentence
+        withdrawn: list[Piece] = []
+        left = len(old) - same
+        while left > 0:
+            withdrawn.insert(0, pieces.pop())
+            left -= len(withdrawn[0].text)
+        new = [replace(withdrawn[0], text=withdrawn[0].text[:-left])] if left < 0 else []
         gap = " " if self.unit == "word" and begins else ""
-        applied = text.apply(delta, Times(delta.heard_s * 1000, elapsed_s * 1000, gap))
-        self.withdrawn_units += len(units(applied.withdrawn_text, self.unit))
-        return applied
+        new.append(Piece(appended, Times(state.heard_s * 1000, elapsed_s * 1000, gap)))
+        pieces += new
+        self.withdrawn_units += len(units(old[same:], self.unit))
+        return Applied(tuple(withdrawn), tuple(new))
 
     @property
     def empty(self) -> bool:
-        return not any(len(text) for text in self._sentences.values())
+        return not any(map(self.has, self._sentences))
 
     def has(self, sentence: int) -> bool:
         """Whether the sentence has text."""
-        text = self._sentences.get(sentence)
-        return text is not None and len(text) > 0
+        return any(piece.text for piece in self._sentences.get(sentence, ()))
 
     def forget(self, sentence: int) -> None:
         """Drop a finished sentence, for logs that need only those in progress."""
@@ -107,9 +118,9 @@ class TextSoFar:
     def emissions(self) -> list[Emission]:
         """The text as units. A word is emitted with its last letter."""
         found: list[Emission] = []
-        for _, text in sorted(self._sentences.items()):
+        for _, pieces in sorted(self._sentences.items()):
             whole = ""
-            for piece in text.pieces:
+            for piece in pieces:
                 for character in piece.text:
                     if character.isspace():
                         whole = ""
@@ -119,5 +130,5 @@ class TextSoFar:
                         whole += character
                     else:
                         whole = character
-                    found.append(Emission(whole, piece.mark.delay_ms, piece.mark.elapsed_ms))
+                    found.append(Emission(whole, piece.times.delay_ms, piece.times.elapsed_ms))
         return found

@@ -12,10 +12,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.events import Delta, SourceSentence, Translation
-from pipeline.nmt.drafts import whole_words
+from pipeline.captions.policy import whole_words
+from pipeline.captions.states import common_length
+from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.nmt.generation import OnStart, Token
-from pipeline.sentences.growing import common_length
 
 # A token is certain if at most this share of its attention is on source that may change: tokens after the certain ones, and the
 # end token, which is attended where the sentence lacks something. Cf. AlignAtt (Papi, Turchi and Negri, 2023), which looks at
@@ -185,7 +185,7 @@ class AppendingTranslator(Protocol):
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: bool = False,
-    ) -> Iterator[Delta | Translation]: ...
+    ) -> Iterator[TargetText | Translation]: ...
 
 
 def appending(translator: object) -> AppendingTranslator | None:

@@ -11,22 +11,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.captions.policy import rewritten
 from pipeline.errors import UsageError
-from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.events import SourceSentence, TargetText, TargetToken, Translation
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import known_language, language_tag, sets_sentences_apart
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
-from pipeline.nmt.drafts import draft_limit
 from pipeline.nmt.generation import GenerationOptions, OnStart, Stopwatch, Token
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model_text import UNDETERMINED, ModelText, differs
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pieces import PartText, Piece, RunningSearch, deltas, translated
-from pipeline.nmt.recovery import Rewind, recovering
-from pipeline.nmt.scripts import rewritten
+from pipeline.nmt.recovery import Rewind, draft_limit, recovering
 from pipeline.nmt.search import generate
 from pipeline.nmt.settings import (
     check_separate_vocabulary,
@@ -41,6 +39,7 @@ from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms
 from pipeline.nmt.terms import SourceTerm
 from pipeline.nmt.tokenizer import MarianTokenizer
+from pipeline.nmt.written import PartText, RunningSearch, Written, as_events, translated
 
 
 class MarianModel(ModelText):
@@ -110,8 +109,8 @@ class MarianModel(ModelText):
         beams: int | None = None,
         draft: bool = False,
         glossary: Glossary | None = None,
-    ) -> Iterator[Delta | Translation]:
-        """Translate a sentence, yielding one delta per target token and, at the end, its ``Translation``.
+    ) -> Iterator[TargetText | Translation]:
+        """Translate a sentence, yielding its text after each target token and, at the end, its ``Translation``.
 
         ``target`` defaults to the language that the model's files name.
         ``on_start`` receives the state of each search before its first run, so that another thread can terminate it.
@@ -120,8 +119,8 @@ class MarianModel(ModelText):
         (``draft_limit``); if it fails, it is cut instead of repeated.
         ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.term_search``.
 
-        The last delta belongs to the end token, is ``complete``, and commits the text. If the sentence is searched again,
-        text that was yielded before is withdrawn. Text that is too long for the model, or has several sentences, is
+        The last text belongs to the end token, is ``complete``, and all of it is committed. If the sentence is searched
+        again, what was yielded before is replaced. Text that is too long for the model, or has several sentences, is
         translated in parts. Text without tokens (blank or only zero-width characters) yields an empty ``Translation``.
 
         Raises:
@@ -132,8 +131,8 @@ class MarianModel(ModelText):
         if target is None:
             target = self.languages[1] or UNDETERMINED
         sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
-        pieces = self.pieces(sources, target, on_start, beams, draft, terms=terms)
-        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target))
+        written = self.written(sources, target, on_start, beams, draft, terms=terms)
+        yield from rewritten(as_events(sentence, written, target), self.conversion(target))
 
     @property
     def appends(self) -> bool:
@@ -149,11 +148,11 @@ class MarianModel(ModelText):
         beams: int | None = None,
         draft: bool = False,
         glossary: Glossary | None = None,
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         """As ``stream``, with a translation that begins with the committed tokens of earlier drafts.
 
-        What follows them is the result of the search from there, also if it is repeated because it looped. The last delta
-        of a ``draft`` withdraws what is not to be shown yet, and says how much of the rest is committed now; ``commitment``
+        What follows them is the result of the search from there, also if it is repeated because it looped. The last text
+        of a ``draft`` is without what is not to be shown yet, and says how much of it is committed now; ``commitment``
         has the tokens. Only if the model ``appends``.
 
         Raises:
@@ -164,10 +163,10 @@ class MarianModel(ModelText):
         sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
         known = self.sources(commitment.source, sentence.language, self.target_code(target))
         certain = certain_sources(sources, known)
-        pieces = self.pieces(sources, target, on_start, beams, draft, commitment, certain, terms)
-        yield from rewritten(deltas(sentence, pieces, target), self.conversion(target), final=not draft)
+        written = self.written(sources, target, on_start, beams, draft, commitment, certain, terms)
+        yield from rewritten(as_events(sentence, written, target), self.conversion(target), final=not draft)
 
-    def pieces(
+    def written(
         self,
         sources: Sequence[tuple[int, ...]],
         target: str,
@@ -177,8 +176,8 @@ class MarianModel(ModelText):
         commitment: Commitment | None = None,
         certain: Sequence[CertainSource] = (),
         terms: Sequence[tuple[SourceTerm, ...]] = (),
-    ) -> Iterator[Piece]:
-        """Yield the translation of one sentence, which may be given in several parts.
+    ) -> Iterator[Written]:
+        """Yield the translation of one sentence, which may be given in several parts, token by token.
 
         Each part has an end token; only the one of the last part ends the sentence.
 
@@ -189,23 +188,23 @@ class MarianModel(ModelText):
             raise UsageError(f"beams is {beams}; expected at least 1")
         if commitment is not None:
             sources = commitment.laid_out(sources)
-        begun = truncated = again = False
-        before: list[Token] = []  # of the parts before
+        truncated = again = False
+        before: tuple[Token, ...] = ()  # of the parts before
+        text, written = "", tuple[TargetToken, ...]()
         missed: tuple[str, ...] = ()
-        length = committed = 0
+        committed = 0
         for part, source in enumerate(sources):
-            found = PartText(self.tokenizer, " " if begun and sets_sentences_apart(target) else "")
+            found = PartText(self.tokenizer, text, written, " " if text and sets_sentences_apart(target) else "")
             known = () if commitment is None else commitment.tokens(part)
-            search, withdrawn = RunningSearch(on_start), 0
+            search = RunningSearch(on_start)
             cached = not draft or commitment is None  # the attention is known of a search only
             wording = self.wording(terms[part] if part < len(terms) else (), target)
             for token in self._tokens(source, search, beams, draft, known, wording, cached=cached):
                 if isinstance(token, Rewind):
-                    withdrawn = found.rewind(token.kept)
-                    length -= withdrawn
+                    found.rewind(token.kept)
                     continue
-                text = found.push(token)
-                length += len(text)
+                found.push(token)
+                shown = found.text
                 truncated |= token.truncated
                 again |= token.searched_again
                 last = token.last and part == len(sources) - 1
@@ -215,40 +214,24 @@ class MarianModel(ModelText):
                         token, last=last, truncated=last and truncated, searched_again=last and again
                     )
                 if token.last and draft and commitment is not None:
+                    attention = None if token.truncated else self._attention(search, found.ids, len(known))
                     of_part = certain[part] if part < len(certain) else CertainSource()
-                    more, hidden = self._commit(commitment, part, found, target, of_part, search, last=last)
-                    committed += more
-                    length -= hidden
-                    withdrawn += max(0, hidden - len(text))
-                    text = text[: max(0, len(text) - hidden)]
+                    newest = PartDraft(tuple(found.tokens), tuple(found.texts), target, of_part, attention, last)
+                    certain_tokens, shown_tokens = commitment.push(part, newest)
+                    committed = found.end(certain_tokens) if certain_tokens else committed
+                    shown = shown[: found.end(shown_tokens)]
                 elif last:
-                    committed = length
+                    committed = len(shown)
                 if token.last and wording is not None:
                     missed += tuple(term.name for term in wording.missing(found.ids) if not term.literal)
-                tokens = (*before, *found.tokens[:-1], ended) if last else ()
-                seen = tuple(term.name for each in terms for term in each if not term.literal) if last else ()
-                yield Piece(ended, text, withdrawn, committed if last else 0, tokens, seen, missed if last else ())
-                withdrawn = 0
-            begun = begun or any(found.texts)
+                if last:
+                    seen = tuple(term.name for each in terms for term in each if not term.literal)
+                    tokens = (*before, *found.tokens[:-1], ended)
+                    yield Written(ended, shown, found.written, committed, tokens, seen, missed)
+                else:
+                    yield Written(ended, shown, found.written)
+            text, written = found.text, found.written
             before += found.followed()
-
-    def _commit(
-        self,
-        commitment: Commitment,
-        part: int,
-        found: PartText,
-        target: str,
-        certain: CertainSource,
-        search: RunningSearch,
-        *,
-        last: bool,
-    ) -> tuple[int, int]:
-        """Commit what is certain of the draft of a part; return the length of its committed text, and of that to be hidden."""
-        known = len(commitment.tokens(part))
-        attention = None if found.tokens[-1].truncated else self._attention(search, found.ids, known)
-        draft = PartDraft(tuple(found.tokens), tuple(found.texts), target, certain, attention, last)
-        committed, shown = commitment.push(part, draft)
-        return found.length(committed), found.length() - found.length(shown)
 
     def _attention(self, search: RunningSearch, ids: Sequence[int], known: int) -> NDArray[np.float32] | None:
         """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search."""

@@ -6,15 +6,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.captions.policy import rewritten
+from pipeline.events import SourceSentence, TargetText, TargetToken, Translation
 from pipeline.glossary.terms import Glossary, Match, Term
 from pipeline.nmt.generation import GenerationOptions, OnStart
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.model_text import UNDETERMINED
-from pipeline.nmt.pieces import Piece, deltas, translated
-from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.terms import SourceTerm, kept
-from pipeline.sentences.growing import GrowingText
+from pipeline.nmt.written import Written, as_events, translated
 
 
 @dataclass(frozen=True)
@@ -41,26 +40,21 @@ class Carried:
             )
         )
 
-    def counted(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """The pieces of the second translation; the last one tells which terms of the source it has."""
-        if not self.matches:
-            yield from pieces
-            return
-        text = GrowingText()
+    def counted(self, written: Iterator[Written]) -> Iterator[Written]:
+        """The second translation; the last one tells which terms of the source it has."""
         terms = [SourceTerm(m.term.source, (), (), m.term.targets, m.term.exact_case) for m in self.matches]
-        for piece in pieces:
-            text.apply(piece)
-            if piece.token.last:
-                found = zip(terms, kept(terms, text.text), strict=True)
+        for now in written:
+            if terms and now.token.last:
+                found = zip(terms, kept(terms, now.text), strict=True)
                 missed = tuple(term.name for term, done in found if not done)
-                piece = dataclasses.replace(piece, terms=tuple(term.name for term in terms), missed_terms=missed)
-            yield piece
+                now = dataclasses.replace(now, terms=tuple(term.name for term in terms), missed_terms=missed)
+            yield now
 
 
 class PivotTranslator:
     """Two loaded models: ``first`` translates into the language ``via``, ``second`` from ``via`` into the target.
 
-    The stream is like that of ``MarianModel``, with one delta per token of the second model. If the first model writes two
+    The stream is like that of ``MarianModel``, with the tokens of the second model. If the first model writes two
     sentences for one, they are still one translation.
     Probabilities and confidences are those of the second model. Safe to use from several threads at once.
     """
@@ -88,7 +82,7 @@ class PivotTranslator:
         beams: int | None = None,
         draft: bool = False,
         glossary: Glossary | None = None,
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         """Translate a sentence; see ``MarianModel.stream``.
 
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
@@ -99,8 +93,8 @@ class PivotTranslator:
         if target is None:
             target = self.languages[1] or UNDETERMINED
         carried = self._carried(sentence.text, glossary)
-        pieces = self._pieces(sentence, target, on_start, beams, draft, carried)
-        yield from rewritten(deltas(sentence, carried.counted(pieces), target), self.second.conversion(target))
+        written = carried.counted(self._written(sentence, target, on_start, beams, draft, carried))
+        yield from rewritten(as_events(sentence, written, target), self.second.conversion(target))
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
@@ -120,7 +114,7 @@ class PivotTranslator:
                 return text
         return None
 
-    def _pieces(
+    def _written(
         self,
         sentence: SourceSentence,
         target: str,
@@ -128,31 +122,29 @@ class PivotTranslator:
         beams: int | None,
         draft: bool,
         carried: Carried,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[Written]:
         sources, terms = self.first.sources_and_terms(
             sentence.text, sentence.language, self.via, carried.first, complete=not draft
         )
         if not sources:
-            yield from self.second.pieces((), target, on_start, beams, draft)
+            yield from self.second.written((), target, on_start, beams, draft)
             return
-        halfway = GrowingText()
-        for piece in self.first.pieces(sources, self.via, on_start, beams, draft, terms=terms):
-            halfway.apply(piece, piece.token)
-        ended = halfway.pieces[-1].mark
+        *_, halfway = self.first.written(sources, self.via, on_start, beams, draft, terms=terms)
+        ended = halfway.token
         parts, terms = self.second.sources_and_terms(halfway.text, self.via, target, carried.second)
         if not parts:  # the first model wrote nothing, but the sentence still needs its end token
             end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
-            yield Piece(end, "", tokens=(end,))
+            yield Written(end, "", (TargetToken(end.id, end.log_probability, 0),), tokens=(end,))
             return
-        for piece in self.second.pieces(parts, target, on_start, beams, draft, terms=terms):
-            token = piece.token
-            if token.last:
+        for now in self.second.written(parts, target, on_start, beams, draft, terms=terms):
+            if now.token.last:
                 token = dataclasses.replace(
-                    token,
-                    truncated=token.truncated or ended.truncated,
-                    searched_again=token.searched_again or ended.searched_again,
+                    now.token,
+                    truncated=now.token.truncated or ended.truncated,
+                    searched_again=now.token.searched_again or ended.searched_again,
                 )
-            yield dataclasses.replace(piece, token=token, tokens=(*piece.tokens[:-1], token) if piece.tokens else ())
+                now = dataclasses.replace(now, token=token, tokens=(*now.tokens[:-1], token))
+            yield now
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the models name.

@@ -15,6 +15,9 @@ _SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3
 _RETRY_BEAMS = 4
 # Extra tokens allowed for every sentence, so that a word spelled out in a short sentence is not cut off.
 _EXTRA_TOKENS = 16
+# Maximum target tokens of a draft: factor × source tokens + constant. Of the demo translators' drafts for 2,786 beginnings
+# of 240 sentences, 8 were longer, all of them loops or inventions; of the final translations none was.
+_DRAFT_FACTOR, _DRAFT_TOKENS = 2.0, 6
 # The longest phrase of a loop, in tokens.
 _LONGEST_PHRASE = 16
 # Consecutive repeats that count as a loop, for phrases of one, two, and more tokens, if the source has no repeats.
@@ -171,6 +174,11 @@ def length_limit(source_tokens: int, factor: float, max_tokens: int) -> int:
     disables the relative limit.
     """
     return min(max_tokens, math.ceil(factor * source_tokens) + _EXTRA_TOKENS) if factor else max_tokens
+
+
+def draft_limit(source_tokens: int, max_tokens: int) -> int:
+    """The maximum number of tokens of a draft, including the end token."""
+    return min(max_tokens, math.ceil(_DRAFT_FACTOR * source_tokens) + _DRAFT_TOKENS)
 
 
 def kept_tokens(tokens: Sequence[int], loop: Loop | None, source_tokens: int) -> int:

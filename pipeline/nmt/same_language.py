@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import accumulate
 
-from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
+from pipeline.captions.policy import updates
+from pipeline.captions.states import OpenTexts
+from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, TargetToken, Translation
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.scripts import check_script, needed_conversion
-from pipeline.nmt.stage import Outbox, Text, updates
+from pipeline.nmt.stage import Outbox, Text
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.growing import GrowingText, edit
 
 
 class SameLanguageText:
@@ -29,16 +31,18 @@ class SameLanguageText:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: bool = False,
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         """What was said, in its words, as the translation of the sentence."""
         number, language, text = sentence.sentence, target or sentence.language, self.written(sentence.text)
         words = [word.text for word in sentence.words]
         pieces = [words[0].lstrip(), *words[1:-1], words[-1].rstrip()] if len(words) > 1 else [text]
         if "".join(pieces) != text:
             pieces = [text]
-        for at, piece in enumerate(pieces, 1):
-            last = at == len(pieces)
-            yield Delta(number, language, piece, committed=last * len(text), heard_s=sentence.heard_s, complete=last)
+        tokens: tuple[TargetToken, ...] = ()
+        for end in accumulate(map(len, pieces)):
+            tokens += (TargetToken(None, 0.0, end),)
+            last = len(tokens) == len(pieces)
+            yield TargetText(number, language, text[:end], last * end, tokens, sentence.heard_s, last)
         yield Translation(number, language, text, heard_s=sentence.heard_s)
 
     def written(self, text: str) -> str:
@@ -47,7 +51,7 @@ class SameLanguageText:
 
 
 class SameLanguageStage:
-    """Passes on changes of the source text as changes of its translation, at once: a draft is as new as the transcript.
+    """Passes on the source text as its translation, at once: a draft is as new as the transcript.
 
     What is converted into another script is committed with its sentence, because later words may change the conversion.
     """
@@ -61,37 +65,36 @@ class SameLanguageStage:
         stats: PipelineStats,
     ) -> None:
         self.model, self.inbox, self.outbox, self.target, self.stats = model, inbox, outbox, target, stats
-        self._open: dict[int, tuple[GrowingText, GrowingText]] = {}
-        """Sentence → the source, and what is shown of it."""
+        self._sources, self._shown = OpenTexts(), OpenTexts()
 
     async def run(self) -> None:
         """Run until the end of input has been passed on.
 
         Raises:
-            TextChangeError: a ``SourceDelta`` withdraws committed text.
+            TextChangeError: a ``SourceText`` does not begin with what was committed before.
         """
         while not isinstance(item := await self.inbox.get(), EndOfInput):
-            if isinstance(item, SourceDelta):
+            if isinstance(item, SourceText):
                 await self._change(item)
             else:
                 await self.translate(item)
         await self.outbox.put(item)
 
-    async def _change(self, change: SourceDelta) -> None:
-        source, shown = self._open.setdefault(change.sentence, (GrowingText(), GrowingText()))
-        source.apply(change)
-        withdrawn, text = edit(shown.text, self.model.written(source.text))
-        committed = source.committed if self.model.convert is None else 0
-        if not (withdrawn or text) and committed == shown.committed:
-            self.stats.translated(self.target, change.heard_s)
+    async def _change(self, source: SourceText) -> None:
+        self._sources.push(source)
+        text, committed = self.model.written(source.text), source.committed if self.model.convert is None else 0
+        shown = self._shown.get(source.sentence, self.target)
+        if (text, committed) == ((shown.text, shown.committed) if shown is not None else ("", 0)):
+            self.stats.translated(self.target, source.heard_s)
             return
-        delta = Delta(change.sentence, self.target, text, withdrawn, committed, heard_s=change.heard_s, complete=True)
-        shown.apply(delta)
-        await self.outbox.put(delta)
+        now = TargetText(source.sentence, self.target, text, committed, heard_s=source.heard_s, complete=True)
+        self._shown.push(now)
+        await self.outbox.put(now)
 
     async def translate(self, sentence: SourceSentence, worker: Worker | None = None) -> None:
         """Put out what is not shown yet of a sentence, and its end. ``worker`` is not used: no model is called."""
-        _, shown = self._open.get(sentence.sentence, (None, GrowingText()))
-        self._open = {number: each for number, each in self._open.items() if number > sentence.sentence}
-        for event in updates(shown.text, self.model.stream(sentence, self.target), final=True):
+        shown = self._shown.get(sentence.sentence, self.target)
+        for event in updates(shown.text if shown else "", self.model.stream(sentence, self.target), final=True):
             await self.outbox.put(event)
+        self._sources.forget_until(sentence.sentence + 1)
+        self._shown.forget_until(sentence.sentence + 1)

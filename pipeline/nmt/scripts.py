@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, Translation
 from pipeline.languages import CHINESE, LanguageTag, language_tag, nearest
-from pipeline.languages.chinese import Convert, conversion, settled
-from pipeline.sentences.growing import GrowingText, common_length
+from pipeline.languages.chinese import Convert, conversion
 
 
 def choose_code(target: str, codes: Sequence[str]) -> str:
@@ -65,63 +62,6 @@ def needed_conversion(target: str, written: str | None) -> Convert | None:
     if tag.script == "Hant" and written is None and LanguageTag(tag.language).usual_script == "Hant":
         return None
     return conversion(tag.script, tag.region)
-
-
-def rewritten(
-    events: Iterable[Delta | Translation], convert: Convert | None, *, final: bool = True
-) -> Iterator[Delta | Translation]:
-    """Yield the events of one sentence with converted texts. The deltas add up to the conversion of the whole sentence.
-
-    A delta is held back until later text cannot change its conversion: until the next punctuation mark, or for some
-    characters. So is what the last delta commits, unless the translation is ``final``.
-    """
-    if convert is None:
-        yield from events
-        return
-    sentence = _SentenceConverter(convert, final=final)
-    for event in events:
-        if isinstance(event, Delta):
-            yield from sentence.push(event)
-        else:
-            yield from sentence.take_ready(everything=True)
-            yield replace(event, text=convert(event.text))
-
-
-class _SentenceConverter:
-    """The text of a sentence so far: the original and the converted part that was passed on."""
-
-    def __init__(self, convert: Convert, *, final: bool) -> None:
-        self._convert, self._final = convert, final
-        self._text = GrowingText()
-        self._emitted = ""
-        self._pending: list[Delta] = []  # held back; their texts are the end of ``_text``
-
-    def push(self, delta: Delta) -> Iterator[Delta]:
-        """Add a delta and yield the converted deltas that are ready."""
-        if delta.withdrawn:  # refers to text that must have been passed on
-            yield from self.take_ready(everything=True)
-        self._text.apply(delta)
-        self._pending.append(delta)
-        yield from self.take_ready(everything=delta.complete)
-
-    def take_ready(self, *, everything: bool) -> Iterator[Delta]:
-        text = self._text.text
-        end = len(text) if everything else settled(text)
-        whole = self._convert(text)
-        at = len(text) - sum(len(delta.text) for delta in self._pending)
-        while self._pending and at + len(self._pending[0].text) <= end:
-            delta = self._pending.pop(0)
-            # After a withdrawal, the remaining text before it may convert differently in its new context.
-            same = min(at, common_length(self._emitted[:at], whole))
-            withdrawn, at = len(self._emitted) - same, at + len(delta.text)
-            committed = min(at, self._committed(text, delta)) if delta.complete else 0
-            yield replace(delta, withdrawn=withdrawn, text=whole[same:at], committed=committed)
-            self._emitted = whole[:at]
-
-    def _committed(self, text: str, delta: Delta) -> int:
-        """How many characters of the conversion of ``text`` are final when those are that ``delta`` commits."""
-        whole = self._final and delta.committed == len(text)
-        return delta.committed if whole else settled(text[: delta.committed])
 
 
 def _convertible(tag: LanguageTag) -> bool:

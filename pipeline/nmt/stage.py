@@ -1,4 +1,4 @@
-"""The NMT stage: takes the text of sentences, puts out one delta per target token, and each finished translation."""
+"""The NMT stage: takes the text of sentences, puts out the text after each target token, and each finished translation."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from pipeline.captions.changes import States
+from pipeline.captions.policy import Steady, at_once, masked, updates
+from pipeline.captions.states import TextChangeError, replacing
 from pipeline.errors import PipelineError
-from pipeline.events import Delta, EndOfInput, SourceDelta, SourceSentence, Translation
+from pipeline.events import Delta, EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
 from pipeline.nmt.commitment import Commitment, appending
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.drafts import Steady, masked
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
 from pipeline.run.drafts import DraftOptions
@@ -24,27 +26,26 @@ from pipeline.run.failures import FailedCalls
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.growing import GrowingText, TextChangeError, edit, merged
 
 log = logging.getLogger(__name__)
 
 
-Text = SourceDelta | SourceSentence
+Text = SourceText | SourceSentence
 
 
 class Outbox(Protocol):
     """Where the stage puts its events: an ``asyncio.Queue``, or something like it."""
 
-    async def put(self, event: Delta | Translation | EndOfInput, /) -> None: ...
+    async def put(self, event: TargetText | Translation | EndOfInput, /) -> None: ...
 
 
 class NmtStage:
     """Translates sentences in order into ``target``, by default the language that the model's files name.
 
-    Takes ``SourceDelta`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts deltas and one
+    Takes ``SourceText`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts ``TargetText``s and one
     ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
-    whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; if several
-    changes of a sentence wait, only the newest text is translated. The last words of a draft are not shown, unless all words
+    whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; of several
+    texts of a sentence that wait, only the newest is translated. The last words of a draft are not shown, unless all words
     so far are committed and end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change
     (``options``). If words are committed one by one (``options.commit``, and a model that ``appends``), ``Commitment`` decides what is
     shown and committed instead, and the final translation begins with the committed words.
@@ -89,12 +90,12 @@ class NmtStage:
         """Run until the end of input has been passed on.
 
         Raises:
-            TextChangeError: a ``SourceDelta`` withdraws committed text.
+            TextChangeError: a ``SourceText`` does not begin with what was committed before, or a translator's text does not.
         """
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
-                if isinstance(item, SourceDelta):
+                if isinstance(item, SourceText):
                     await self._take(item)
                 else:
                     await self.translate(item, worker)
@@ -104,30 +105,30 @@ class NmtStage:
         finally:
             worker.close()
 
-    async def _take(self, change: SourceDelta) -> None:
-        """Apply a change; if it withdraws all of a text, withdraw its translation as well."""
-        if change.committed:  # the sentences before may have been dropped by a stage of the app's
-            self._forget_until(change.sentence)
-        sentence = self._opened(change.sentence)
-        sentence.source.apply(change)
-        sentence.newest = change
-        if not sentence.source.text or sentence.spoken not in ("", change.language):
-            await self._withdraw(change.sentence, change.heard_s)
-        sentence.spoken = change.language
+    async def _take(self, source: SourceText) -> None:
+        """Take the newest text of a sentence; if nothing is left of it, withdraw its translation as well."""
+        if source.committed:  # the sentences before may have been dropped by a stage of the app's
+            self._forget_until(source.sentence)
+        sentence = self._opened(source.sentence)
+        before = sentence.source
+        replacing(before, source)
+        sentence.source, sentence.waits = source, True
+        if not source.text or (before is not None and before.language != source.language):
+            await self._withdraw(source.sentence, source.heard_s)
 
     async def _withdraw(self, number: int, heard_s: float) -> None:
         """Withdraw what is shown of a sentence's translation, but not what is committed; without that, translate it anew."""
         sentence = self._opened(number)
-        committed = sentence.shown.committed
-        change = Delta(
-            number, sentence.language, "", len(sentence.shown) - committed, committed, heard_s=heard_s, complete=True
-        )
-        if not committed:
+        if (shown := sentence.shown) is None:
             sentence.restart(self._options)
-        elif change.withdrawn:
-            sentence.shown.apply(change)
-        if change.withdrawn:
-            await self.outbox.put(change)
+            return
+        kept = replace(shown, text=shown.committed_text, tokens=(), heard_s=heard_s, complete=True)
+        if shown.committed:
+            sentence.shown = kept
+        else:
+            sentence.restart(self._options)
+        if shown.draft:
+            await self.outbox.put(kept)
 
     def _opened(self, number: int) -> _Open:
         if number not in self._open:
@@ -141,15 +142,15 @@ class NmtStage:
     def _next_draft(self) -> SourceSentence | None:
         """The text of the first sentence that has changed, or of which more is certain, since it was last translated."""
         for _, sentence in sorted(self._open.items()):
-            change, sentence.newest = sentence.newest, None
-            if change is None or not sentence.source.text:
+            source, waits, sentence.waits = sentence.source, sentence.waits, False
+            if source is None or not waits or not source.text:
                 continue
-            text = sentence.to_translate if self._appending is None else sentence.source.text
+            text = sentence.to_translate if self._appending is None else source.text
             if sentence.gained(text, by_word=self._appending is not None):
                 return SourceSentence(
-                    change.sentence, change.language, text, change.start_s, change.end_s, change.heard_s
+                    *(source.sentence, source.language, text, source.start_s, source.end_s, source.heard_s)
                 )
-            self.stats.translated(self.target or "", change.heard_s)
+            self.stats.translated(self.target or "", source.heard_s)
         return None
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
@@ -159,7 +160,7 @@ class NmtStage:
             return
         opened = self._opened(sentence.sentence)
         beams = self._load.measures.beam_size if self._load is not None else None
-        opened.commitment.source = opened.source.committed_text
+        opened.commitment.source = opened.source.committed_text if opened.source else ""
         running: list[DecoderState] = []
         stopped = False
 
@@ -170,7 +171,7 @@ class NmtStage:
 
         events = self._stream(sentence, opened, started, beams, final=final)
 
-        def step() -> Delta | Translation | Exception | None:
+        def step() -> TargetText | Translation | Exception | None:
             with self.stats.busy("nmt"):
                 try:
                     return next(events, None)
@@ -185,9 +186,9 @@ class NmtStage:
                 if isinstance(event, Exception):
                     completed = await self._lose(sentence, opened, event, final=final)
                     break
-                if isinstance(event, Delta):
-                    opened.shown.apply(event)
-                    opened.language = event.language
+                if isinstance(event, TargetText):
+                    replacing(opened.shown, event)
+                    opened.shown = event
                     self.stats.token(event.heard_s)
                     completed |= event.complete
                 else:
@@ -215,11 +216,13 @@ class NmtStage:
         if not final:
             log.debug("the draft of sentence %d failed", sentence.sentence, exc_info=error)
             return False
-        language, reason = self.target or opened.language, self._calls.reason(error)
+        shown = opened.shown
+        language = self.target or (shown.language if shown else "")
+        reason = self._calls.reason(error)
         log.warning("sentence %d is not translated into %s: %s", sentence.sentence, language, reason)
         self.stats.failures[self.name] = reason
         self.stats.not_shown(sentence.start_s, sentence.end_s, f"not translated into {language}")
-        kept, heard_s = opened.shown.committed_text, sentence.heard_s
+        kept, heard_s = shown.committed_text if shown else "", sentence.heard_s
         await self._withdraw(sentence.sentence, heard_s)
         await self.outbox.put(Translation(sentence.sentence, language, kept, heard_s=heard_s, error=reason))
         return True
@@ -232,23 +235,24 @@ class NmtStage:
         beams: int | None,
         *,
         final: bool,
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         """The events of a translation. A generator, so that the model is first called on the worker."""
-        shown = opened.shown.text
+        shown, committed = (opened.shown.text, opened.shown.committed) if opened.shown else ("", 0)
         terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
         model = self._appending
-        if model is not None and (opened.shown.committed or not final):
-            found = model.append(sentence, opened.commitment, self.target, on_start, beams, not final, **terms)
-            yield from updates(shown, at_once(found), final=final, kept=opened.shown.committed)
+        if model is not None and (committed or not final):
+            appended = model.append(sentence, opened.commitment, self.target, on_start, beams, not final, **terms)
+            yield from updates(shown, at_once(appended), final=final, kept=committed)
             return
         if final:
-            found = self.model.stream(sentence, self.target, on_start, beams, **terms)
-        else:
-            found = self.model.stream(sentence, self.target, on_start, beams, True, **terms)
-            if not opened.ends_like_a_sentence:
-                found = masked(found, shown, self._options)
-            found = opened.steady.events(found, shown)
-        yield from updates(shown, found, final=final)
+            yield from updates(
+                shown, _states(self.model.stream(sentence, self.target, on_start, beams, **terms)), final=True
+            )
+            return
+        found = _states(self.model.stream(sentence, self.target, on_start, beams, True, **terms))
+        if not opened.ends_like_a_sentence:
+            found = masked(found, shown, self._options)
+        yield from updates(shown, opened.steady.events(found, shown), final=False)
 
     async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
         """Do not translate a sentence that is spoken in the target language; keep what is committed of it."""
@@ -256,7 +260,8 @@ class NmtStage:
         self.stats.translated(language, sentence.heard_s)
         if not final:
             return
-        if text := (kept := self._opened(sentence.sentence)).shown.committed_text:
+        if (kept := self._opened(sentence.sentence).shown) is not None and kept.committed:
+            text = kept.committed_text
             await self.outbox.put(Translation(sentence.sentence, kept.language, text, heard_s=sentence.heard_s))
         self._forget_until(sentence.sentence + 1)
 
@@ -282,21 +287,18 @@ class _Open:
     """A sentence in progress and its translation."""
 
     def __init__(self, options: DraftOptions) -> None:
-        self.source = GrowingText()
-        self.spoken = ""
-        """The language of the text."""
-        self.newest: SourceDelta | None = None
-        """The last change, if it is not translated yet."""
+        self.source: SourceText | None = None
+        """The newest text."""
+        self.waits = False
+        """Whether it is not translated yet."""
         self.restart(options)
 
     def restart(self, options: DraftOptions) -> None:
         """Begin the translation."""
         self._translated = ("", 0)
         """The text that was translated last, and how much of it was certain; see ``gained``."""
-        self.shown = GrowingText()
+        self.shown: TargetText | None = None
         """The translation, as put on ``outbox``."""
-        self.language = ""
-        """Of the translation."""
         self.steady, self.commitment = Steady(options.agreeing), Commitment()
 
     def gained(self, text: str, *, by_word: bool) -> bool:
@@ -305,7 +307,8 @@ class _Open:
         More of the same translation may be shown when more is certain: ``by_word`` when more words are committed, otherwise
         when the committed words end like a sentence.
         """
-        certain = self.source.committed if by_word else int(self.ends_like_a_sentence)
+        committed = self.source.committed if self.source else 0
+        certain = committed if by_word else int(self.ends_like_a_sentence)
         before, known = self._translated
         if not text or (text == before and certain <= known):
             return False
@@ -315,6 +318,8 @@ class _Open:
     @property
     def to_translate(self) -> str:
         """The committed words and, while there are none, the draft; marks at the end are part of the words."""
+        if self.source is None:
+            return ""
         committed, draft = self.source.committed_text, self.source.draft
         has_words = any(map(str.isalnum, committed)) and any(map(str.isalnum, draft))
         return committed if has_words else committed + draft
@@ -323,63 +328,11 @@ class _Open:
     def ends_like_a_sentence(self) -> bool:
         """Whether all words are committed and followed by a final mark, which is shown in pauses only."""
         text = self.source
+        if text is None:
+            return False
         return not any(map(str.isalnum, text.draft)) and any(mark in MARKS for mark in final_marks(text.text))
 
 
-def at_once(events: Iterable[Delta | Translation]) -> Iterator[Delta | Translation]:
-    """The events of a translation with one change instead of its changes."""
-    whole: list[Delta] = []
-    for event in events:
-        if isinstance(event, Translation):
-            yield from whole
-            yield event
-        elif whole and isinstance(both := merged(whole[0], event), Delta):
-            whole = [both]
-        else:
-            whole.append(event)
-
-
-def updates(
-    shown: str, events: Iterator[Delta | Translation], *, final: bool, kept: int | None = None
-) -> Iterator[Delta | Translation]:
-    """The events of a translation as changes of ``shown``, the draft of the same sentence that it replaces.
-
-    Where ``shown`` is empty and drafts commit nothing, the events are passed on. Otherwise tokens are held back until the new text is as long as the
-    old one, so that text is replaced in one change and does not shrink in between. Unless ``final``, nothing is committed,
-    a translation without a change has no events, and the ``Translation`` is left out.
-
-    Args:
-        kept: how much of ``shown`` is committed, if drafts commit text.
-    """
-    text, committed = GrowingText(), kept or 0
-    old, completed = shown, False
-    passed_on = not old and kept is None
-    changed = passed_on
-    waiting: list[float] = []  # log-probabilities of the tokens since the last change
-    for event in events:
-        if isinstance(event, Translation):
-            if old and not completed:  # an empty translation
-                yield Delta(event.sentence, event.language, "", len(shown), heard_s=event.heard_s, complete=True)
-            if final:
-                yield event
-            continue
-        text.apply(event)
-        completed |= event.complete
-        waiting.append(event.log_probability)
-        if old and len(text) < len(old) and not event.complete:
-            continue
-        withdrawn, appended = edit(shown, text.text) if old else (event.withdrawn, event.text)
-        if kept is not None and event.complete:
-            committed = max(kept, event.committed)
-        changed |= bool(withdrawn or appended) or committed > (kept or 0)
-        if not passed_on and not (withdrawn or appended) and not (event.complete and (final or changed)):
-            continue
-        yield replace(
-            event,
-            text=appended,
-            withdrawn=withdrawn,
-            committed=len(text) if final and event.complete else committed,
-            token=event.token if len(waiting) == 1 else None,
-            log_probability=sum(waiting),
-        )
-        shown, waiting = text.text, []
+def _states(events: Iterable[TargetText | Delta | Translation]) -> Iterator[TargetText | Translation]:
+    """The events of a translator, which may be changes of a text."""
+    return cast("Iterator[TargetText | Translation]", map(States().push, events))

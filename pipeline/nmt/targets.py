@@ -9,11 +9,11 @@ from functools import cached_property
 
 from pipeline.errors import one_line
 from pipeline.events import (
-    Delta,
     EndOfInput,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
+    TargetText,
     Transcript,
     Translation,
     TranslationLost,
@@ -93,7 +93,7 @@ class TranslationStage:
         while not isinstance(item := await self.inbox.get(), EndOfInput):
             await self.outbox.put(item)
             self.stats.sentences += isinstance(item, SourceSentence)
-            if isinstance(item, SourceDelta | SourceSentence) and self._live():
+            if isinstance(item, SourceText | SourceSentence) and self._live():
                 await self._hand_over(item)
             elif isinstance(item, SourceSentence):
                 await self._translate(item)
@@ -216,12 +216,12 @@ class _Gate:
 
     def __init__(self, queue: asyncio.Queue[PipelineEvent]) -> None:
         self._queue = queue
-        self._waiting: deque[Delta | Translation] = deque()
+        self._waiting: deque[TargetText | Translation] = deque()
         self._open = False
         self.blocked = False
         """Whether the language waits for the reader."""
 
-    async def put(self, event: Delta | Translation | EndOfInput) -> None:
+    async def put(self, event: TargetText | Translation | EndOfInput) -> None:
         if isinstance(event, EndOfInput):
             return
         if self._open:

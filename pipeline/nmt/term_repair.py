@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.generation import GenerationOptions, Token
-from pipeline.nmt.pieces import RunningSearch
 from pipeline.nmt.recovery import Rewind, replace_shown
 from pipeline.nmt.term_search import TermSearch, Wording, given
 from pipeline.nmt.terms import SourceTerm, glued
+from pipeline.nmt.written import RunningSearch
 
 # Places that are tried for a term.
 _PLACES = 3

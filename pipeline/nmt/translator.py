@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
-from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.events import Delta, SourceSentence, TargetText, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.generation import OnStart
@@ -31,11 +31,11 @@ class TextTranslator(Protocol):
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: bool = False,
-    ) -> Iterator[Delta | Translation]:
-        """Translate a sentence: any number of ``Delta``s, the last one ``complete``, then one ``Translation``.
+    ) -> Iterator[TargetText | Delta | Translation]:
+        """Translate a sentence: any number of ``TargetText``s, the last one ``complete``, then one ``Translation``.
 
-        The texts of the deltas add up to that of the ``Translation``. All have the number and ``heard_s`` of ``sentence`` and
-        the language ``target``.
+        Each ``TargetText`` has all of the text so far, the last one that of the ``Translation``. All have the number and ``heard_s``
+        of ``sentence`` and the language ``target``. A ``Delta`` may stand for a ``TargetText``; version 0.3 takes none.
 
         Args:
             target: the language to translate into; None: the only one of the translator.

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from pipeline.events import (
     SAMPLE_RATE,
-    Delta,
     EndOfInput,
     PipelineEvent,
     SourceSentence,
     SpeechSegment,
+    TargetText,
     Transcript,
     Translation,
 )
@@ -233,7 +233,7 @@ class PipelineStats:
         elif isinstance(event, SourceSentence):
             self.terms += len(event.terms)
             self.corrected += sum(bool(word.heard) for word in event.words)
-        elif isinstance(event, Translation) or (isinstance(event, Delta) and event.complete):
+        elif isinstance(event, Translation) or (isinstance(event, TargetText) and event.complete):
             self.translated(event.language, event.heard_s)
 
     def withheld_summary(self, named: int = 10) -> str:

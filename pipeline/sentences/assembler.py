@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from pipeline.events import Pause, SourceDelta, SourceSentence, Transcript, Word
+from pipeline.captions.states import common_length, replacing
+from pipeline.events import Pause, SourceSentence, SourceText, Transcript, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
 from pipeline.sentences.boundaries import CONTEXT, ends_open, is_end, word_lists
-from pipeline.sentences.growing import GrowingText, common_length, edit
 from pipeline.sentences.options import SentenceOptions
 from pipeline.sentences.splitting import last_clause, split_sentences
 
-SourceEvent = SourceDelta | SourceSentence
+SourceEvent = SourceText | SourceSentence
 
 _SOFT_TAIL = re.compile(rf"[\s{re.escape(MARKS + CLAUSE_MARKS + CLOSERS)}]*$")
 # A word's end may be aligned this much after the end of the speech. Segments are longer apart.
@@ -74,16 +74,17 @@ class SentenceAssembler:
     """Gives sentences their text and their end.
 
     The texts of its ``SourceSentence``s, joined, are those of the transcripts, apart from marks at the ends of segments
-    that the next words corrected. Its ``SourceDelta``s never withdraw committed text.
+    that the next words corrected. What a ``SourceText`` commits is in all later ones.
     """
 
     def __init__(self, options: SentenceOptions | None = None) -> None:
         self._options = options or SentenceOptions()
         self._open: _Text | None = None
-        self._shown = GrowingText()
+        self._shown: SourceText | None = None
+        """The open sentence as it was put out last."""
         self._sentence = 0
-        self._ahead = GrowingText()  # the part of a draft that belongs to the next sentence, if the draft is right
-        self._language = ""  # of the text shown
+        self._ahead: SourceText | None = None
+        """The part of a draft that belongs to the next sentence, if the draft is right."""
         self._taken = 0  # words of the segment in progress that are in sentences
 
     def push(self, transcript: Transcript) -> list[SourceEvent]:
@@ -166,7 +167,7 @@ class SentenceAssembler:
         long = 1000 * (whole.end_s - whole.start_s) >= _LONG_SHARE * self._options.max_sentence_ms
         if long and ends_open(whole.text, whole.language):
             cut = last_clause(whole.text)
-            if cut is not None and cut >= self._shown.committed:
+            if cut is not None and cut >= self._committed:
                 left, whole = _divided(whole, cut)
                 events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
         self._open = whole
@@ -174,7 +175,7 @@ class SentenceAssembler:
 
     def _sentences(self, whole: _Text, committed: int = 0) -> list[str]:
         """The sentences at the beginning of ``whole`` that have ended; none ends before its first ``committed`` characters."""
-        committed = max(committed, self._shown.committed)
+        committed = max(committed, self._committed)
         *ended, _ = split_sentences(whole.text, whole.language) or [""]
         # Committed text stays in its sentence, even if an end inside it shows only now.
         first = ""
@@ -206,42 +207,42 @@ class SentenceAssembler:
         committed = _settled_length(self._open.text) if self._open is not None else 0
         if may_end and now is not None and (ended := self._sentences(now, committed)):
             now, ahead = _divided(now, len(ended[0]))
-        events = self._withdrawn(self._shown, 0) if now is None else self._changed(now, committed)
-        if ahead is None:
-            return events + self._withdrawn(self._ahead, 1)
-        return events + self._changed_text(self._ahead, ahead, 0, 1)
+        events, self._shown = self._changed(self._shown, self._sentence, now, committed)
+        more, self._ahead = self._changed(self._ahead, self._sentence + 1, ahead, 0)
+        return events + more
 
-    def _withdrawn(self, shown: GrowingText, after: int) -> list[SourceEvent]:
-        """Withdraw a draft of the open sentence, or of the one ``after`` it."""
-        if not len(shown):
-            return []
-        change = SourceDelta(self._sentence + after, self._language, "", len(shown))
-        shown.apply(change)
-        return [change]
+    @property
+    def _committed(self) -> int:
+        """Length of the open sentence's committed text."""
+        return self._shown.committed if self._shown is not None else 0
 
-    def _changed(self, now: _Text, committed: int) -> list[SourceEvent]:
-        return self._changed_text(self._shown, now, committed, 0)
+    def _changed(
+        self, shown: SourceText | None, number: int, now: _Text | None, committed: int
+    ) -> tuple[list[SourceEvent], SourceText | None]:
+        """The text of a sentence as it is to be shown, as an event if it differs from what is ``shown``; None: nothing of it.
 
-    def _changed_text(self, shown: GrowingText, now: _Text, committed: int, after: int) -> list[SourceEvent]:
-        withdrawn, text = edit(shown.text, now.text)
-        committed = max(committed, shown.committed)
-        if not (withdrawn or text) and committed == shown.committed:
-            return []
-        change = SourceDelta(
-            self._sentence + after, now.language, text, withdrawn, committed, now.start_s, now.end_s, now.heard_s
-        )
-        shown.apply(change)
-        self._language = now.language
-        return [change]
+        At least the first ``committed`` characters are committed.
+        """
+        if now is None:
+            if shown is None or not shown.text:
+                return [], shown
+            newest = SourceText(number, shown.language, "")
+        else:
+            committed = max(committed, shown.committed if shown else 0)
+            if (now.text, committed) == ((shown.text, shown.committed) if shown else ("", 0)):
+                return [], shown
+            newest = SourceText(number, now.language, now.text, committed, now.start_s, now.end_s, now.heard_s)
+        replacing(shown, newest)
+        return [newest], newest
 
     def _close(self, ended: _Text, *, before_pause: bool) -> list[SourceEvent]:
-        events = self._changed(ended, len(ended.text))
+        events, _ = self._changed(self._shown, self._sentence, ended, len(ended.text))
         words = ended.words if ended.timed else ()
         sentence = SourceSentence(
             self._sentence, ended.language, ended.text, ended.start_s, ended.end_s, ended.heard_s, words, before_pause
         )
         self._open, self._sentence = None, self._sentence + 1
-        self._shown, self._ahead = self._ahead, GrowingText()
+        self._shown, self._ahead = self._ahead, None
         return [*events, sentence]
 
 

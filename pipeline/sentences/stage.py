@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from pipeline.events import EndOfInput, Pause, SourceDelta, SourceSentence, Transcript, TranscriptSoFar
+from pipeline.events import EndOfInput, Pause, SourceSentence, SourceText, Transcript, TranscriptSoFar
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
 from pipeline.run.worker import Worker
@@ -16,14 +16,14 @@ from pipeline.sentences.options import SentenceOptions
 
 
 class SentenceStage:
-    """Puts each transcript on ``outbox``, then the changes of sentences that it causes; see ``SentenceAssembler``."""
+    """Puts each transcript on ``outbox``, then the texts of sentences that it changes; see ``SentenceAssembler``."""
 
     name = "sentences"
 
     def __init__(
         self,
         inbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput],
-        outbox: asyncio.Queue[Transcript | SourceDelta | SourceSentence | EndOfInput],
+        outbox: asyncio.Queue[Transcript | SourceText | SourceSentence | EndOfInput],
         options: SentenceOptions | None = None,
         glossary: CurrentGlossary | None = None,
     ) -> None:

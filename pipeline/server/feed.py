@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.captions.states import State, place_of
+from pipeline.events import PipelineEvent
 from pipeline.languages import sets_sentences_apart
-from pipeline.sentences.growing import GrowingText, merged_with
 from pipeline.server.history import History, concerns
 
 
@@ -20,7 +20,7 @@ class Snapshot:
 
 
 class Feed:
-    """What a reader is to be told next. Waiting changes of one text become one change.
+    """What a reader is to be told next. A newer state of a text takes the place of one that waits.
 
     If too many events wait, or if the reader is new, it gets a ``Snapshot`` instead.
     """
@@ -41,9 +41,8 @@ class Feed:
         """Take an event that ``history`` has too."""
         if self._anew or not concerns(event, self.language):
             return
-        if (found := merged_with(reversed(self._waiting), event)) is not None:
-            at, both = found
-            self._waiting[at] = both
+        if (at := place_of(event, reversed(self._waiting))) is not None:
+            self._waiting[at] = event
             return
         self._waiting.append(event)
         if len(self._waiting) > self._capacity:
@@ -88,23 +87,13 @@ class AppendOnlyText:
     """
 
     def __init__(self) -> None:
-        self._growing: dict[int, GrowingText] = {}  # of sentences in progress
         self._appended: dict[int, int] = {}  # sentence → characters appended so far
 
-    def push(self, event: SourceDelta | SourceSentence | Delta | Translation) -> str:
-        """The text that the event appends, often none."""
-        number = event.sentence
-        if isinstance(event, SourceSentence | Translation):  # its changes came before, and committed all of it
-            self._growing.pop(number, None)
+    def push(self, state: State) -> str:
+        """The text that the newest state of a sentence appends, often none."""
+        appended = self._appended.get(state.sentence, 0)
+        if state.committed <= appended:
             return ""
-        text, appended = self._growing.setdefault(number, GrowingText()), self._appended.get(number, 0)
-        text.apply(event)
-        if text.committed <= appended:
-            return ""
-        space = " " if not appended and self._appended and sets_sentences_apart(event.language) else ""
-        self._appended[number] = text.committed
-        return space + text.text[appended : text.committed]
-
-    def begin_anew(self) -> None:
-        """The next events give all texts from their beginnings again (``Snapshot``)."""
-        self._growing.clear()
+        space = " " if not appended and self._appended and sets_sentences_apart(state.language) else ""
+        self._appended[state.sentence] = state.committed
+        return space + state.text[appended : state.committed]

@@ -4,47 +4,39 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+from pipeline.captions.states import State, key
 from pipeline.events import (
-    Delta,
     EndOfInput,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
+    TargetText,
     Transcript,
     Translation,
     TranslationLost,
 )
-from pipeline.sentences.growing import GrowingText
 
 
 @dataclass
 class _Text:
-    """A text, source or translation, as its changes built it."""
+    """A text, source or translation."""
 
-    last: SourceDelta | Delta
-    growing: GrowingText = field(default_factory=GrowingText)
+    newest: SourceText | TargetText | None = None
     end: SourceSentence | Translation | None = None
 
-    def apply(self, change: SourceDelta | Delta) -> None:
-        self.growing.apply(change)
-        self.last = change
-
-    def whole(self) -> SourceDelta | Delta:
-        """All changes as one."""
-        text, committed = self.growing.text, self.growing.committed
-        if isinstance(self.last, Delta):
-            return replace(self.last, text=text, withdrawn=0, committed=committed, token=None, log_probability=0.0)
-        return replace(self.last, text=text, withdrawn=0, committed=committed)
-
-    def finish(self, end: SourceSentence | Translation) -> None:
-        self.last, self.growing, self.end = self.whole(), GrowingText(), end  # one piece instead of one per token
-        self.growing.apply(self.last)
+    def push(self, state: State) -> None:
+        if isinstance(state, TargetText):
+            self.newest = replace(state, tokens=())
+        elif isinstance(state, SourceText):
+            self.newest = state
+        else:
+            self.end = state
 
     def events(self) -> Iterator[PipelineEvent]:
-        if len(self.growing):
-            yield self.last if self.end is not None else self.whole()
+        if self.newest is not None and self.newest.text:
+            yield self.newest
         if self.end is not None:
             yield self.end
 
@@ -63,12 +55,9 @@ class History:
     def push(self, event: PipelineEvent) -> None:
         """Take the next event of the stream."""
         match event:
-            case SourceDelta() | Delta():
-                self._text(event, event).apply(event)
-            case SourceSentence():
-                self._text(event, SourceDelta(event.sentence, event.language, "")).finish(event)
-            case Translation():  # an empty one has no changes
-                self._text(event, Delta(event.sentence, event.language, "")).finish(event)
+            case SourceText() | SourceSentence() | TargetText() | Translation():
+                number, language = key(event)
+                self._texts.setdefault(number, {}).setdefault(language, _Text()).push(event)
             case Transcript() if not event.is_noise and concerns(event, None):
                 self._missing.append(event)
             case TranslationLost():
@@ -78,16 +67,12 @@ class History:
         while len(self._texts) > self._sentences:
             del self._texts[min(self._texts)]
 
-    def _text(self, event: SourceDelta | SourceSentence | Delta | Translation, first: SourceDelta | Delta) -> _Text:
-        of_sentence = self._texts.setdefault(event.sentence, {})
-        return of_sentence.setdefault(_key(event), _Text(first))
-
     def events(self, language: str | None = None) -> list[PipelineEvent]:
         """Events that give a new reader all texts as they are now; with the translation into one ``language`` only, if given."""
         found: list[PipelineEvent] = []
         for _, texts in sorted(self._texts.items()):
-            for key, text in texts.items():
-                if not key or language in (None, key):
+            for target, text in texts.items():
+                if not target or language in (None, target):
                     found += text.events()
         found += self._missing
         found += [lost for lost in self._lost if language in (None, lost.language)]
@@ -98,8 +83,4 @@ def concerns(event: PipelineEvent, language: str | None) -> bool:
     """Whether an event is for readers of one language; None: of all."""
     if isinstance(event, Transcript):
         return event.rejected is not None or bool(event.missing)
-    return not isinstance(event, Delta | Translation | TranslationLost) or language in (None, event.language)
-
-
-def _key(event: SourceDelta | SourceSentence | Delta | Translation) -> str:
-    return "" if isinstance(event, SourceDelta | SourceSentence) else event.language
+    return not isinstance(event, TargetText | Translation | TranslationLost) or language in (None, event.language)

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from pipeline.events import EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, Transcript, Translation
 from pipeline.languages import language_tag, nearest, sets_sentences_apart
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.sentences.whole import whole_words
@@ -287,7 +287,7 @@ def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:
 def _as_translations(events: list[PipelineEvent]) -> Iterator[PipelineEvent]:
     """The events with each sentence as its own translation, so that sinks of translations write what was said."""
     for event in events:
-        if isinstance(event, SourceDelta | EndOfInput):
+        if isinstance(event, SourceText | EndOfInput):
             yield event
         elif isinstance(event, SourceSentence):
             yield event

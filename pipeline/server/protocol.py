@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.events import PipelineEvent
+from pipeline.captions.changes import ChangeEvent
 from pipeline.sinks.jsonl import line
 
 VERSION = 1
@@ -184,12 +184,12 @@ def is_room_name(text: str) -> bool:
     return _ROOM_NAME.fullmatch(text) is not None
 
 
-def event_text(event: PipelineEvent) -> str:
+def event_text(event: ChangeEvent) -> str:
     """An event as the text of a frame: the line of the JSONL format."""
     return line(event).rstrip("\n")
 
 
-def snapshot_text(events: Sequence[PipelineEvent]) -> str:
+def snapshot_text(events: Sequence[ChangeEvent]) -> str:
     """A ``snapshot`` message: the reader replaces what it has of these sentences."""
     return f'{{"type": "snapshot", "events": [{", ".join(map(event_text, events))}]}}'
 

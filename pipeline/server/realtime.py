@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.languages import nearest, normalized_code, same_text
 from pipeline.languages.chinese import Convert
 from pipeline.nmt.scripts import needed_conversion
@@ -147,15 +147,12 @@ class RealtimeConnection(Connection):
     async def _deliver(self, session: Session, feed: Feed) -> None:
         source, translation = AppendOnlyText(), AppendOnlyText()
         while (item := await feed.take()) is not None:
-            if isinstance(item, Snapshot):
-                source.begin_anew()
-                translation.begin_anew()
             for event in item.events if isinstance(item, Snapshot) else (item,):
                 match event:
-                    case SourceDelta() | SourceSentence():
+                    case SourceText() | SourceSentence():
                         text = source.push(event)
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
-                    case Delta() | Translation() if self._language in (None, event.language):
+                    case TargetText() | Translation() if self._language in (None, event.language):
                         text, kinds = translation.push(event), ["output"]
                         text = self._convert(text) if self._convert is not None else text
                     case _:

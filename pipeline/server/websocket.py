@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from pipeline.captions.changes import Changes
 from pipeline.glossary.terms import Glossary
 from pipeline.server.access import Access
 from pipeline.server.chains import Chain
@@ -139,12 +140,14 @@ class Connection:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
+        changes = Changes()
         while (item := await feed.take()) is not None:
             if isinstance(item, Snapshot):
+                changes = Changes()
                 # A thousand sentences take 0.16 s to write as JSON.
-                await self._send(await asyncio.to_thread(snapshot_text, item.events))
+                await self._send(await asyncio.to_thread(snapshot_text, [changes.push(event) for event in item.events]))
             else:
-                await self._send(event_text(item))
+                await self._send(event_text(changes.push(item)))
         if session.failure is not None:
             raise session.failure
         await self._close(NORMAL)

@@ -21,7 +21,7 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.languages import same_language
 from pipeline.languages.options import AUTO_SOURCE
 from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
@@ -250,10 +250,8 @@ class WyomingConnection:
             language = program.target if program.translates else languages.only_spoken
             await self._write(TranscriptStart(language=language))
             while (item := await feed.take()) is not None:
-                if isinstance(item, Snapshot):
-                    text.begin_anew()
                 for event in item.events if isinstance(item, Snapshot) else (item,):
-                    kinds = Delta | Translation if program.translates else SourceDelta | SourceSentence
+                    kinds = TargetText | Translation if program.translates else SourceText | SourceSentence
                     if isinstance(event, kinds) and (piece := text.push(event)):
                         whole += piece
                         await self._write(TranscriptChunk(piece))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.captions.changes import Change, ChangeEvent, Changes
 from pipeline.events import (
     Confidence,
     Delta,
@@ -29,7 +30,8 @@ VERSION = 2
 """Version of the lines. 1, without a header, had one text per segment."""
 _HEADER = json.dumps({"type": "events", "version": VERSION}) + "\n"
 
-Text = Transcript | SourceDelta | SourceSentence | Delta | Translation
+Text = Transcript | SourceSentence | Translation | Change
+"""What of a line ``read_event`` returns."""
 
 # JSON allows these in strings, but some line readers take them as line ends.
 _LINE_ENDS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
@@ -44,17 +46,18 @@ class JsonlSink:
     ) -> None:
         """``languages``: those translated into; by default, the only one of the stream."""
         self._file = BlockFile(path, _HEADER, resume=resume)
-        self._resume = resume
+        self._resume, self._changes = resume, Changes()
         self._cues = [CueBuilder(rules, language) for language in languages or (None,)]
 
     def write(self, event: PipelineEvent) -> None:
         cues = [cue for builder in self._cues for cue in builder.push(event)]
-        if isinstance(event, EndOfInput):  # keep the end event last
+        change = self._changes.push(event)
+        if isinstance(change, EndOfInput):  # keep the end event last
             self._append_cues(cues)
-            self._file.append(line(event))
+            self._file.append(line(change))
             self._file.finish()
         else:
-            self._file.append(line(event))
+            self._file.append(line(change))
             self._append_cues(cues)
 
     def _append_cues(self, cues: list[Cue]) -> None:
@@ -69,7 +72,7 @@ class JsonlSink:
             self._file.close()
 
 
-def line(value: PipelineEvent | Cue, *, exact: bool = False) -> str:
+def line(value: ChangeEvent | Cue, *, exact: bool = False) -> str:
     """The line of an event or a cue. Values equal to their defaults are left out.
 
     Unless ``exact``, numbers are rounded to four decimals: 0.1 ms, and enough for probabilities; and the words of a

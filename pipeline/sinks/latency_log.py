@@ -4,7 +4,7 @@ A log has either the displayed text, drafts included, or only the committed text
 display: text that was withdrawn and shown again counts from then, as simulstream counts it. The formats can only change the
 end of the text, so what a draft says of the next sentence is logged when the sentence before is finished.
 
-``.jsonl`` is simulstream's format, one line per delta as it comes; OmniSTEval reads it too. Tokens are logged as
+``.jsonl`` is simulstream's format, one line per change as it comes; OmniSTEval reads it too. Tokens are logged as
 appended, with "▁" for a space, so simulstream's readers need ``detokenizer_type: simuleval`` and ``latency_unit: spm``.
 ``.log`` is SimulEval's ``instances.log``, one line per recording, written at its end.
 (https://github.com/hlt-mt/simulstream, https://github.com/facebookresearch/SimulEval, https://github.com/pe-trik/OmniSTEval)
@@ -20,10 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.events import (
+    EndOfInput,
+    PipelineEvent,
+    SourceSentence,
+    SourceText,
+    TargetText,
+    Translation,
+    TranslationLost,
+)
 from pipeline.languages import same_language
-from pipeline.latency.emissions import CommittedOnly, TextSoFar, Unit
-from pipeline.sentences.growing import Applied, Piece, merged
+from pipeline.latency.emissions import Applied, Piece, TextSoFar, Unit, committed_only
 from pipeline.sinks.sink import BlockFile
 
 log = logging.getLogger(__name__)
@@ -58,32 +65,29 @@ class LatencyLog(ABC):
         self._streams += 1
         self._name, self._clock, self._reference = name, clock, reference
         self._text = TextSoFar(self._unit)
-        self._committed = CommittedOnly() if self._only_committed else None
         self._unfinished: set[int] = set()  # sentences of which a translation is expected
         self._untranslated: set[int] = set()  # those of them that ended in the language translated into
         self._lost = False  # whether the translation has failed
-        self._waiting: list[Delta] = []  # drafts of the sentence after an unfinished one
+        self._waiting: dict[int, TargetText] = {}  # drafts of the sentence after an unfinished one, by sentence
 
     def write(self, event: PipelineEvent) -> None:
-        if isinstance(event, Delta | Translation) and self._language not in (None, event.language):
+        if isinstance(event, TargetText | Translation) and self._language not in (None, event.language):
             return
         match event:
-            case SourceDelta() if not self._lost:
+            case SourceText() if not self._lost:
                 self._unfinished.add(event.sentence)
             case SourceSentence(language=spoken) if self._language and same_language(spoken, self._language):
                 self._untranslated.add(event.sentence)
                 self._settle(event.sentence)
-            case Delta(committed=0) if any(number < event.sentence for number in self._unfinished):
-                self._wait(event)
-            case Delta():
+            case TargetText(committed=0) if any(number < event.sentence for number in self._unfinished):
+                self._waiting[event.sentence] = event
+            case TargetText():
                 # What is committed comes in order: a sentence before that is unfinished has been dropped.
                 self._unfinished = {number for number in self._unfinished if number >= event.sentence}
                 self._log_waiting(event.sentence)
                 self._log(event)
                 self._settle(event.sentence)
             case Translation():
-                if self._committed:
-                    self._committed.forget(event.sentence)
                 self._finished(event)
                 self._untranslated.discard(event.sentence)
                 self._finish(event.sentence)
@@ -105,26 +109,16 @@ class LatencyLog(ABC):
         self._unfinished.discard(sentence)
         self._log_waiting(min(self._unfinished, default=None))
 
-    def _wait(self, delta: Delta) -> None:
-        both = merged(self._waiting[-1], delta) if self._waiting else None
-        if isinstance(both, Delta):
-            self._waiting[-1] = both
-        else:
-            self._waiting.append(delta)
-
     def _log_waiting(self, last: int | None = None) -> None:
         """Log what waits, of the sentences up to ``last``."""
-        waiting, self._waiting = self._waiting, []
-        for delta in waiting:
-            if last is None or delta.sentence <= last:
-                self._log(delta)
-            else:
-                self._waiting.append(delta)
+        for number in sorted(self._waiting):
+            if last is None or number <= last:
+                self._log(self._waiting.pop(number))
 
-    def _log(self, delta: Delta) -> None:
+    def _log(self, text: TargetText) -> None:
         elapsed_s = self._clock()
-        self._early |= elapsed_s < delta.heard_s - _EARLY_S
-        logged = self._committed.push(delta) if self._committed else delta
+        self._early |= elapsed_s < text.heard_s - _EARLY_S
+        logged = committed_only(text) if self._only_committed else text
         self._received(logged, self._text.push(logged, elapsed_s), elapsed_s)
 
     @abstractmethod
@@ -132,8 +126,8 @@ class LatencyLog(ABC):
         """Take note that a sentence is finished."""
 
     @abstractmethod
-    def _received(self, delta: Delta, change: Applied, elapsed_s: float) -> None:
-        """Log a delta and its change of the text."""
+    def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
+        """Log how the newest text of a sentence changes it."""
 
     @abstractmethod
     def _ended(self, duration_s: float) -> None:
@@ -163,7 +157,7 @@ class LatencyLog(ABC):
 
 
 class SimulstreamLog(LatencyLog):
-    """One line per delta: audio heard, time since then, tokens appended and withdrawn. Memory is bounded.
+    """One line per change: audio heard, time since then, tokens appended and withdrawn. Memory is bounded.
 
     ``computation_time`` is the time from hearing the audio to receiving the text, including waiting, so that audio and
     computation add up to the real delay of the text. These times overlap within a segment, so simulstream's real-time
@@ -174,10 +168,10 @@ class SimulstreamLog(LatencyLog):
         super().start(name, clock, reference)
         self._header: dict[str, Any] | None = {"id": self._streams, "metadata": {"wav_name": name}}
 
-    def _received(self, delta: Delta, change: Applied, elapsed_s: float) -> None:
+    def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
         appended, withdrawn = ([p for p in pieces if p.text] for pieces in (change.appended, change.withdrawn))
         if withdrawn or appended:
-            self._output(delta.heard_s, max(0.0, elapsed_s - delta.heard_s), appended, withdrawn)
+            self._output(newest.heard_s, max(0.0, elapsed_s - newest.heard_s), appended, withdrawn)
 
     def _finished(self, translation: Translation) -> None:
         self._text.forget(translation.sentence)
@@ -206,7 +200,7 @@ class SimulstreamLog(LatencyLog):
 
 
 def _token(piece: Piece) -> str:
-    return f"{piece.mark.gap}{piece.text}".replace(" ", "▁")
+    return f"{piece.times.gap}{piece.text}".replace(" ", "▁")
 
 
 class SimulEvalLog(LatencyLog):
@@ -217,8 +211,8 @@ class SimulEvalLog(LatencyLog):
         self._heard_s = 0.0
         self._written = False
 
-    def _received(self, delta: Delta, change: Applied, elapsed_s: float) -> None:
-        self._heard_s = delta.heard_s
+    def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
+        self._heard_s = newest.heard_s
 
     def _finished(self, translation: Translation) -> None:
         """Do nothing: the line is written at the end."""

@@ -7,17 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
+from pipeline.captions.states import State, place_of
 from pipeline.errors import SinkError, described
-from pipeline.events import (
-    Delta,
-    EndOfInput,
-    PipelineEvent,
-    SourceDelta,
-    SourceSentence,
-    Translation,
-    TranslationLost,
-)
-from pipeline.sentences.growing import merged_with
+from pipeline.events import EndOfInput, PipelineEvent, TranslationLost
 from pipeline.sinks.sink import SINK_FAILURES
 
 _CAPACITY = 1_000
@@ -31,7 +23,7 @@ class Delivery(Enum):
     LOSSLESS = "lossless"
     """Nothing is left out. When the queue is full, the writer waits, and with it the stages. For files and pipes."""
     LATEST = "latest"
-    """The writer never waits. Waiting changes of one text become one change, so that the sink skips states and no text;
+    """The writer never waits. A newer state of a text takes the place of one that waits, so that the sink skips states and no text;
     when the queue is full, the oldest sentence is dropped and counted. For displays."""
 
 
@@ -79,10 +71,8 @@ class QueuedSink:
             if self._delivery is Delivery.LATEST:
                 if _sentence(event) in self._newest_dropped:
                     return
-                found = merged_with((waiting for _, waiting in reversed(self._waiting)), event)
-                if found is not None:  # in its place: sentences begin in their order
-                    at, both = found
-                    self._waiting[at] = self._waiting[at][0], both
+                if (at := place_of(event, (waiting for _, waiting in reversed(self._waiting)))) is not None:
+                    self._waiting[at] = self._waiting[at][0], event
                     return
             self._written += 1
             self._waiting.append((self._written, event))
@@ -99,7 +89,7 @@ class QueuedSink:
     def drain(self, timeout_s: float | None = None) -> bool:
         """Wait until the events handed over so far have been delivered; False if that took longer than ``timeout_s``.
 
-        Events handed over meanwhile are not waited for; a waiting change that is merged with one counts as that one. A
+        Events handed over meanwhile are not waited for; a waiting state that one replaces counts as that one. A
         sink that lets ``timeout_s`` pass is stalled: until it delivers something, later calls with a limit do not wait.
 
         Raises:
@@ -184,4 +174,4 @@ class QueuedSink:
 
 def _sentence(event: PipelineEvent) -> int:
     """The sentence that an event belongs to, or -1."""
-    return event.sentence if isinstance(event, SourceDelta | SourceSentence | Delta | Translation) else -1
+    return event.sentence if isinstance(event, State) else -1

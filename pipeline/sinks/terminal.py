@@ -14,18 +14,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.captions.states import State
 from pipeline.errors import SinkError
 from pipeline.events import (
-    Delta,
     EndOfInput,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
+    TargetText,
     Translation,
     TranslationLost,
 )
 from pipeline.languages import same_language
-from pipeline.sentences.growing import GrowingText
 from pipeline.subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
 from pipeline.subtitles.text import harmless
 
@@ -53,21 +53,26 @@ class _Open:
     def __init__(self, language: str = "") -> None:
         self.language = language
         self.start_s = self.end_s = 0.0
-        self.source, self.closed = GrowingText(), False
-        self.translations: dict[str, GrowingText] = {}
+        self.source: State | None = None
+        self.translations: dict[str, State] = {}
         self.finished: set[str] = set()
 
     def passage(self, languages: Sequence[str]) -> Passage:
         """The sentence with its translations into ``languages``; the text of one that has not begun is empty."""
-        texts = {language: self.translations.get(language, GrowingText()) for language in languages}
-        committed = {language: text.committed for language, text in (("", self.source), *texts.items())}
-        shown = tuple((language, text.text) for language, text in texts.items())
-        return Passage(self.start_s, self.end_s, self.source.text, shown, committed=committed)
+        texts = {language: self.translations.get(language) for language in languages}
+        committed = {language: text.committed for language, text in (("", self.source), *texts.items()) if text}
+        shown = tuple((language, text.text if text else "") for language, text in texts.items())
+        source = self.source.text if self.source else ""
+        return Passage(self.start_s, self.end_s, source, shown, committed=committed)
+
+    @property
+    def closed(self) -> bool:
+        return isinstance(self.source, SourceSentence)
 
     @property
     def blank(self) -> bool:
         """Whether nothing is left of it: a draft of noise was withdrawn."""
-        return not len(self.source) and not self.closed
+        return not self.closed and not (self.source and self.source.text)
 
 
 class TerminalSink:
@@ -121,21 +126,17 @@ class TerminalSink:
     def _take(self, event: PipelineEvent) -> None:
         self._start()
         match event:
-            case SourceDelta() | SourceSentence():
+            case SourceText() | SourceSentence():
                 passage = self._open.setdefault(event.sentence, _Open(event.language))
                 if passage.blank:  # after what came since, and before later sentences
                     for number in sorted(each for each in self._open if each >= event.sentence):
                         self._open[number] = self._open.pop(number)
                 passage.start_s, passage.end_s = event.start_s, event.end_s
-                if isinstance(event, SourceDelta):
-                    passage.source.apply(event)
-                else:
-                    passage.closed = True
-            case Delta(sentence=number) if self._shows(event):
-                self._open[number].translations.setdefault(event.language, GrowingText()).apply(event)
-            case Translation(sentence=number) if self._shows(event):
-                self._open[number].translations.setdefault(event.language, GrowingText())
-                self._open[number].finished.add(event.language)
+                passage.source = event
+            case TargetText(sentence=number) | Translation(sentence=number) if self._shows(event):
+                self._open[number].translations[event.language] = event
+                if isinstance(event, Translation):
+                    self._open[number].finished.add(event.language)
             case TranslationLost(language) if language in self._languages:
                 self._languages.remove(language)
             case EndOfInput():
@@ -180,7 +181,7 @@ class TerminalSink:
         """The languages into which a sentence is translated."""
         return [language for language in self._languages if self._has_line(language, each.language)]
 
-    def _shows(self, event: Delta | Translation) -> bool:
+    def _shows(self, event: TargetText | Translation) -> bool:
         """Whether a line is for the translation: what is in the language spoken is shown once, as it was said."""
         each = self._open.get(event.sentence)
         return each is not None and self._has_line(event.language, each.language)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import accumulate
 
-from pipeline.events import Delta, PipelineEvent, SourceSentence, Translation
+from pipeline.events import PipelineEvent, SourceSentence, TargetText, Translation
 from pipeline.languages import same_language
-from pipeline.sentences.growing import OpenTexts
 from pipeline.subtitles.text import is_cjk, normalized
 
 # Sources that wait for their translation. Some have none, such as those spoken in the target language.
@@ -62,19 +60,17 @@ class SentenceBuilder:
     def __init__(self, *, bilingual: bool = False, language: str | None = None) -> None:
         """``language``: the language of the translations to take; None takes all, for a stream that has only one."""
         self._bilingual, self._language = bilingual, language
-        self._texts = OpenTexts()
+        self._newest: TargetText | None = None
         self._sources: deque[SourceSentence] = deque(maxlen=_MAX_WAITING)
 
     def push(self, event: PipelineEvent) -> Sentence | None:
         """Take one event; return the sentence it completes, if any."""
         if isinstance(event, SourceSentence):
             self._sources.append(event)
-        if not isinstance(event, Delta | Translation):
+        if not isinstance(event, TargetText | Translation) or self._language not in (None, event.language):
             return None
-        if self._language not in (None, event.language):
-            return None
-        pieces = self._texts.push(event)
-        if not isinstance(event, Translation) or pieces is None:
+        if isinstance(event, TargetText):
+            self._newest = event
             return None
         while self._sources and self._sources[0].sentence < event.sentence:
             self._sources.popleft()
@@ -86,7 +82,8 @@ class SentenceBuilder:
             source = ""
         if not (text or (self._bilingual and source)):
             return None
-        seams = frozenset(accumulate(len(piece.text) for piece in pieces.pieces))
+        written = self._newest if self._newest is not None and self._newest.sentence == event.sentence else None
+        seams = frozenset(token.end for token in written.tokens) if written is not None else frozenset()
         if text != event.text:
             seams = frozenset(len(normalized(event.text[:seam])) for seam in seams)
         return Sentence(said.start_s, said.end_s, source, text, seams, said.before_pause, (said,))

@@ -20,10 +20,11 @@ import pytest
 import srt
 import webvtt
 
-from pipeline import MarianModel, OpenTexts, Translation, load_config
+from pipeline import MarianModel, States, Translation, load_config
 from pipeline.apps import live
 from pipeline.apps.cli import report
 from pipeline.bench.errors import units
+from pipeline.captions.states import OpenTexts
 from pipeline.config import with_overrides
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import EndOfInput
@@ -70,11 +71,11 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     assert len(cues) == len(vtt) == len(spoken_texts()["travel"])
     assert records[0] == {"type": "events", "version": 2}
-    texts = OpenTexts()
+    states, texts = States(), OpenTexts()
     translated: list[str] = []
     for record in records:
         event = read_event(record)
-        text = None if event is None else texts.push(event)
+        text = None if event is None else texts.push(states.push(event))
         if isinstance(event, Translation):
             assert text is not None
             assert text.committed_text == event.text

@@ -15,7 +15,7 @@ from pipeline.asr.options import DraftModel
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
-from pipeline.events import Delta, SourceSentence, SpeechSegment, Transcript, Translation, Word
+from pipeline.events import SourceSentence, SpeechSegment, TargetText, Transcript, Translation, Word
 from pipeline.nmt.translator import TextTranslator
 from pipeline.sinks.jsonl import Text
 from tests.conftest import PHRASES, read_wav
@@ -55,7 +55,7 @@ class Counting:
     def __init__(self, translation: TextTranslator) -> None:
         self.translation, self.count = translation, 0
 
-    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[TargetText | Translation]:
         self.count += 1
         return self.translation.stream(sentence, *arguments)
 
@@ -63,7 +63,7 @@ class Counting:
 @pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "sent'])
 def test_a_run_resumes_after_its_last_finished_translation(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
     events = said(demo_models)
-    whole = [event for event in events if isinstance(event, Delta | Translation)]
+    whole = [event for event in events if isinstance(event, TargetText | Translation)]
     for kept in range(1, len(events) + 1):
         path = journal_of(tmp_path / f"{kept}.jsonl", events[:kept])
         path.write_bytes(path.read_bytes() + torn)

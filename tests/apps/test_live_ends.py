@@ -14,7 +14,7 @@ from typing import IO, Any
 import pytest
 import srt
 
-from pipeline import OpenTexts, SourceDelta
+from pipeline import SourceDelta, States
 from pipeline.bench.errors import units
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
@@ -68,7 +68,7 @@ class Live:
 
         ``cut``: the last sentence was not said to its end, so its translation may have no final mark.
         """
-        texts = OpenTexts()
+        texts = States()
         for event in map(read_event, self.records):
             if event is not None:
                 texts.push(event)

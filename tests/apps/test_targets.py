@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import Delta, Models, SpeechTranslator, Translation, TranslationLost, load_config, load_models
+from pipeline import Models, SpeechTranslator, TargetText, Translation, TranslationLost, load_config, load_models
 from pipeline.apps import live, translate
 from pipeline.apps.journal import SUFFIX, header
 from pipeline.apps.recordings import Begin, begin, plan
@@ -21,7 +21,7 @@ from pipeline.audio.recording import Recording
 from pipeline.bench.errors import edits, units
 from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceDelta, SourceSentence
+from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText
 from pipeline.loading import translation_options
 from pipeline.resources import CONFIGS
 from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
@@ -99,10 +99,10 @@ class FailingError(Exception):
 class Failing:
     """A translator that fails at its second sentence."""
 
-    def stream(self, sentence: SourceSentence, *rest: object) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *rest: object) -> Iterator[TargetText | Translation]:
         if sentence.sentence > 0:
             raise FailingError("out of order")
-        yield Delta(sentence.sentence, "de", "Ja.", committed=3, complete=True)
+        yield TargetText(sentence.sentence, "de", "Ja.", committed=3, complete=True)
         yield Translation(sentence.sentence, "de", "Ja.")
 
 
@@ -184,12 +184,8 @@ async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() ->
     async with SpeechTranslator(config) as translator:
         stages.extend([event async for event in translator.run(Recording(TRAVEL), paced=True)])
     said, shown = (
-        [
-            (one.sentence, one.text, one.withdrawn, one.committed)
-            for one in stages
-            if isinstance(one, kind) and (one.text or one.withdrawn)
-        ]
-        for kind in (SourceDelta, Delta)
+        list(dict.fromkeys((one.sentence, one.text, one.committed) for one in stages if isinstance(one, kind)))
+        for kind in (SourceText, TargetText)
     )
     assert len(said) > len({one[0] for one in said})  # there were drafts
     assert shown == said

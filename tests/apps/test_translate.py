@@ -29,7 +29,7 @@ import srt
 from av.audio.frame import AudioFrame
 from rich.console import Console
 
-from pipeline import Delta, Models, PipelineConfig, Transcript, Translation
+from pipeline import Models, PipelineConfig, TargetText, Transcript, Translation
 from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
@@ -101,9 +101,9 @@ class Counting:
             _HEARD[window] = recognise()
         return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[window], segments, strict=True)]
 
-    def stream(self, *arguments: Any) -> Iterator[Delta | Translation]:
+    def stream(self, *arguments: Any) -> Iterator[TargetText | Translation]:
         for event in self.models.translations["zh"].stream(*arguments):
-            if isinstance(event, Delta):
+            if isinstance(event, TargetText):
                 if self.tokens == self.fail_at_token:
                     raise FaultError
                 self.tokens += 1
@@ -400,7 +400,7 @@ def test_gaps_in_a_recording_or_translation_are_in_the_outcome(
     length = len(read_wav(PHRASES)) / 16_000
     assert re.search(rf"done, but the recording is damaged in places and cut off after \d+ s of {length:.0f} s", said)
 
-    def cut_off(self: Counting, *arguments: Any) -> Iterator[Delta | Translation]:
+    def cut_off(self: Counting, *arguments: Any) -> Iterator[TargetText | Translation]:
         for event in self.models.translations["zh"].stream(*arguments):
             yield replace(event, truncated=True) if isinstance(event, Translation) else event
 

@@ -16,7 +16,7 @@ from pipeline.bench.measures import measured
 from pipeline.bench.play import Stats
 from pipeline.bench.word_times import Received
 from pipeline.errors import AudioError, ModelError, UsageError
-from pipeline.events import SAMPLE_RATE, Delta
+from pipeline.events import SAMPLE_RATE, TargetText
 from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, write_wav
 from tests.streams import spoken
 
@@ -116,7 +116,7 @@ async def nothing(_: None) -> None:
 
 def test_sentences_without_text_are_counted_as_empty() -> None:
     events = [event for number in range(2) for event in spoken(number, "Yes.", 3.0 * number, 3.0 * number + 2)]
-    events.append(Delta(0, "zh", "是。", committed=2, heard_s=2.5, complete=True))
+    events.append(TargetText(0, "zh", "是。", committed=2, heard_s=2.5, complete=True))
     scores = measured([Received(event, 6.0) for event in events], ("en", "zh"), 8.0).target.displayed_lagging
     assert scores is not None
     assert (scores.sentences, scores.empty) == (1, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.bench.measures import SpokenUnit, Spread, WordErrors, diagonal_ends, ends_of, measured, word_errors
 from pipeline.bench.word_times import Received, ShownUnit
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Word
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Word
 from pipeline.latency.metrics import Reference, Scores
 from tests.streams import translated
 
@@ -15,15 +15,15 @@ WORDS = (Word(" We", 0.0, 0.5), Word(" walk", 0.5, 1.0), Word(" to", 1.0, 1.5), 
 SENTENCE = SourceSentence(0, "en", "We walk to town.", 0.0, 2.0, 2.4, WORDS)
 # Draft words come 0.5 s after they were said, one is wrong at first, and all is committed at 3 s.
 DRAFTS: list[tuple[float, PipelineEvent]] = [
-    (1.0, SourceDelta(0, "en", "We", 0, 0, heard_s=0.8)),
-    (1.2, Delta(0, "zh", "我们", 0, 0, heard_s=0.8, complete=True)),
-    (1.5, SourceDelta(0, "en", " work", 0, 2, heard_s=1.3)),
-    (1.8, Delta(0, "zh", "工作", 0, 0, heard_s=1.3, complete=True)),
-    (2.0, SourceDelta(0, "en", "alk to", 3, 2, heard_s=1.8)),
-    (2.5, SourceDelta(0, "en", " town.", 0, 10, heard_s=2.3)),
-    (3.0, SourceDelta(0, "en", "", 0, 16, heard_s=2.8)),
+    (1.0, SourceText(0, "en", "We", 0, heard_s=0.8)),
+    (1.2, TargetText(0, "zh", "我们", 0, heard_s=0.8, complete=True)),
+    (1.5, SourceText(0, "en", "We work", 2, heard_s=1.3)),
+    (1.8, TargetText(0, "zh", "我们工作", 0, heard_s=1.3, complete=True)),
+    (2.0, SourceText(0, "en", "We walk to", 2, heard_s=1.8)),
+    (2.5, SourceText(0, "en", "We walk to town.", 10, heard_s=2.3)),
+    (3.0, SourceText(0, "en", "We walk to town.", 16, heard_s=2.8)),
     (3.0, SENTENCE),
-    (3.2, Delta(0, "zh", "走到城里。", 2, 7, heard_s=2.8, complete=True)),
+    (3.2, TargetText(0, "zh", "我们走到城里。", 7, heard_s=2.8, complete=True)),
     (3.3, translated(0, ["我们走到城里。"], heard_s=2.8)[-1]),
     (3.4, EndOfInput(3.0)),
 ]
@@ -89,9 +89,9 @@ def test_the_translation_of_a_run_with_drafts() -> None:
 def test_a_run_without_drafts_shows_and_commits_at_once() -> None:
     found = measured(
         received(
-            (3.0, SourceDelta(0, "en", "We walk to town.", 0, 16, heard_s=2.8)),
+            (3.0, SourceText(0, "en", "We walk to town.", 16, heard_s=2.8)),
             (3.0, SENTENCE),
-            (3.5, Delta(0, "zh", "我们走。", 0, 4, heard_s=2.8, complete=True)),
+            (3.5, TargetText(0, "zh", "我们走。", 4, heard_s=2.8, complete=True)),
         ),
         LANGUAGES,
         3.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from pipeline.events import Delta, SourceDelta, SourceSentence, Translation
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from tests.conftest import ROOT
 from tests.docs.pages import script
 
@@ -15,13 +15,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_a_draft_is_dim_until_it_is_committed() -> None:
     screen = picture.Screen()
-    screen.take(SourceDelta(0, "en", "Thank you", committed=5))
+    screen.take(SourceText(0, "en", "Thank you", committed=5))
     assert screen.lines()[0].endswith(' opacity=".5"> you</tspan>')
-    screen.take(SourceDelta(0, "en", ".", committed=10))
+    screen.take(SourceText(0, "en", "Thank you.", committed=10))
     screen.take(SourceSentence(0, "en", "Thank you."))
-    screen.take(Delta(0, "zh", "谢谢", heard_s=1.0))
+    screen.take(TargetText(0, "zh", "谢谢", heard_s=1.0))
     assert any('opacity=".5">谢谢' in line for line in screen.lines())
-    screen.take(Delta(0, "zh", "", committed=2, heard_s=1.0, complete=True))
+    screen.take(TargetText(0, "zh", "谢谢", committed=2, heard_s=1.0, complete=True))
     screen.take(Translation(0, "zh", "谢谢"))
     assert not any("opacity" in line or "▌" in line for line in screen.lines())
 

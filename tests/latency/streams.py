@@ -1,4 +1,4 @@
-"""An artificial stream of two sentences, in Chinese and in English, with the arrival times of its deltas."""
+"""An artificial stream of two sentences, in Chinese and in English, with the arrival times of its tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from tests.streams import spoken, translated
 
 DURATION_S = 7.5
-# Unit → sentence → the texts of its deltas; they were heard after 2.5 and 6 s.
+# Unit → sentence → the texts of its tokens; they were heard after 2.5 and 6 s.
 TEXTS: dict[Unit, list[list[str]]] = {
     "char": [["早", "上好", "。", ""], ["会议", "在", "三楼", "。"]],
     "word": [["Good", " morn", "ing", ".", ""], ["The", " meeting", " is", " upst", "airs", "."]],
@@ -31,7 +31,7 @@ def events(unit: Unit) -> list[PipelineEvent]:
 
 
 def received_s(unit: Unit) -> Iterator[float]:
-    """Arrival times: 0.4 s after the sentence was heard for its first delta, then every 30 ms."""
+    """Arrival times: 0.4 s after the sentence was heard for its first token, then every 30 ms."""
     for texts, heard_s in zip(TEXTS[unit], HEARD_S, strict=True):
         for number in range(len(texts)):
             yield heard_s + 0.4 + 0.03 * number

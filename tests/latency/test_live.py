@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.events import Delta
+from pipeline.events import TargetText
 from pipeline.latency.emissions import TextSoFar
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASE_SECONDS
+from tests.streams import states
 
 
 @pytest.mark.slow
@@ -28,8 +29,9 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -
     assert "faster than real time" not in done.stderr.decode()
     line, final = (json.loads((tmp_path / name).read_text("utf-8")) for name in ("instances.log", "final.log"))
     text = TextSoFar("char")
-    for record in map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines()):
-        if isinstance(event := read_event(record), Delta):
+    records = map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines())
+    for event in states(event for record in records if (event := read_event(record)) is not None):
+        if isinstance(event, TargetText):
             text.push(event, 0.0)
     assert line["prediction"] == "".join(emission.text for emission in text.emissions()) != ""
     assert line["delays"] == [round(emission.delay_ms, 1) for emission in text.emissions()]

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.events import Delta
-from pipeline.latency.emissions import CommittedOnly, Emission, TextSoFar, Unit, units
+from pipeline.events import TargetText
+from pipeline.latency.emissions import Emission, TextSoFar, Unit, committed_only, units
 from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
 from pipeline.sinks.latency_log import open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, received_s, written
@@ -38,7 +38,7 @@ needs_simuleval = pytest.mark.skipif(
 def expected(unit: Unit) -> list[Emission]:
     text, times = TextSoFar(unit), received_s(unit)
     for event in events(unit):
-        if isinstance(event, Delta):
+        if isinstance(event, TargetText):
             text.push(event, next(times))
     return text.emissions()
 
@@ -129,16 +129,15 @@ def test_simulstream_reads_every_unit(unit: Unit, tmp_path: Path) -> None:
 
 def logged(folder: Path, stream: Stream, unit: Unit, suffix: str, *, committed: bool) -> tuple[Path, TextSoFar]:
     """The log of a stream, an event a second, and the text that it should have."""
-    path, text, only = folder / f"run{suffix}", TextSoFar(unit), CommittedOnly()
+    path, text = folder / f"run{suffix}", TextSoFar(unit)
     clock = iter(range(1000, 9999))
     log = open_latency_log(path, unit, committed=committed)
     log.start("talk.wav", lambda: float(next(clock)))
-    deltas = 0
+    received_s = iter(range(1000, 9999))
     for event in stream.events:
         log.write(event)
-        if isinstance(event, Delta):
-            text.push(only.push(event) if committed else event, 1000.0 + deltas)
-            deltas += 1
+        if isinstance(event, TargetText):
+            text.push(committed_only(event) if committed else event, float(next(received_s)))
     log.close()
     return path, text
 

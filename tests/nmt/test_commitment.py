@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
-from pipeline.events import SourceDelta, SourceSentence, Translation
+from pipeline.captions.policy import at_once, rewritten, updates
+from pipeline.captions.states import OpenTexts, TextChangeError
+from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation
 from pipeline.languages.chinese import conversion
 from pipeline.nmt.commitment import (
     CertainSource,
@@ -28,14 +32,13 @@ from pipeline.nmt.commitment import (
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.recovery import Rewind, recovering
-from pipeline.nmt.scripts import rewritten
 from pipeline.nmt.search import beam_search, greedy
-from pipeline.nmt.stage import Text, at_once, updates
+from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
-from pipeline.sentences.growing import GrowingText, TextChangeError
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.nmt.test_recovery import Looping
+from tests.streams import changes
 
 WORDS = [
     "where",
@@ -220,45 +223,48 @@ def test_committed_tokens_are_only_added_to(
 # Events
 
 
-def events_of(text: str, committed: int) -> Iterator[Delta | Translation]:
-    for number, character in enumerate(text):
-        yield Delta(0, "zh", character, token=number, log_probability=-(2.0**number))
-    yield Delta(0, "zh", "", committed=committed, token=99, log_probability=-(2.0 ** len(text)), complete=True)
+def events_of(text: str, committed: int) -> Iterator[TargetText | Translation]:
+    tokens = tuple(TargetToken(number, -(2.0**number), number + 1) for number in range(len(text)))
+    for end in range(1, len(text) + 1):
+        yield TargetText(0, "zh", text[:end], tokens=tokens[:end])
+    end_token = TargetToken(99, -(2.0 ** len(text)), len(text))
+    yield TargetText(0, "zh", text, committed, (*tokens, end_token), complete=True)
     yield Translation(0, "zh", text)
 
 
-def changes_of(
-    shown: GrowingText, events: Iterator[Delta | Translation], *, final: bool = False
-) -> Iterator[Delta | Translation]:
-    """The events as changes of ``shown``, to which they are applied."""
-    for event in updates(shown.text, at_once(events), final=final, kept=shown.committed):
-        if isinstance(event, Delta):
-            shown.apply(event)
-        yield event
+NOTHING = TargetText(0, "zh", "")
 
 
-def test_a_change_says_how_much_of_the_draft_is_committed() -> None:
-    shown = GrowingText()
-    (first,) = changes_of(shown, events_of("甲乙丙丁", 2))
-    assert isinstance(first, Delta)
-    assert (first.text, first.withdrawn, first.committed) == ("甲乙丙丁", 0, 2)
-    assert list(changes_of(shown, events_of("甲乙丙丁", 2))) == []
-    (more,) = changes_of(shown, events_of("甲乙丙丁", 3))
-    assert isinstance(more, Delta)
-    assert (more.text, more.withdrawn, more.committed) == ("", 0, 3)
-    (other,) = changes_of(shown, events_of("甲乙丙戊", 2))
-    assert isinstance(other, Delta)
-    assert (other.text, other.withdrawn, other.committed) == ("戊", 1, 3)
-    change, end = changes_of(shown, events_of("甲乙丙己", 4), final=True)
-    assert isinstance(change, Delta)
-    assert (change.text, change.withdrawn, change.committed, change.complete) == ("己", 1, 4, True)
-    assert change.log_probability == -31.0  # of all tokens: the change stands for them
+def put_out(
+    shown: TargetText, events: Iterable[TargetText | Translation], *, final: bool = False
+) -> list[TargetText | Translation]:
+    """The events that take the place of ``shown``."""
+    return list(updates(shown.text, at_once(events), final=final, kept=shown.committed))
+
+
+def test_a_text_says_how_much_of_the_draft_is_committed() -> None:
+    (first,) = put_out(NOTHING, events_of("甲乙丙丁", 2))
+    assert isinstance(first, TargetText)
+    assert (first.text, first.committed) == ("甲乙丙丁", 2)
+    assert put_out(first, events_of("甲乙丙丁", 2)) == []
+    (more,) = put_out(first, events_of("甲乙丙丁", 3))
+    assert isinstance(more, TargetText)
+    assert (more.text, more.committed) == ("甲乙丙丁", 3)
+    (other,) = put_out(more, events_of("甲乙丙戊", 2))
+    assert isinstance(other, TargetText)
+    assert (other.text, other.committed) == ("甲乙丙戊", 3)
+    last, end = put_out(other, events_of("甲乙丙己", 4), final=True)
+    assert isinstance(last, TargetText)
+    assert (last.text, last.committed, last.complete) == ("甲乙丙己", 4, True)
     assert end == Translation(0, "zh", "甲乙丙己")
+    _, change = changes([other, last])
+    assert isinstance(change, Delta)
+    assert change.log_probability == -31.0  # of all tokens: the change stands for them
 
 
 def test_a_draft_of_which_nothing_is_shown_yet_has_no_events() -> None:
-    hidden = [Delta(0, "zh", "甲", token=1), Delta(0, "zh", "", 1, token=2, complete=True), Translation(0, "zh", "")]
-    assert list(changes_of(GrowingText(), iter(hidden))) == []
+    hidden = [TargetText(0, "zh", "甲"), TargetText(0, "zh", "", complete=True), Translation(0, "zh", "")]
+    assert put_out(NOTHING, hidden) == []
 
 
 @pytest.mark.parametrize(
@@ -267,28 +273,20 @@ def test_a_draft_of_which_nothing_is_shown_yet_has_no_events() -> None:
 )
 def test_converted_text_is_final_when_later_text_cannot_change_it(text: str, committed: int, final: int) -> None:
     """干 is 幹 or 乾 by what follows."""
-    *changes, _ = rewritten(events_of(text, committed), conversion("Hant"))
-    assert isinstance(changes[-1], Delta)
-    assert changes[-1].committed == final
+    *_, last, _ = rewritten(events_of(text, committed), conversion("Hant"))
+    assert isinstance(last, TargetText)
+    assert last.committed == final
 
 
 def test_a_converted_draft_is_final_when_later_text_cannot_change_it() -> None:
     """发 is 發, and 髮 before 廊."""
-    draft, whole = events_of("好，我去发", 5), events_of("好，我去发廊", 6)
-    shown = GrowingText()
-    list(changes_of(shown, rewritten(draft, conversion("Hant"), final=False)))
+    convert = conversion("Hant")
+    (shown,) = put_out(NOTHING, rewritten(events_of("好，我去发", 5), convert, final=False))
+    assert isinstance(shown, TargetText)
     assert shown.committed_text == "好，"
-    *_, end = changes_of(shown, rewritten(whole, conversion("Hant")), final=True)
-    assert isinstance(end, Translation)
-    assert end.text == shown.committed_text == "好，我去髮廊"
-
-
-@pytest.mark.parametrize("final", [False, True])
-def test_a_translation_that_does_not_begin_with_the_committed_text_is_an_error(final: bool) -> None:
-    shown = GrowingText()
-    shown.apply(Delta(0, "zh", "甲乙", committed=2))
-    with pytest.raises(TextChangeError, match="withdraws 1 of 2 characters, of which 2 are committed"):
-        list(changes_of(shown, events_of("甲丙丁", 3), final=final))
+    whole, end = put_out(shown, rewritten(events_of("好，我去发廊", 6), convert), final=True)
+    assert isinstance(whole, TargetText)
+    assert end.text == whole.committed_text == "好，我去髮廊"
 
 
 # The stage
@@ -336,26 +334,41 @@ def joined(events: Sequence[list[PipelineEvent]]) -> list[PipelineEvent]:
 def growing(words: Sequence[str], ahead: int = 1, language: str = "en") -> list[Text]:
     """A sentence of which one word after the other is committed, ``ahead`` words before it is heard whole."""
     items: list[Text] = []
-    shown = ""
     for count in range(1, len(words) + 1):
         text = " ".join(words[:count])
         committed = len(" ".join(words[: max(0, count - ahead)]))
-        items.append(SourceDelta(0, language, text[len(shown) :], committed=committed, heard_s=float(count)))
-        shown = text
+        items.append(SourceText(0, language, text, committed=committed, heard_s=float(count)))
     return [*items, SourceSentence(0, language, " ".join(words), heard_s=float(len(words)))]
 
 
 def committed_early(events: Sequence[PipelineEvent]) -> tuple[str, int]:
     """Check the events of one sentence's translation; return its text, and how much was committed before the end."""
-    *changes, end = events
+    *texts, end = events
+    assert all(isinstance(text, TargetText) for text in texts)
     assert isinstance(end, Translation)
-    shown, before = GrowingText(), 0
-    for change in changes:
-        assert isinstance(change, Delta)
-        before = shown.committed
-        shown.apply(change)  # which refuses to withdraw what is committed
-    assert end.text == shown.text
-    return shown.text, before
+    *_, before, shown = [None, *map(OpenTexts().push, events)]  # which refuses to withdraw what is committed
+    assert end.text == (shown.text if shown else "")
+    return end.text, before.committed if before else 0
+
+
+class Forgetful:
+    """A translator that does not begin with the text that it has committed."""
+
+    appends = True
+
+    def __init__(self) -> None:
+        self._texts = iter(["甲乙", "甲丙丁"])
+
+    def append(self, *_: Any) -> Iterator[TargetText | Translation]:
+        return events_of(next(self._texts), 2)
+
+    stream = append
+
+
+@pytest.mark.parametrize("then", [SourceText(0, "en", "One two"), SourceSentence(0, "en", "One two")])
+def test_a_translation_that_does_not_begin_with_the_committed_text_is_an_error(then: Text) -> None:
+    with pytest.raises(TextChangeError, match="is '甲乙' with 2 characters committed; it cannot become '甲丙丁'"):
+        converse(Forgetful(), [SourceText(0, "en", "One"), then])
 
 
 @pytest.fixture(scope="module")
@@ -405,16 +418,16 @@ def test_words_that_a_pause_commits_are_translated_at_once(en_pt: MarianModel) -
     drafted, paused, again = converse(
         en_pt,
         [
-            SourceDelta(0, "en", text, committed=0),
-            SourceDelta(0, "en", "", committed=len(text), heard_s=2.0),
-            SourceDelta(0, "en", "", committed=len(text), heard_s=3.0),
+            SourceText(0, "en", text),
+            SourceText(0, "en", text, committed=len(text), heard_s=2.0),
+            SourceText(0, "en", text, committed=len(text), heard_s=3.0),
         ],
         "pt",
     )
-    assert [event.committed for event in drafted if isinstance(event, Delta)] == [0]
-    (change,) = paused
-    assert isinstance(change, Delta)
-    assert change.committed > 20
+    assert [event.committed for event in drafted if isinstance(event, TargetText)] == [0]
+    (more,) = paused
+    assert isinstance(more, TargetText)
+    assert more.committed > 20
     assert again == []
 
 
@@ -464,18 +477,13 @@ def test_several_sentences_in_one_keep_what_is_committed(en_pt: MarianModel) -> 
 def test_committed_words_stay_when_the_language_changes(en_pt: MarianModel) -> None:
     *drafts, _ = growing(LONG.split())
     found = converse(en_pt, [*drafts, SourceSentence(0, "pt", "Eu gostaria", heard_s=9.0)], "pt")
-    shown, before = GrowingText(), 0
-    for change in joined(found[:-1]):
-        assert isinstance(change, Delta)
-        shown.apply(change)
-    before = shown.committed
-    *changes, end = found[-1]  # what is spoken in the target language is not translated
-    for change in changes:
-        assert isinstance(change, Delta)
-        shown.apply(change)
+    drafted = joined(found[:-1])[-1]
+    shown, end = [drafted, *found[-1]][-2:]  # what is spoken in the target language is not translated
+    assert isinstance(drafted, TargetText)
+    assert isinstance(shown, TargetText)
     assert isinstance(end, Translation)
-    assert (end.text, end.heard_s) == (shown.text, 9.0)
-    assert len(shown) == before > 0
+    assert end.text == shown.text == drafted.committed_text != ""
+    assert end.heard_s == 9.0
 
 
 def test_the_final_translation_continues_the_committed_tokens(en_pt: MarianModel) -> None:
@@ -604,17 +612,14 @@ def test_text_that_is_searched_again_keeps_the_committed_tokens(en_pt: MarianMod
     part = PartDraft((*known, Token(0, 0.0, last=True)), (*texts, " x", ""), "pt", CertainSource(3), ROWS[[0, 0, 4]])
     assert commitment.push(0, part) == (2, 2)
     looping = Looping(en_pt, [ids[1], 7], forbidden_too=False)
-    *changes, end = looping.append(SourceSentence(0, "en", text), commitment, "pt")
+    *texts, end = looping.append(SourceSentence(0, "en", text), commitment, "pt")
     assert isinstance(end, Translation)
     assert end.searched_again
-    shown = GrowingText()
-    for change in changes:
-        assert isinstance(change, Delta)
-        shown.apply(change, change.token)
-    assert any(isinstance(change, Delta) and change.withdrawn for change in changes)
+    assert not all(after.text.startswith(before.text) for before, after in pairwise(texts))
     options = dataclasses.replace(en_pt.generation, no_repeat_ngram=2)
     rest = [token.id for token in greedy(en_pt.decoder, source, options, committed=ids)]
-    assert [piece.mark for piece in shown.pieces] == [*ids, *rest]
+    assert isinstance(texts[-1], TargetText)
+    assert [token.id for token in texts[-1].tokens] == [*ids, *rest]
     assert end.text == en_pt.tokenizer.decode([*ids, *rest])
 
 

@@ -6,6 +6,8 @@ import asyncio
 import functools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +15,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
-from pipeline.events import SAMPLE_RATE, SourceDelta, SourceSentence, SpeechSegment, Translation
-from pipeline.nmt.drafts import Steady
+from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline.captions.policy import Steady, updates
+from pipeline.captions.states import common_length, replacing
+from pipeline.events import (
+    SAMPLE_RATE,
+    Delta,
+    SourceSentence,
+    SourceText,
+    SpeechSegment,
+    TargetText,
+    TargetToken,
+    Translation,
+)
 from pipeline.nmt.generation import OnStart
-from pipeline.nmt.stage import Text, updates
+from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
-from pipeline.sentences.growing import GrowingText, common_length
 from tests.conftest import make_model_dir
+from tests.streams import changes
 
 BEGINNING, WHOLE = "Where is the bank", "Where is the bank? Thank you."
 
@@ -35,24 +47,24 @@ WORDS = st.text("ab ", max_size=4)
 TOKENS = st.lists(st.tuples(st.integers(0, 3) | st.just(0), WORDS), max_size=8)
 
 
-def translation(tokens: Iterable[tuple[int, str]]) -> list[Delta | Translation]:
+def translation(tokens: Iterable[tuple[int, str]]) -> list[TargetText | Translation]:
     """The events of a translation that consists of these tokens and an end token.
 
     Their log-probabilities are powers of two, so that a sum says which tokens it counts.
     """
-    text, found = "", []
+    text, written = "", tuple[TargetToken, ...]()
+    found: list[TargetText | Translation] = []
     for index, (withdrawn, appended) in enumerate(tokens, 1):
-        withdrawn = min(withdrawn, len(text))
-        text = text[: len(text) - withdrawn] + appended
-        found.append(Delta(0, "zh", appended, withdrawn, token=index, log_probability=-(2.0**index)))
-    end = Delta(0, "zh", "", committed=len(text), token=0, log_probability=-1.0, complete=True)
-    return [*found, end, Translation(0, "zh", text)]
+        kept = text[: max(0, len(text) - withdrawn)]
+        text = kept + appended
+        written = *(one for one in written if one.end <= len(kept)), TargetToken(index, -(2.0**index), len(text))
+        found.append(TargetText(0, "zh", text, tokens=written))
+    written += (TargetToken(0, -1.0, len(text)),)
+    return [*found, TargetText(0, "zh", text, len(text), written, complete=True), Translation(0, "zh", text)]
 
 
-def draft(text: str) -> GrowingText:
-    shown = GrowingText()
-    shown.apply(Delta(0, "zh", text))
-    return shown
+def texts_of(events: Iterable[PipelineEvent]) -> list[TargetText]:
+    return [event for event in events if isinstance(event, TargetText)]
 
 
 @given(st.text("ab ", max_size=12), TOKENS, st.booleans())
@@ -60,40 +72,43 @@ def draft(text: str) -> GrowingText:
 @example("abc", [(0, "abc")], True)
 @example("abc", [(0, "ab"), (0, "cd")], False)
 @example("abc", [(0, "a")], True)
-def test_the_changes_turn_any_draft_into_the_new_text(old: str, tokens: list[tuple[int, str]], final: bool) -> None:
+def test_any_draft_becomes_the_new_text(old: str, tokens: list[tuple[int, str]], final: bool) -> None:
     *_, whole = events = translation(tokens)
     assert isinstance(whole, Translation)
     new = whole.text
-    shown = draft(old)
+    shown = TargetText(0, "zh", old, complete=True)
     found = list(updates(old, iter(events), final=final))
-    changes = [event for event in found if isinstance(event, Delta)]
-    for change in changes:
-        before = shown.text
-        shown.apply(change)
+    for text in texts_of(found):
+        replacing(shown, text)
         if old:
-            assert len(shown) >= min(len(old), len(new)), "the text shrank in between"
-            assert change.complete or shown.text != before, "a change without effect"
-    assert shown.text == new
-    assert shown.committed == (len(new) if final else 0)
+            assert len(text.text) >= min(len(old), len(new)), "the text shrank in between"
+            assert text.complete or text.text != shown.text, "a text without a change"
+        shown = text
+    assert (shown.text, shown.committed) == (new, len(new) if final else 0)
     assert [event for event in found if isinstance(event, Translation)] == ([whole] if final else [])
     if final or old != new:  # the reader is told once that everything is translated
-        assert [change.complete for change in changes] == [False] * (len(changes) - 1) + [True]
+        assert [text.complete for text in texts_of(found)] == [False] * (len(texts_of(found)) - 1) + [True]
 
 
 @given(st.text("ab ", min_size=1, max_size=12), st.text("ab ", max_size=12), st.booleans())
 def test_only_what_differs_is_withdrawn(old: str, new: str, final: bool) -> None:
     found = updates(old, iter(translation((0, character) for character in new)), final=final)
-    withdrawn = sum(event.withdrawn for event in found if isinstance(event, Delta))
+    told = changes([TargetText(0, "zh", old), *found])
+    withdrawn = sum(event.withdrawn for event in told if isinstance(event, Delta))
     assert withdrawn == len(old) - common_length(old, new)
 
 
 @given(st.text("ab ", min_size=1, max_size=12), TOKENS.filter(bool))
 def test_the_log_probability_of_each_token_is_in_one_change(old: str, tokens: list[tuple[int, str]]) -> None:
-    events = translation(tokens)
-    found = [event for event in updates(old, iter(events), final=True) if isinstance(event, Delta)]
+    """Those of the draft, and of what was taken back before it was shown, are in none."""
+    *_, whole, _ = events = translation(tokens)
+    assert isinstance(whole, TargetText)
+    draft = TargetText(0, "zh", old, tokens=(TargetToken(7, -0.25, len(old)),), complete=True)
+    _, *told = changes([draft, *updates(old, iter(events), final=True)])
+    found = [event for event in told if isinstance(event, Delta)]
     counted = [int(-event.log_probability) for event in found]
-    everything = 2 ** (len(tokens) + 1) - 1
-    assert sum(counted) == functools.reduce(operator.or_, counted) == everything
+    written = sum(int(-token.log_probability) for token in whole.tokens)
+    assert sum(counted) == functools.reduce(operator.or_, counted) == sum(counted) | written
     for event in found:
         if event.token is not None:
             assert event.log_probability == -(2.0**event.token)
@@ -106,15 +121,12 @@ def test_without_a_draft_before_it_the_translation_is_passed_on(tokens: list[tup
 
 
 def steadily(drafts: Sequence[str], agreeing: int) -> list[str]:
-    """What is shown after each draft, whose changes are a character each."""
-    steady, shown, found = Steady(agreeing), GrowingText(), []
+    """What is shown after each draft, whose tokens are a character each."""
+    steady, found = Steady(agreeing), [""]
     for text in drafts:
-        events = steady.events(iter(translation((0, character) for character in text)), shown.text)
-        for event in updates(shown.text, events, final=False):
-            assert isinstance(event, Delta)
-            shown.apply(event)
-        found.append(shown.text)
-    return found
+        events = steady.events(iter(translation((0, character) for character in text)), found[-1])
+        found.append(shown_after(updates(found[-1], events, final=False), found[-1]))
+    return found[1:]
 
 
 def test_what_is_shown_is_taken_back_when_several_drafts_agree() -> None:
@@ -186,12 +198,8 @@ def converse(
 
 
 def shown_after(events: Iterable[PipelineEvent], before: str = "") -> str:
-    """The text of a sentence once these changes are applied."""
-    text = draft(before) if before else GrowingText()
-    for event in events:
-        if isinstance(event, Delta):
-            text.apply(event)
-    return text.text
+    """The text of a sentence that was ``before``."""
+    return [before, *(text.text for text in texts_of(events))][-1]
 
 
 @pytest.fixture
@@ -203,50 +211,44 @@ def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(mode
     drafted, finished = converse(
         model,
         [
-            SourceDelta(0, "en", BEGINNING, committed=len(BEGINNING), heard_s=5.0),
+            SourceText(0, "en", BEGINNING, committed=len(BEGINNING), heard_s=5.0),
             SourceSentence(0, "en", WHOLE, heard_s=8.0),
         ],
     )
-    shown = GrowingText()
-    for event in drafted:
-        assert isinstance(event, Delta)
-        shown.apply(event)
+    shown = texts_of(drafted)[-1]
     assert shown.text == model.translate(BEGINNING)
-    assert (shown.committed, {event.heard_s for event in drafted}) == (0, {5.0})
-    *changes, end = finished
-    for event in changes:
-        assert isinstance(event, Delta)
-        shown.apply(event)
-    assert shown.text == model.translate(WHOLE) != model.translate(BEGINNING)
-    assert shown.committed == len(shown.text)
+    assert {(text.committed, text.heard_s) for text in texts_of(drafted)} == {(0, 5.0)}
+    *_, shown, end = finished
+    assert isinstance(shown, TargetText)
+    assert shown.text == shown.committed_text == model.translate(WHOLE) != model.translate(BEGINNING)
     assert isinstance(end, Translation)
     assert (end.text, end.heard_s) == (shown.text, 8.0)
     kept = common_length(model.translate(BEGINNING), model.translate(WHOLE))
-    assert sum(event.withdrawn for event in changes) == len(model.translate(BEGINNING)) - kept
+    withdrawn = sum(event.withdrawn for event in changes([*drafted, *finished]) if isinstance(event, Delta))
+    assert withdrawn == len(model.translate(BEGINNING)) - kept
 
 
 @pytest.mark.parametrize("draft", ["", BEGINNING, WHOLE, "Thank you. Thank you. Thank you."])
 def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft: str, model: MarianModel) -> None:
     """Those of the draft are not counted; those of the text that both have in common are."""
     final = SourceSentence(0, "en", WHOLE)
-    *_, finished = converse(model, [*([SourceDelta(0, "en", draft)] if draft else []), final])
-    *changes, end = finished
+    found = converse(model, [*([SourceText(0, "en", draft)] if draft else []), final])
+    *told, end = changes(event for of_item in found for event in of_item)[-len(found[-1]) :]
     assert isinstance(end, Translation)
     assert end.confidence is not None
-    count = sum(isinstance(event, Delta) for event in model.stream(final, "zh"))  # one for each token
+    count = len(texts_of(model.stream(final, "zh")))  # one for each token
     assert not end.searched_again
-    found = sum(event.log_probability for event in changes if isinstance(event, Delta))
-    assert found == pytest.approx(count * end.confidence.mean_log_probability)
+    added = sum(event.log_probability for event in told if isinstance(event, Delta))
+    assert added == pytest.approx(count * end.confidence.mean_log_probability)
 
 
 def test_a_final_translation_that_equals_the_draft_only_commits_it(model: MarianModel) -> None:
-    _, finished = converse(model, [SourceDelta(0, "en", BEGINNING), SourceSentence(0, "en", BEGINNING)])
+    _, finished = converse(model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", BEGINNING)])
     commit, end = finished
-    assert isinstance(commit, Delta)
-    assert (commit.text, commit.withdrawn, commit.complete) == ("", 0, True)
-    assert commit.committed == len(model.translate(BEGINNING)) > 0
+    assert isinstance(commit, TargetText)
     assert isinstance(end, Translation)
-    assert end.text == model.translate(BEGINNING)
+    assert commit.committed_text == commit.text == end.text == model.translate(BEGINNING) != ""
+    assert commit.complete
 
 
 def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> None:
@@ -254,14 +256,13 @@ def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> N
     drafted, withdrawn, nothing, again = converse(
         model,
         [
-            SourceDelta(0, "en", BEGINNING),
-            SourceDelta(0, "en", "", withdrawn=len(BEGINNING), heard_s=6.0),
-            SourceDelta(0, "en", ""),
-            SourceDelta(0, "en", BEGINNING),
+            SourceText(0, "en", BEGINNING),
+            SourceText(0, "en", "", heard_s=6.0),
+            SourceText(0, "en", ""),
+            SourceText(0, "en", BEGINNING),
         ],
     )
-    (change,) = withdrawn
-    assert change == Delta(0, "zh", "", len(model.translate(BEGINNING)), heard_s=6.0, complete=True)
+    assert withdrawn == [TargetText(0, "zh", "", heard_s=6.0, complete=True)]
     assert nothing == []
     assert shown_after(again) == shown_after(drafted) == model.translate(BEGINNING)
 
@@ -270,44 +271,43 @@ def test_the_next_sentences_draft_is_translated_before_this_one_ends(model: Mari
     first, ahead, finished, more = converse(
         model,
         [
-            SourceDelta(0, "en", BEGINNING, committed=5),
-            SourceDelta(1, "en", "Thank"),
+            SourceText(0, "en", BEGINNING, committed=5),
+            SourceText(1, "en", "Thank"),
             SourceSentence(0, "en", BEGINNING),
-            SourceDelta(1, "en", " you."),
+            SourceText(1, "en", "Thank you."),
         ],
     )
-    assert {event.sentence for event in first if isinstance(event, Delta)} == {0}
-    assert {event.sentence for event in ahead if isinstance(event, Delta)} == {1}
+    assert {text.sentence for text in texts_of(first)} == {0}
+    assert {text.sentence for text in texts_of(ahead)} == {1}
     assert shown_after(ahead) == model.translate("Thank")
-    assert {event.sentence for event in finished if isinstance(event, Delta | Translation)} == {0}
+    assert {event.sentence for event in finished if isinstance(event, TargetText | Translation)} == {0}
     assert shown_after([*ahead, *more]) == model.translate("Thank you.")
 
 
 def test_a_sentence_that_never_ends_does_not_hold_up_the_next(model: MarianModel) -> None:
     """A stage of the app's may drop its end."""
-    _, after = converse(model, [SourceDelta(0, "en", BEGINNING), SourceDelta(1, "en", "Thank you.", committed=9)])
+    _, after = converse(model, [SourceText(0, "en", BEGINNING), SourceText(1, "en", "Thank you.", committed=9)])
     assert shown_after(after) == model.translate("Thank you.")
 
 
 def test_the_translation_of_a_draft_in_a_wrong_language_is_withdrawn(model: MarianModel) -> None:
     drafted, ended = converse(
-        model, [SourceDelta(0, "en", BEGINNING), SourceSentence(0, "zh", "银行在哪里？", heard_s=5.0)]
+        model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "zh", "银行在哪里？", heard_s=5.0)]
     )
-    shown = shown_after(drafted)
-    assert shown
-    assert ended == [Delta(0, "zh", "", len(shown), heard_s=5.0, complete=True)]
+    assert shown_after(drafted)
+    assert ended == [TargetText(0, "zh", "", heard_s=5.0, complete=True)]
     drafted, changed, *_ = converse(
-        model, [SourceDelta(0, "en", "Thank"), SourceDelta(0, "fr", BEGINNING, withdrawn=5), SourceDelta(0, "fr", "")]
+        model, [SourceText(0, "en", "Thank"), SourceText(0, "fr", BEGINNING), SourceText(0, "fr", BEGINNING)]
     )
-    assert isinstance(changed[0], Delta)
-    assert (changed[0].text, changed[0].withdrawn) == ("", len(shown_after(drafted)))
-    assert shown_after(changed, shown_after(drafted)) == model.translate(BEGINNING)
+    assert shown_after(drafted)
+    assert texts_of(changed)[0].text == ""
+    assert shown_after(changed) == model.translate(BEGINNING)
 
 
 @pytest.mark.parametrize("final", [True, False])
 def test_an_empty_translation_withdraws_the_draft(final: bool) -> None:
     found = list(updates("abc", iter([Translation(0, "zh", "", heard_s=2.0)]), final=final))
-    assert found[0] == Delta(0, "zh", "", 3, heard_s=2.0, complete=True)
+    assert found[0] == TargetText(0, "zh", "", heard_s=2.0, complete=True)
     assert found[1:] == ([Translation(0, "zh", "", heard_s=2.0)] if final else [])
 
 
@@ -330,15 +330,17 @@ def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) 
     *_, drafted, finished = converse(
         model,
         [
-            SourceDelta(0, "en", BEGINNING),
+            SourceText(0, "en", BEGINNING),
             SourceSentence(0, "en", BEGINNING),
-            SourceDelta(1, "en", BEGINNING),
+            SourceText(1, "en", BEGINNING),
             SourceSentence(1, "en", BEGINNING),
         ],
     )
-    assert not any(event.withdrawn for event in drafted if isinstance(event, Delta))
-    assert "".join(event.text for event in drafted if isinstance(event, Delta)) == model.translate(BEGINNING)
-    assert {event.sentence for event in (*drafted, *finished) if isinstance(event, Delta | Translation)} == {1}
+    shown = [text.text for text in texts_of(drafted)]
+    assert all(after.startswith(before) for before, after in pairwise(["", *shown]))
+    assert len(shown[0]) < len(shown[-1])
+    assert shown[-1] == model.translate(BEGINNING)
+    assert {event.sentence for event in (*drafted, *finished) if isinstance(event, TargetText | Translation)} == {1}
 
 
 def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -> None:
@@ -349,10 +351,8 @@ def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -
     stats.audio_samples = 16 * SAMPLE_RATE
     time_s = 1.0
     assert stats.lag_s == 16.0
-    first = SourceDelta(0, "en", BEGINNING, heard_s=8.0)
-    drafted, unchanged = converse(
-        model, [first, SourceDelta(0, "en", "", committed=len(BEGINNING), heard_s=16.0)], stats
-    )
+    first = SourceText(0, "en", BEGINNING, heard_s=8.0)
+    drafted, unchanged = converse(model, [first, replace(first, committed=len(BEGINNING), heard_s=16.0)], stats)
     assert drafted
     assert unchanged == []
     assert stats.lag_s == 0.0
@@ -363,29 +363,29 @@ def test_of_waiting_changes_only_the_newest_text_is_translated(model: MarianMode
         inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         for item in (
-            SourceDelta(0, "en", "Where is", heard_s=1.0),
-            SourceDelta(0, "en", " the bank.", heard_s=2.0),
+            SourceText(0, "en", "Where is", heard_s=1.0),
+            SourceText(0, "en", "Where is the bank.", heard_s=2.0),
             SourceSentence(0, "en", "Where is the bank?", heard_s=3.0),
-            SourceDelta(1, "en", "Where is", heard_s=4.0),
-            SourceDelta(1, "en", " the bank", heard_s=5.0),
+            SourceText(1, "en", "Where is", heard_s=4.0),
+            SourceText(1, "en", "Where is the bank", heard_s=5.0),
         ):
             inbox.put_nowait(item)
         stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True).run())
         found = [await outbox.get()]
-        while not (isinstance(found[-1], Delta) and found[-1].sentence == 1 and found[-1].complete):
+        while not (isinstance(found[-1], TargetText) and found[-1].sentence == 1 and found[-1].complete):
             found.append(await outbox.get())
         stage.cancel()
         await asyncio.gather(stage, return_exceptions=True)
         return found
 
     found = asyncio.run(work())
-    assert {event.heard_s for event in found if isinstance(event, Delta)} == {3.0, 5.0}
+    assert {text.heard_s for text in texts_of(found)} == {3.0, 5.0}
     ends = [event for event in found if isinstance(event, Translation)]
     assert [(event.sentence, event.text) for event in ends] == [(0, model.translate("Where is the bank?"))]
 
 
 def test_what_is_spoken_in_the_target_language_has_no_draft(model: MarianModel) -> None:
-    spoken = [SourceDelta(0, "zh", "谢谢"), SourceSentence(0, "zh", "谢谢。")]
+    spoken = [SourceText(0, "zh", "谢谢"), SourceSentence(0, "zh", "谢谢。")]
     assert converse(model, spoken) == [[], []]
 
 
@@ -393,7 +393,7 @@ def test_without_drafts_only_finished_sentences_are_translated(model: MarianMode
     async def work() -> list[PipelineEvent]:
         inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
         stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh").run())
-        inbox.put_nowait(SourceDelta(0, "en", BEGINNING))
+        inbox.put_nowait(SourceText(0, "en", BEGINNING))
         await inbox.idle.wait()
         inbox.put_nowait(EndOfInput())
         await stage
@@ -404,19 +404,17 @@ def test_without_drafts_only_finished_sentences_are_translated(model: MarianMode
 
 def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(model: MarianModel) -> None:
     options = DraftOptions(mask_characters=2)
-    drafted, finished = converse(
-        model, [SourceDelta(0, "en", BEGINNING), SourceSentence(0, "en", WHOLE)], None, options
-    )
+    drafted, finished = converse(model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", WHOLE)], None, options)
     assert shown_after(drafted) == model.translate(BEGINNING)[:-2] != ""
-    assert shown_after(finished, shown_after(drafted)) == model.translate(WHOLE)
+    assert shown_after(finished) == model.translate(WHOLE)
 
 
 def test_a_quarter_of_a_draft_is_shown_at_least(model: MarianModel) -> None:
     options = DraftOptions(mask_characters=100)
-    (drafted,) = converse(model, [SourceDelta(0, "en", BEGINNING, heard_s=4.0)], None, options)
+    (drafted,) = converse(model, [SourceText(0, "en", BEGINNING, heard_s=4.0)], None, options)
     whole = model.translate(BEGINNING)
     assert shown_after(drafted) == whole[: len(whole) - int(0.75 * len(whole))]
-    assert isinstance(drafted[-1], Delta)
+    assert isinstance(drafted[-1], TargetText)
     assert (drafted[-1].complete, drafted[-1].heard_s) == (True, 4.0)
 
 
@@ -424,16 +422,15 @@ def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(
     first, draft_only, committed, marks = converse(
         model,
         [
-            SourceDelta(0, "en", "Thank"),
-            SourceDelta(0, "en", " you uh", committed=5),
-            SourceDelta(0, "en", "", withdrawn=3, committed=9),
-            SourceDelta(0, "en", ".", committed=9),
+            SourceText(0, "en", "Thank"),
+            SourceText(0, "en", "Thank you uh", committed=5),
+            SourceText(0, "en", "Thank you", committed=9),
+            SourceText(0, "en", "Thank you.", committed=9),
         ],
     )
-    shown = shown_after(first)
-    assert shown == model.translate("Thank")
+    assert shown_after(first) == model.translate("Thank")
     assert draft_only == []
-    shown = shown_after(committed, shown)
+    shown = shown_after(committed)
     assert shown == model.translate("Thank you")
     assert shown_after(marks, shown) == model.translate("Thank you.")
 
@@ -451,7 +448,7 @@ def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(
 def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(
     text: str, committed: int, whole: bool, model: MarianModel
 ) -> None:
-    said = SourceDelta(0, "en", text, committed=committed)
+    said = SourceText(0, "en", text, committed=committed)
     (drafted,) = converse(model, [said], None, DraftOptions(mask_characters=1))
     assert (shown_after(drafted) == model.translate(text)) == whole
 
@@ -461,17 +458,16 @@ def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model
     drafted, paused, again, resumed = converse(
         model,
         [
-            SourceDelta(0, "en", text),
-            SourceDelta(0, "en", "", committed=17),
-            SourceDelta(0, "en", "", committed=18),
-            SourceDelta(0, "en", " I", committed=18),
+            SourceText(0, "en", text),
+            SourceText(0, "en", text, committed=17),
+            SourceText(0, "en", text, committed=18),
+            SourceText(0, "en", text + " I", committed=18),
         ],
         None,
         DraftOptions(mask_characters=1),
     )
-    shown = shown_after(drafted)
-    assert shown == model.translate(text)[:-1]
-    assert shown_after(paused, shown) == model.translate(text)
+    assert shown_after(drafted) == model.translate(text)[:-1]
+    assert shown_after(paused) == model.translate(text)
     assert again == resumed == []
 
 
@@ -488,7 +484,7 @@ class Recorder:
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: bool = False,
-    ) -> Iterator[Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         self.given.append((sentence.text, draft))
         yield from translation([(0, sentence.text)])
 
@@ -496,10 +492,10 @@ class Recorder:
 def test_the_translator_is_told_which_texts_are_drafts() -> None:
     recorder = Recorder()
     said: list[Text] = [
-        SourceDelta(0, "en", "One"),
-        SourceDelta(0, "en", " two"),
+        SourceText(0, "en", "One"),
+        SourceText(0, "en", "One two"),
         SourceSentence(0, "en", "One two"),
-        SourceDelta(1, "en", "Three"),
+        SourceText(1, "en", "Three"),
     ]
     converse(recorder, said)
     assert recorder.given == [("One", True), ("One two", True), ("One two", False), ("Three", True)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Delta, MarianModel, load_translation_model
+from pipeline import MarianModel, TargetText, load_translation_model
 from pipeline.events import SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.clock_times import time_forms, times
@@ -15,7 +17,6 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import generate
 from pipeline.nmt.term_search import Wording
 from pipeline.nmt.terms import SourceTerm, Speller, kept
-from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS
 from tests.nmt.literal_lines import lines
 
@@ -115,11 +116,8 @@ def test_any_text_has_literals_in_order_that_do_not_overlap(text: str, target: s
 
 
 def translated(model: MarianModel, text: str, glossary: Glossary | None = None) -> Translation:
-    *deltas, end = model.stream(SourceSentence(0, model.languages[0] or "", text), glossary=glossary)
-    shown = GrowingText()
-    for delta in deltas:
-        assert isinstance(delta, Delta)
-        shown.apply(delta)
+    *_, shown, end = model.stream(SourceSentence(0, model.languages[0] or "", text), glossary=glossary)
+    assert isinstance(shown, TargetText)
     assert isinstance(end, Translation)
     assert shown.text == shown.committed_text == end.text
     return end
@@ -171,9 +169,9 @@ def test_a_literal_is_written_once(models: dict[str, MarianModel]) -> None:
 )
 def test_a_wrong_number_is_not_shown(models: dict[str, MarianModel], source: str, text: str) -> None:
     model = models[source]
-    *deltas, _ = model.stream(SourceSentence(0, source, text))
-    assert all(isinstance(delta, Delta) and delta.withdrawn == 0 for delta in deltas)
-    assert len(deltas) >= 5, "a delta for each token"
+    texts = [each.text for each in model.stream(SourceSentence(0, source, text))]
+    assert all(after.startswith(before) for before, after in pairwise(texts))
+    assert len(texts) > 5, "one for each token"
     literal = model.sources_and_terms(text, source, model.languages[1] or "", None)[1][0][0]
     search = generate(model.decoder, model.sources(text, source, None)[0], model.generation)
     assert not literal.spells(model.tokenizer.decode([token.id for token in search])), (

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.captions.policy import masked, visible_length
 from pipeline.events import Delta, SourceSentence, Translation
 from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.drafts import draft_limit, masked, visible_length
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
+from pipeline.nmt.recovery import draft_limit
 from pipeline.run.drafts import DraftOptions
-from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
-from tests.nmt.test_drafts import TOKENS, translation
+from tests.nmt.test_drafts import TOKENS, texts_of, translation
+from tests.streams import changes
 
 TWO = DraftOptions(mask_words=2, mask_characters=2)
 
@@ -57,18 +58,14 @@ def test_nothing_is_hidden_if_the_number_is_0(language: str) -> None:
 
 @given(st.text("ab ", max_size=12), TOKENS, st.sampled_from(["en", "zh"]), st.integers(0, 3))
 @example("a", [(0, "a b")], "en", 1)
-def test_the_changes_add_up_to_the_visible_text(
+def test_a_draft_becomes_the_visible_text(
     shown: str, tokens: list[tuple[int, str]], language: str, hidden: int
 ) -> None:
     options = DraftOptions(mask_words=hidden, mask_characters=hidden)
     events = [dataclasses.replace(event, language=language) for event in translation(tokens)]
-    whole, seen = events[-1].text, GrowingText()
-    found = list(masked(iter(events), shown, options))
-    for event in found:
-        if isinstance(event, Delta):
-            seen.apply(event)
-            assert event.committed == 0
-    visible = seen.text
+    whole, found = events[-1].text, list(masked(iter(events), shown, options))
+    assert {text.committed for text in texts_of(found)} == {0}
+    visible = texts_of(found)[-1].text
     assert whole.startswith(visible)
     assert len(visible) >= visible_length(whole, language, options)
     # More is shown only if it was shown before.
@@ -78,13 +75,13 @@ def test_the_changes_add_up_to_the_visible_text(
     if language == "zh" and not hidden:
         assert visible == whole
     assert [event for event in found if isinstance(event, Translation)] == events[-1:]
-    assert [event.complete for event in found[:-1] if isinstance(event, Delta)][-1]
+    assert texts_of(found)[-1].complete
 
 
 def visible(texts: list[str], shown: str) -> str:
     """What is shown of an English draft made of these tokens, after a draft of which ``shown`` was shown."""
     events = [dataclasses.replace(event, language="en") for event in translation([(0, text) for text in texts])]
-    return "".join(event.text for event in masked(iter(events), shown, TWO) if isinstance(event, Delta))
+    return texts_of(masked(iter(events), shown, TWO))[-1].text
 
 
 def test_what_was_shown_is_not_hidden_again() -> None:
@@ -94,32 +91,23 @@ def test_what_was_shown_is_not_hidden_again() -> None:
     assert visible(["one", " two", " three"], "") == "one"
 
 
-def test_a_change_has_the_log_probability_of_what_it_completes() -> None:
-    events = [
-        Delta(0, "en", "one", token=5, log_probability=-1.0),
-        Delta(0, "en", " t", token=6, log_probability=-2.0),
-        Delta(0, "en", "wo", token=7, log_probability=-3.0),
-        Delta(0, "en", " three", token=8, log_probability=-4.0),
-        Delta(0, "en", " four", token=9, log_probability=-5.0),
-        Delta(0, "en", "", token=0, log_probability=-6.0, complete=True),
-    ]
-    found = [event for event in masked(iter(events), "", TWO) if isinstance(event, Delta)]
-    assert [(event.text, event.token, event.log_probability) for event in found] == [
-        ("one", 5, -1.0),
-        (" two", None, -5.0),
-        ("", None, 0.0),
+def test_each_change_of_what_is_shown_is_an_event_with_the_tokens_so_far() -> None:
+    events = translation([(0, "one"), (0, " t"), (0, "wo"), (0, " three"), (0, " four")])
+    found = changes(masked((dataclasses.replace(event, language="en") for event in events), "", TWO))
+    assert [(event.text, event.token, event.log_probability) for event in found if isinstance(event, Delta)] == [
+        ("one", 1, -2.0),
+        (" two", None, -60.0),
+        ("", 0, -1.0),
     ]
 
 
 def test_tokens_withdrawn_unshown_leave_no_log_probability() -> None:
-    events = [
-        Delta(0, "zh", "甲", token=5, log_probability=-1.0),
-        Delta(0, "zh", "乙", token=6, log_probability=-2.0),
-        Delta(0, "zh", "丙丁戊", withdrawn=1, token=7, log_probability=-4.0),
-        Delta(0, "zh", "", token=0, log_probability=-8.0, complete=True),
+    found = changes(masked(iter(translation([(0, "甲"), (0, "乙"), (1, "丙丁戊")])), "", TWO))
+    assert [(event.text, event.log_probability) for event in found if isinstance(event, Delta)] == [
+        ("甲", -2.0),
+        ("丙", -8.0),
+        ("", -1.0),
     ]
-    found = [event for event in masked(iter(events), "", TWO) if isinstance(event, Delta)]
-    assert [(event.text, event.log_probability) for event in found] == [("甲", -1.0), ("丙", 0), ("", 0)]
 
 
 def test_a_draft_has_a_limit_from_its_source() -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import DecodingStoppedError, UsageError
-from pipeline.events import Confidence, SourceSentence, Translation
+from pipeline.events import Confidence, SourceSentence, TargetText, Translation
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import Token
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pieces import translated
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.stage import Text
+from pipeline.nmt.written import translated
 from tests.conftest import ROOT, make_model_dir
 
 TEXT = "Where is the station? Thank you. What time is it?"
@@ -39,10 +39,10 @@ def sentence(text: str = TEXT) -> SourceSentence:
     return SourceSentence(3, "en", text, 10.0, 16.0, heard_s=17.0)
 
 
-def stream(model: MarianModel | PivotTranslator, text: str, target: str = "en") -> tuple[list[Delta], Translation]:
-    *deltas, translation = model.stream(sentence(text), target)
+def stream(model: MarianModel | PivotTranslator, text: str, target: str = "en") -> tuple[list[TargetText], Translation]:
+    *texts, translation = model.stream(sentence(text), target)
     assert isinstance(translation, Translation)
-    return [delta for delta in deltas if isinstance(delta, Delta)], translation
+    return [each for each in texts if isinstance(each, TargetText)], translation
 
 
 def by_hand(both: PivotTranslator, text: str) -> str:
@@ -73,32 +73,35 @@ def test_the_translation_equals_two_separate_translations(both: PivotTranslator)
 
 def test_the_stream_has_the_form_of_a_single_models_stream(both: PivotTranslator) -> None:
     for text in (TEXT, SENTENCES[0]):
-        for deltas, translation in (stream(both, text), stream(both.first, text, "zh")):
-            assert {(each.sentence, each.heard_s) for each in (*deltas, translation)} == {(3, 17.0)}
-            assert len({each.language for each in (*deltas, translation)}) == 1
-            assert len(deltas) > 2  # a delta a token
-            assert "".join(delta.text for delta in deltas) == translation.text
-            assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
-            assert [delta.committed for delta in deltas] == [0] * (len(deltas) - 1) + [len(translation.text)]
-            assert translation.confidence == Confidence.of([delta.log_probability for delta in deltas])
+        for texts, translation in (stream(both, text), stream(both.first, text, "zh")):
+            assert {(each.sentence, each.heard_s) for each in (*texts, translation)} == {(3, 17.0)}
+            assert len({each.language for each in (*texts, translation)}) == 1
+            tokens = texts[-1].tokens
+            assert [each.tokens for each in texts] == [tokens[:count] for count in range(1, len(tokens) + 1)]
+            assert [each.text for each in texts] == [translation.text[: token.end] for token in tokens]
+            assert texts[-1].text == translation.text
+            assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
+            assert [each.committed for each in texts] == [0] * (len(texts) - 1) + [len(translation.text)]
+            assert translation.confidence == Confidence.of([token.log_probability for token in tokens])
 
 
 def test_a_sentence_stays_one_if_the_first_model_writes_two(both: PivotTranslator) -> None:
     halves = [tokens(both.first, text) for text in SENTENCES[:2]]
     plant(both.first, "Hello.", [*(token for token in halves[0] if not token.last), *halves[1]])
-    deltas, translation = stream(both, "Hello.")
+    texts, translation = stream(both, "Hello.")
     assert translation.text == " ".join(by_hand(both, text) for text in SENTENCES[:2])
-    assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
+    assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
 
 
 def test_a_sentence_ends_even_if_the_first_model_writes_nothing(both: PivotTranslator) -> None:
     plant(both.first, "Hello.", [Token(both.first.generation.end_token, -0.5, last=True)])
     (only,), translation = stream(both, "Hello.")
-    assert (only.text, only.complete, only.log_probability) == ("", True, -0.5)
+    assert (only.text, only.complete) == ("", True)
+    assert [token.log_probability for token in only.tokens] == [-0.5]
     assert (translation.text, translation.confidence) == ("", Confidence(-0.5, -0.5))
-    deltas, translation = stream(both, "Thank you. Hello.")
+    texts, translation = stream(both, "Thank you. Hello.")
     assert translation.text == by_hand(both, "Thank you.")
-    assert deltas[-1].complete
+    assert texts[-1].complete
 
 
 def test_text_without_tokens_has_an_empty_translation(both: PivotTranslator) -> None:
@@ -166,7 +169,7 @@ def test_cancelling_the_stage_stops_the_decode_in_flight(both: PivotTranslator) 
         await asyncio.gather(task, return_exceptions=True)
         return found
 
-    assert isinstance(asyncio.run(work()), Delta)
+    assert isinstance(asyncio.run(work()), TargetText)
     assert begun[0].options.terminate
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceSentence, Translation
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Translation
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.recovery import LoopGuard, length_limit
 from pipeline.nmt.search import generate
-from pipeline.sentences.growing import GrowingText
 from pipeline.subtitles.cues import CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import SHIPPED_TRANSLATORS
@@ -49,10 +49,10 @@ def sentence(text: str) -> SourceSentence:
     return SourceSentence(0, "en", text, 0.0, SPOKEN_S)
 
 
-def stream(model: MarianModel, text: str) -> tuple[list[Delta], Translation]:
-    *deltas, translation = model.stream(sentence(text), "zh")
+def stream(model: MarianModel, text: str) -> tuple[list[TargetText], Translation]:
+    *texts, translation = model.stream(sentence(text), "zh")
     assert isinstance(translation, Translation)
-    return [delta for delta in deltas if isinstance(delta, Delta)], translation
+    return [each for each in texts if isinstance(each, TargetText)], translation
 
 
 def unchecked(model: MarianModel, text: str, options: GenerationOptions | None = None) -> list[Token]:
@@ -68,12 +68,13 @@ def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
     )
 
 
-def kept(deltas: list[Delta]) -> list[int | None]:
+def kept(texts: list[TargetText]) -> list[int]:
     """The tokens that were not withdrawn."""
-    text = GrowingText()
-    for delta in deltas:
-        text.apply(delta, delta.token)
-    return [piece.mark for piece in text.pieces]
+    return [token.id for token in texts[-1].tokens if token.id is not None]
+
+
+def withdraws(texts: list[TargetText]) -> bool:
+    return not all(after.text.startswith(before.text) for before, after in pairwise(texts))
 
 
 def subtitles_s(text: str, translation: list[PipelineEvent]) -> float:
@@ -105,21 +106,22 @@ def test_a_looping_translation_is_searched_again_and_flagged(model: MarianModel)
     failed = 0
     for text in UNREADABLE:
         ids = [token.id for token in unchecked(model, text)]
-        deltas, translation = stream(model, text)
+        texts, translation = stream(model, text)
         assert translation.searched_again == fails(model, text, ids)
         if translation.searched_again:
             failed += 1
         else:
-            assert [delta.token for delta in deltas] == ids
+            assert kept(texts) == ids
+            assert len(texts) == len(ids)
         assert translation.text
-        assert not fails(model, text, [token for token in kept(deltas) if token is not None])
+        assert not fails(model, text, kept(texts))
     assert failed >= 4  # otherwise the test has no cases
 
 
 def test_subtitles_of_a_failed_translation_stay_short(model: MarianModel) -> None:
     def raw(text: str) -> list[PipelineEvent]:
         whole = model.tokenizer.decode([token.id for token in unchecked(model, text)])
-        return [Delta(0, "zh", whole, committed=len(whole), complete=True), Translation(0, "zh", whole)]
+        return [TargetText(0, "zh", whole, len(whole), complete=True), Translation(0, "zh", whole)]
 
     assert max(subtitles_s(text, raw(text)) for text in UNREADABLE) > 6
     assert max(subtitles_s(text, list(model.stream(sentence(text), "zh"))) for text in UNREADABLE) < 5
@@ -127,9 +129,9 @@ def test_subtitles_of_a_failed_translation_stay_short(model: MarianModel) -> Non
 
 def test_successful_translations_equal_the_unchecked_search(model: MarianModel) -> None:
     for text in READABLE:
-        deltas, translation = stream(model, text)
-        assert [delta.token for delta in deltas] == [token.id for token in unchecked(model, text)]
-        assert not any(delta.withdrawn for delta in deltas)
+        texts, translation = stream(model, text)
+        assert kept(texts) == [token.id for token in unchecked(model, text)]
+        assert not withdraws(texts)
         assert not translation.searched_again
         assert not translation.truncated
 
@@ -145,10 +147,10 @@ def test_if_every_search_fails_the_text_ends_before_the_loop(model: MarianModel)
     text = "We are meeting at ten o'clock."
     normal = [token.id for token in unchecked(model, text)[:4]]
     looping = Looping(model, normal, forbidden_too=True)
-    deltas, translation = stream(looping, text)
+    texts, translation = stream(looping, text)
     assert (translation.truncated, translation.searched_again) == (True, True)
-    assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
-    assert kept(deltas)[:-1] == normal
+    assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
+    assert kept(texts)[:-1] == normal
     assert translation.text == model.tokenizer.decode(normal)
     assert looping.searches == 3
 
@@ -156,8 +158,8 @@ def test_if_every_search_fails_the_text_ends_before_the_loop(model: MarianModel)
 def test_shown_text_of_a_loop_is_withdrawn(model: MarianModel) -> None:
     text = "We are meeting at ten o'clock."
     looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
-    deltas, translation = found = stream(looping, text)
-    assert sum(delta.withdrawn for delta in deltas) > 0
+    texts, translation = found = stream(looping, text)
+    assert withdraws(texts)
     assert (translation.truncated, translation.searched_again) == (False, True)
     assert looping.searches == 2
     assert stream(looping, text) == found  # from the cache
@@ -167,12 +169,9 @@ def test_shown_text_of_a_loop_is_withdrawn(model: MarianModel) -> None:
 def test_a_loop_in_one_of_several_parts_leaves_the_others_and_marks_the_whole(model: MarianModel) -> None:
     text = "We are meeting at ten o'clock."
     looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
-    deltas, translation = stream(looping, f"{text} Thank you very much.")
-    assert sum(delta.withdrawn for delta in deltas) > 0
+    texts, translation = stream(looping, f"{text} Thank you very much.")
+    assert withdraws(texts)
     assert translation.searched_again
     second = looping.translate(text)  # from the cache
     assert translation.text == second + model.translate("Thank you very much.")
-    shown = GrowingText()
-    for delta in deltas:
-        shown.apply(delta)
-    assert (shown.text, shown.committed) == (translation.text, len(translation.text))
+    assert texts[-1].committed_text == texts[-1].text == translation.text

@@ -7,48 +7,49 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pipeline import Delta, EndOfInput, PipelineEvent, Translation
+from pipeline import EndOfInput, PipelineEvent, Translation
 from pipeline.errors import UsageError
-from pipeline.events import SourceDelta, SourceSentence, Word
+from pipeline.events import SourceSentence, SourceText, TargetText, Word
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.stage import TextTranslator
 from pipeline.nmt.targets import TranslationStage
-from pipeline.sentences.growing import OpenTexts
 from tests.conftest import HANG_S
 
 SAID = SourceSentence(0, "en", "So they say.", 0.0, 2.0, 2.5)
 GROWING = [
-    SourceDelta(0, "en", "So there", committed=2, heard_s=1.0),
-    SourceDelta(0, "en", "y say", withdrawn=2, committed=7, heard_s=2.0),
-    SourceDelta(0, "en", ".", committed=12, heard_s=2.5),
+    SourceText(0, "en", "So there", committed=2, heard_s=1.0),
+    SourceText(0, "en", "So they say", committed=7, heard_s=2.0),
+    SourceText(0, "en", "So they say.", committed=12, heard_s=2.5),
     SAID,
 ]
 
 
 def translated(
-    models: Mapping[str, TextTranslator], texts: Sequence[SourceDelta | SourceSentence], *, live: bool
+    models: Mapping[str, TextTranslator], texts: Sequence[SourceText | SourceSentence], *, live: bool
 ) -> list[PipelineEvent]:
     """What the stage adds to these texts."""
 
     async def work() -> list[PipelineEvent]:
-        inbox: asyncio.Queue[SourceDelta | SourceSentence | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         for each in (*texts, EndOfInput()):
             inbox.put_nowait(each)
         async with asyncio.timeout(HANG_S):
             await TranslationStage(models, inbox, outbox, live=lambda: live).run()
-        return [event for _ in range(outbox.qsize()) if isinstance(event := outbox.get_nowait(), Delta | Translation)]
+        return [
+            event for _ in range(outbox.qsize()) if isinstance(event := outbox.get_nowait(), TargetText | Translation)
+        ]
 
     return asyncio.run(work())
 
 
-def test_changes_of_the_source_are_those_of_the_captions() -> None:
+def test_the_text_of_the_source_is_that_of_the_captions() -> None:
     found = translated({"en-GB": SameLanguageText("en-GB")}, GROWING, live=True)
-    assert [(each.text, each.withdrawn, each.committed) for each in found if isinstance(each, Delta)] == [
-        ("So there", 0, 2),
-        ("y say", 2, 7),
-        (".", 0, 12),
-        ("", 0, 12),
+    assert [(each.text, each.committed) for each in found if isinstance(each, TargetText)] == [
+        ("So there", 2),
+        ("So they say", 7),
+        ("So they say.", 12),
+        ("So they say.", 12),
     ]
     assert [each.heard_s for each in found] == [1.0, 2.0, 2.5, 2.5, 2.5]
     assert found[-1] == Translation(0, "en-GB", SAID.text, heard_s=2.5)
@@ -58,25 +59,25 @@ def test_a_recordings_captions_come_with_each_sentence() -> None:
     words = (Word(" So", 0.0, 1.0), Word(" they", 1.0, 1.5), Word(" say.", 1.5, 2.0))
     said = SourceSentence(0, "en", SAID.text, 0.0, 2.0, 2.5, words)
     found = translated({"en": SameLanguageText("en")}, [*GROWING[:-1], said], live=False)
-    assert [each.text for each in found] == ["So", " they", " say.", SAID.text]  # the words are places to break at
-    assert [each.committed for each in found if isinstance(each, Delta)] == [0, 0, 12]
+    assert [each.text for each in found] == ["So", "So they", SAID.text, SAID.text]
+    *_, whole, _ = found
+    assert isinstance(whole, TargetText)
+    assert [token.end for token in whole.tokens] == [2, 7, 12]  # the words are places to break at
+    assert [each.committed for each in found] == [0, 0, 12, 12]
 
 
 @pytest.mark.parametrize("live", [True, False])
 def test_chinese_is_written_in_the_script_of_the_target(live: bool) -> None:
     said = [
-        SourceDelta(0, "zh", "头", committed=1, heard_s=1.0),
-        SourceDelta(0, "zh", "发很干。", committed=5, heard_s=2.0),
+        SourceText(0, "zh", "头", committed=1, heard_s=1.0),
+        SourceText(0, "zh", "头发很干。", committed=5, heard_s=2.0),
         SourceSentence(0, "zh", "头发很干。", 0.0, 2.0, 2.0),
     ]
     found = translated({"zh-TW": SameLanguageText("zh-TW")}, said, live=live)
-    texts = OpenTexts()
-    for event in found[:-1]:
-        texts.push(event)
-    shown = texts.push(found[-1])
-    assert shown is not None
-    assert (shown.text, shown.committed) == ("頭髮很乾。", 5)
-    assert found[-1] == Translation(0, "zh-TW", "頭髮很乾。", heard_s=2.0)
+    *_, shown, end = found
+    assert isinstance(shown, TargetText)
+    assert shown.committed_text == shown.text == "頭髮很乾。"
+    assert end == Translation(0, "zh-TW", "頭髮很乾。", heard_s=2.0)
 
 
 def test_a_script_that_cannot_be_written_is_refused() -> None:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Delta, MarianModel
+from pipeline import MarianModel
 from pipeline.apps.options import add_model_arguments, configured
+from pipeline.captions.policy import rewritten
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
-from pipeline.events import SourceSentence, Translation
+from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.languages import language_tag
 from pipeline.languages.chinese import conversion
-from pipeline.nmt.pieces import translated
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import route
-from pipeline.nmt.scripts import choose_code, rewritten
-from pipeline.sentences.growing import GrowingText
+from pipeline.nmt.scripts import choose_code
+from pipeline.nmt.written import translated
 from tests.conftest import ROOT, tiny_with
 from tests.languages.test_chinese import TEXTS
 
@@ -36,7 +37,7 @@ def demo() -> MarianModel:
     return MarianModel.load(DEMO)
 
 
-def stream(model: MarianModel | PivotTranslator, target: str) -> list[Delta | Translation]:
+def stream(model: MarianModel | PivotTranslator, target: str) -> list[TargetText | Translation]:
     return list(model.stream(SourceSentence(0, "en", TEXT), target))
 
 
@@ -97,11 +98,12 @@ def test_a_model_that_writes_simplified_gives_traditional(demo: MarianModel, tar
     tag = language_tag(target)
     assert text == conversion("Hant", tag.region)(simplified)
     assert text != simplified
-    # One delta per token with its own part of the text: only the characters and the language differ.
+    # One text per token, up to its end: only the characters and the language differ.
     same = [replace(event, text="", language="") for event in found]
     assert same == [replace(event, text="", language="") for event in plain]
     assert [len(event.text) for event in found] == [len(event.text) for event in plain]
-    assert "".join(event.text for event in found if isinstance(event, Delta)) == text
+    assert all(text.startswith(event.text) for event in found)
+    assert found[-2].text == text
     assert {event.language for event in found} == {target}
     assert demo.translate(TEXT, target=target) == text
 
@@ -129,70 +131,52 @@ def test_a_models_own_traditional_is_left_alone(tmp_path: Path) -> None:
     assert model.conversion("zh-TW") is not None
 
 
-def delta(text: str, *, withdrawn: int = 0) -> Delta:
-    return Delta(0, "zh", text, withdrawn)
+def events_of(texts: Sequence[str]) -> list[TargetText | Translation]:
+    """The events of a translation whose text is each of ``texts`` in turn; at last it ends."""
+    last = texts[-1] if texts else ""
+    ended = TargetText(0, "zh", last, len(last), complete=True)
+    return [*(TargetText(0, "zh", text) for text in texts), ended, Translation(0, "zh", last)]
 
 
-def end(text: str) -> list[Delta | Translation]:
-    """The end of a translation whose text is ``text``."""
-    return [Delta(0, "zh", "", committed=len(text), complete=True), Translation(0, "zh", text)]
+@given(TEXTS.filter(bool), st.lists(st.integers(1, 4), min_size=1))
+def test_each_text_is_the_beginning_of_the_converted_whole(text: str, sizes: list[int]) -> None:
+    ends = [end for end in accumulate(sizes * len(text)) if end < len(text)]
+    given = events_of([*(text[:end] for end in ends), text])
+    converted = conversion("Hant")(text)
+    assert list(rewritten(given, conversion("Hant"))) == [
+        replace(event, text=converted[: len(event.text)]) for event in given
+    ]
 
 
-def shown(events: list[Delta | Translation]) -> GrowingText:
-    text = GrowingText()
-    for event in events:
-        if isinstance(event, Delta):
-            text.apply(event)
-    return text
-
-
-@given(TEXTS, st.lists(st.integers(1, 4), min_size=1))
-def test_deltas_joined_are_the_converted_whole(text: str, sizes: list[int]) -> None:
-    parts, at = [], 0
-    while at < len(text):
-        size = sizes[len(parts) % len(sizes)]
-        parts.append(text[at : at + size])
-        at += size
-    convert = conversion("Hant")
-    found = list(rewritten([*map(delta, parts), *end(text)], convert))
-    assert "".join(each.text for each in found[:-1]) == convert(text) == found[-1].text
-    assert [len(each.text) for each in found[:-1]] == [*map(len, parts), 0]
-    assert shown(found).committed == len(text)
-
-
-def test_deltas_come_before_the_sentence_ends() -> None:
+def test_texts_come_before_the_sentence_ends() -> None:
     handed: list[str] = []
 
-    def watched() -> Iterator[Delta | Translation]:
-        for part in ("今天", "出", "发", "，", "理"):
-            handed.append(part)
-            yield delta(part)
-        yield from end("今天出发，理")
+    def watched() -> Iterator[TargetText | Translation]:
+        for event in events_of(["今天", "今天出", "今天出发", "今天出发，", "今天出发，理"]):
+            handed.append(event.text)
+            yield event
 
     found = rewritten(watched(), conversion("Hant"))
-    assert [next(found).text for _ in range(4)] == ["今天", "出", "發", "，"]
-    assert handed == ["今天", "出", "发", "，"]
-    assert [one.text for one in found] == ["理", "", "今天出發，理"]
+    assert [next(found).text for _ in range(4)] == ["今天", "今天出", "今天出發", "今天出發，"]
+    assert handed == ["今天", "今天出", "今天出发", "今天出发，"]
+    assert [one.text for one in found] == ["今天出發，理"] * 3
 
 
 @given(st.lists(st.tuples(TEXTS, st.integers(0, 5)), max_size=6))
-def test_withdrawals_refer_to_the_converted_text(changes: list[tuple[str, int]]) -> None:
-    raw, deltas = GrowingText(), []
-    for text, withdrawn in changes:
-        deltas.append(delta(text, withdrawn=min(withdrawn, len(raw))))
-        raw.apply(deltas[-1])
-    found = list(rewritten([*deltas, *end(raw.text)], conversion("Hant")))
-    assert len(found) == len(deltas) + 2
-    assert shown(found).text == conversion("Hant")(raw.text) == found[-1].text
+def test_text_that_takes_back_some_is_converted_too(changes: list[tuple[str, int]]) -> None:
+    texts = list(
+        accumulate(changes, lambda before, change: before[: max(0, len(before) - change[1])] + change[0], initial="")
+    )
+    given = events_of(texts)
+    *_, whole, end = rewritten(given, conversion("Hant"))
+    assert isinstance(whole, TargetText)
+    assert whole.complete
+    assert whole.committed_text == whole.text == conversion("Hant")(texts[-1]) == end.text
 
 
 def test_a_character_before_withdrawn_text_is_converted_again() -> None:
-    *found, translation = rewritten(
-        [delta("发"), delta("现，"), delta("型。", withdrawn=2), *end("发型。")], conversion("Hant")
-    )
-    changes = [(each.withdrawn, each.text) for each in found if isinstance(each, Delta)]
-    assert changes == [(0, "發"), (0, "現，"), (3, "髮型。"), (0, "")]
-    assert translation.text == "髮型。"
+    found = rewritten(events_of(["发", "发现，", "发型。"]), conversion("Hant"))
+    assert [each.text for each in found] == ["發", "發現，", "髮型。", "髮型。", "髮型。"]
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("zh-HK", "zh-HK")])

@@ -1,4 +1,4 @@
-"""The NMT stage: takes the text of sentences from a queue and puts one delta per token on a queue."""
+"""The NMT stage: takes the text of sentences from a queue and puts their translation on a queue, token by token."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from typing import Any
 
 import pytest
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import Confidence, SourceSentence, Translation
+from pipeline.events import Confidence, SourceSentence, TargetText, Translation
 from pipeline.languages import spaced
 from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.generation import OnStart, Token
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pieces import translated
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
+from pipeline.nmt.written import translated
 from pipeline.run.overload import LoadControl, OverloadOptions
-from pipeline.sentences.growing import GrowingText
 from tests.conftest import HANG_S, ROOT, golden, make_model_dir, tiny_with
 
 
@@ -53,34 +52,41 @@ def run(model: TextTranslator, items: Sequence[Text], *, drafts: bool = False) -
     return asyncio.run(work())
 
 
-def deltas_of(events: Iterable[PipelineEvent]) -> list[Delta]:
-    return [event for event in events if isinstance(event, Delta)]
+def texts_of(events: Iterable[PipelineEvent]) -> list[TargetText]:
+    return [event for event in events if isinstance(event, TargetText)]
+
+
+def tokens_of(events: Iterable[PipelineEvent]) -> list[int | None]:
+    """The ids of the last translation."""
+    return [token.id for token in texts_of(events)[-1].tokens]
 
 
 def translations_of(events: Iterable[PipelineEvent]) -> list[Translation]:
     return [event for event in events if isinstance(event, Translation)]
 
 
-def test_there_is_one_delta_per_token_and_joined_they_are_the_translation(model: MarianModel) -> None:
+def test_each_token_adds_to_the_text_until_it_is_the_translation(model: MarianModel) -> None:
     row = golden("tiny-marian")[0]
-    *deltas, translation, last = run(model, [sentence(row["source"], 3)])
+    *found, translation, last = run(model, [sentence(row["source"], 3)])
     assert last == EndOfInput(20.0)
-    assert all(isinstance(delta, Delta) for delta in deltas)
-    assert [delta.token for delta in deltas] == row["target_ids"]
-    assert "".join(delta.text for delta in deltas) == row["text"]
-    assert [delta.complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
-    assert [delta.committed for delta in deltas] == [0] * (len(deltas) - 1) + [len(row["text"])]
-    assert all(delta.log_probability <= 0 for delta in deltas)
-    assert {(event.sentence, event.language, event.heard_s) for event in (*deltas, translation)} == {(3, "zh", 18.0)}
-    assert translation.text == row["text"]
+    texts, tokens = texts_of(found), texts_of(found)[-1].tokens
+    assert texts == found
+    assert [token.id for token in tokens] == row["target_ids"]
+    assert [each.tokens for each in texts] == [tokens[:count] for count in range(1, len(tokens) + 1)]
+    assert [each.text for each in texts] == [row["text"][: token.end] for token in tokens]
+    assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
+    assert [each.committed for each in texts] == [0] * (len(texts) - 1) + [len(row["text"])]
+    assert all(token.log_probability <= 0 for token in tokens)
+    assert {(event.sentence, event.language, event.heard_s) for event in (*texts, translation)} == {(3, "zh", 18.0)}
+    assert translation.text == texts[-1].text == row["text"]
 
 
 def test_text_of_two_sentences_is_translated_in_parts_as_one_translation(model: MarianModel) -> None:
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     events = run(model, [sentence(" ".join(row["source"] for row in rows))])
-    assert [delta.token for delta in deltas_of(events)] == rows[0]["target_ids"] + rows[1]["target_ids"]
+    assert tokens_of(events) == rows[0]["target_ids"] + rows[1]["target_ids"]
     assert [translation.text for translation in translations_of(events)] == ["".join(row["text"] for row in rows)]
-    assert [delta.complete for delta in deltas_of(events)].count(True) == 1
+    assert [each.complete for each in texts_of(events)].count(True) == 1
 
 
 def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model: MarianModel) -> None:
@@ -138,10 +144,8 @@ def parts_of(model: MarianModel, text: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert all(len(source) <= model.max_source_tokens for source in sources)
     found = []
     for source in sources:
-        translation = GrowingText()
-        for piece in model.pieces([source], "zh", None, None):
-            translation.apply(piece)
-        found.append((encoded[source], translation.text))
+        *_, whole = model.written([source], "zh", None, None)
+        found.append((encoded[source], whole.text))
     return found
 
 
@@ -167,7 +171,7 @@ def test_decoding_of_unusual_text_terminates(model: MarianModel, text: str) -> N
 )
 def test_invisible_text_is_not_translated(text: str, read: str, model: MarianModel) -> None:
     events = run(model, [sentence(text)])
-    assert [delta.complete for delta in deltas_of(events)].count(True) == (1 if read else 0)
+    assert [each.complete for each in texts_of(events)].count(True) == (1 if read else 0)
     (translation,) = translations_of(events)
     assert translation.text == (model.translate(read) if read else "")
     assert (translation.confidence is None) == (not read)
@@ -294,8 +298,8 @@ def test_generation_config_overrides_config(tmp_path: Path) -> None:
         folder = tiny_with(tmp_path / name, "generation_config.json", content)
         generation = MarianModel.load(folder).generation
         assert (generation.forced_end_token, generation.end_token, generation.start_token) == (None, 0, 877)
-        found.append(deltas_of(MarianModel.load(folder).stream(sentence(row["source"]), "zh")))
-    assert [[delta.token for delta in deltas] for deltas in found] == [row["target_ids"][:3]] * 2
+        found.append(tokens_of(MarianModel.load(folder).stream(sentence(row["source"]), "zh")))
+    assert found == [row["target_ids"][:3]] * 2
     folder = make_model_dir(tmp_path / "none", "merged", leave_out="generation_config.json")
     assert MarianModel.load(folder).generation.forced_end_token == 0
 
@@ -321,8 +325,7 @@ def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
     settings = {"max_new_tokens": 3, "forced_eos_token_id": [0], "min_new_tokens": 0, "sequence_bias": [[[3], -20.0]]}
     folder = tiny_with(tmp_path, "generation_config.json", json.dumps(settings))
     model, row = MarianModel.load(folder), golden("tiny-marian")[0]
-    deltas = deltas_of(model.stream(sentence(row["source"]), "zh"))
-    assert [delta.token for delta in deltas] == [*row["target_ids"][:2], 0]
+    assert tokens_of(model.stream(sentence(row["source"]), "zh")) == [*row["target_ids"][:2], 0]
     assert "not supported and ignored: sequence_bias" in caplog.text
 
 
@@ -395,7 +398,8 @@ def test_confidence_is_that_of_all_tokens_of_the_translation(model: MarianModel)
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     events = run(model, [sentence(" ".join(row["source"] for row in rows)), sentence(rows[0]["source"], 1)])
     for translation in translations_of(events):
-        own = [delta.log_probability for delta in deltas_of(events) if delta.sentence == translation.sentence]
+        shown = [each for each in texts_of(events) if each.sentence == translation.sentence][-1]
+        own = [token.log_probability for token in shown.tokens]
         assert translation.confidence == Confidence(sum(own) / len(own), min(own))
         assert translation.confidence.perplexity == pytest.approx(math.exp(-sum(own) / len(own)))
 
@@ -427,10 +431,10 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
     row = golden("tiny-marian")[0]
     limited = MarianModel.load(folder, NmtConfig(time_limit_s=1e-9))
     for _ in range(2):  # truncated translations are not cached
-        delta, translation, _ = run(limited, [sentence(row["source"])])
-        assert isinstance(delta, Delta)
+        text, translation, _ = found = run(limited, [sentence(row["source"])])
+        assert isinstance(text, TargetText)
         assert isinstance(translation, Translation)
-        assert (delta.token, delta.complete, translation.truncated) == (row["target_ids"][0], True, True)
+        assert (tokens_of(found), text.complete, translation.truncated) == (row["target_ids"][:1], True, True)
     assert len(limited.cache) == 0
     assert len(MarianModel.load(folder, NmtConfig(time_limit_s=3600)).translate(row["source"])) == len(row["text"])
 
@@ -450,7 +454,7 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue
     asked, cancelled = threading.Event(), threading.Event()
 
     class Held:
-        def stream(self, *arguments: Any) -> Iterator[Delta | Translation]:
+        def stream(self, *arguments: Any) -> Iterator[TargetText | Translation]:
             asked.set()
             cancelled.wait()
             return model.stream(*arguments)
@@ -478,7 +482,7 @@ def test_under_overload_the_beam_is_narrowed() -> None:
     class Spied:
         def stream(
             self, text: SourceSentence, target: str | None, on_start: OnStart | None = None, beams: int | None = None
-        ) -> Iterator[Delta | Translation]:
+        ) -> Iterator[TargetText | Translation]:
             asked.append(beams)
             yield Translation(text.sentence, "zh", "")
 

@@ -17,9 +17,9 @@ from pipeline.nmt.compiler.build import compile_model
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pieces import translated
 from pipeline.nmt.recurrent import RecurrentDecoder, RecurrentState
 from pipeline.nmt.search import beam_search, greedy
+from pipeline.nmt.written import translated
 from tests.fixtures.student import SHAPES, Student, write_student
 
 SOURCES = [[5, 9, 17, 3, 0], [40, 2, 0], [8] * 12 + [0], [*range(30, 60), 0], [0]]

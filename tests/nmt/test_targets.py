@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from pipeline import Delta, EndOfInput, MarianModel, PipelineEvent, Transcript
+from pipeline import EndOfInput, MarianModel, PipelineEvent, Transcript
+from pipeline.captions.states import OpenTexts
 from pipeline.errors import ModelError
-from pipeline.events import SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.targets import TranslationStage
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.stats import PipelineStats
-from pipeline.sentences.growing import OpenTexts
 from tests.conftest import HANG_S, golden, make_model_dir
 
 SENTENCES = [row["source"] for row in golden("tiny-marian")[:4]]
-Input = Transcript | SourceDelta | SourceSentence
+Input = Transcript | SourceText | SourceSentence
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def spoken(texts: Iterable[str] = SENTENCES) -> list[Input]:
         half, heard_s = len(text) // 2, 3.0 * number
         found += [
             Transcript(number, heard_s, heard_s + 3, text, "en"),
-            SourceDelta(number, "en", text[:half], committed=half, heard_s=heard_s + 1),
-            SourceDelta(number, "en", text[half:], committed=len(text), heard_s=heard_s + 2),
+            SourceText(number, "en", text[:half], committed=half, heard_s=heard_s + 1),
+            SourceText(number, "en", text, committed=len(text), heard_s=heard_s + 2),
             SourceSentence(number, "en", text, heard_s, heard_s + 3, heard_s + 3),
         ]
     return found
@@ -96,8 +96,8 @@ def run(models: Mapping[str, TextTranslator], items: list[Input], *, live: bool)
     return asyncio.run(work())
 
 
-def of_language(events: Iterable[PipelineEvent], language: str) -> list[Delta | Translation]:
-    return [event for event in events if isinstance(event, Delta | Translation) and event.language == language]
+def of_language(events: Iterable[PipelineEvent], language: str) -> list[TargetText | Translation]:
+    return [event for event in events if isinstance(event, TargetText | Translation) and event.language == language]
 
 
 def finals(events: Iterable[PipelineEvent], language: str) -> list[str]:
@@ -114,7 +114,7 @@ class Failing:
     def __init__(self, model: MarianModel, number: int, error: Exception, last: int = 99) -> None:
         self._model, self._numbers, self._error = model, range(number, last + 1), error
 
-    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[TargetText | Translation]:
         for event in self._model.stream(sentence, *more):
             yield event
             if sentence.sentence in self._numbers:
@@ -124,7 +124,7 @@ class Failing:
 class Refusing:
     """A translator that fails at once."""
 
-    def stream(self, *_: Any) -> Iterator[Delta | Translation]:
+    def stream(self, *_: Any) -> Iterator[TargetText | Translation]:
         raise ModelError("out of memory")
 
 
@@ -135,7 +135,7 @@ class Blocked:
         self._model = model
         self.waiting, self.go = threading.Event(), threading.Event()
 
-    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[TargetText | Translation]:
         self.waiting.set()
         assert self.go.wait(HANG_S)
         yield from self._model.stream(sentence, *more)
@@ -170,15 +170,15 @@ def test_recordings_have_translations_in_the_order_of_the_languages(
             expected += [("en", number), *((language, number) for language in order)]
         found = [(e.language, e.sentence) for e in events if isinstance(e, SourceSentence | Translation)]
         assert found == expected
-        steps = [(e.language, e.sentence) for e in events if isinstance(e, SourceDelta | Delta)]
-        assert list(dict.fromkeys(steps)) == expected  # no changes of two texts mixed
+        steps = [(e.language, e.sentence) for e in events if isinstance(e, SourceText | TargetText)]
+        assert list(dict.fromkeys(steps)) == expected  # no states of two texts mixed
         assert [key for at, key in enumerate(steps) if at == 0 or steps[at - 1] != key] == expected
 
 
 @pytest.mark.parametrize("live", [False, True])
 def test_each_language_has_the_events_of_a_run_into_it_alone(models: dict[str, MarianModel], live: bool) -> None:
     both = run(models, spoken(), live=live)
-    assert [e for e in both if not isinstance(e, Delta | Translation)] == [*spoken(), EndOfInput(20.0)]
+    assert [e for e in both if not isinstance(e, TargetText | Translation)] == [*spoken(), EndOfInput(20.0)]
     for language, model in models.items():
         assert finals(both, language) == translator(model, language)
     assert finals(both, "zh") != finals(both, "de")
@@ -192,7 +192,7 @@ def test_two_runs_over_a_recording_have_the_same_events(models: dict[str, Marian
     assert run(models, spoken(), live=False) == run(models, spoken(), live=False)
 
 
-def test_live_changes_of_every_language_add_up_to_its_translations(models: dict[str, MarianModel]) -> None:
+def test_live_text_of_every_language_becomes_its_translation(models: dict[str, MarianModel]) -> None:
     texts = OpenTexts()
     finished = 0
     for event in run(models, spoken(), live=True):
@@ -212,7 +212,7 @@ def test_live_text_is_passed_on_while_a_language_is_busy(models: dict[str, Maria
             running.events.append(await running.outbox.get())
         assert blocked.waiting.is_set()
         assert of_language(running.events, "de") == []
-        assert [e for e in running.events if not isinstance(e, Delta | Translation)] == spoken()
+        assert [e for e in running.events if not isinstance(e, TargetText | Translation)] == spoken()
         blocked.go.set()
         assert finals(await running.finished(), "de") == translator(models["de"], "de")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage
-from pipeline.events import SourceDelta, SourceSentence, Translation
+from pipeline import EndOfInput, MarianModel, NmtStage
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.commitment import Commitment
@@ -28,7 +28,6 @@ from pipeline.nmt.term_search import Wording, search_with_terms
 from pipeline.nmt.terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.tokenizer import SPACE
 from pipeline.run.stats import PipelineStats
-from pipeline.sentences.growing import GrowingText
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 
 SET = Path(__file__).parent / "terms"
@@ -54,10 +53,8 @@ def english(models: dict[str, MarianModel]) -> MarianModel:
 
 
 def translation(model: MarianModel, text: str, glossary: Glossary | None = None, language: str = "en") -> Translation:
-    *changes, end = model.stream(SourceSentence(0, language, text), glossary=glossary)
-    shown = GrowingText()
-    for change in changes:
-        shown.apply(change)
+    *_, shown, end = model.stream(SourceSentence(0, language, text), glossary=glossary)
+    assert isinstance(shown, TargetText)
     assert isinstance(end, Translation)
     assert shown.text == shown.committed_text == end.text
     return end
@@ -208,13 +205,12 @@ def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequen
         commitment.source, heard = " ".join(words[:end]), " ".join(words[: end + 1])
         glossary = BOTH if early or end > 2 else None
         sentence = SourceSentence(0, "en", heard)
-        *changes, whole = english.append(sentence, commitment, "zh", draft=True, glossary=glossary)
+        *_, last, whole = english.append(sentence, commitment, "zh", draft=True, glossary=glossary)
+        assert isinstance(last, TargetText)
         assert isinstance(whole, Translation)
-        assert whole.text.startswith(shown)
-        last = changes[-1]
-        assert isinstance(last, Delta)
-        assert last.committed >= len(shown)
-        shown = whole.text[: last.committed]
+        assert last.text == whole.text
+        assert last.committed_text.startswith(shown)
+        shown = last.committed_text
     *_, final = english.append(SourceSentence(0, "en", " ".join(words) + "."), commitment, "zh", glossary=BOTH)
     assert isinstance(final, Translation)
     assert final.text.startswith(shown)
@@ -245,8 +241,8 @@ def test_the_stage_takes_the_glossary_as_it_is_now(english: MarianModel) -> None
     stats = PipelineStats()
 
     async def run() -> list[Translation]:
-        inbox: asyncio.Queue[SourceDelta | SourceSentence | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[Delta | Translation | EndOfInput] = asyncio.Queue()
+        inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
+        outbox: asyncio.Queue[TargetText | Translation | EndOfInput] = asyncio.Queue()
         stage = NmtStage(english, inbox, outbox, target="zh", stats=stats, glossary=lambda: current[0])
         task = asyncio.create_task(stage.run())
         found: list[Translation] = []
@@ -371,9 +367,10 @@ def test_the_lines_of_a_translation_name_its_terms() -> None:
 
 
 def test_tokens_of_a_given_translation_count_as_certain(english: MarianModel) -> None:
-    changes = list(english.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=BOTH))
-    given_by_glossary = [one for one in changes if isinstance(one, Delta) and one.text in ("张", "伟")]
+    *_, shown, end = english.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=BOTH)
+    assert isinstance(shown, TargetText)
+    given_by_glossary = [token for token in shown.tokens if shown.text[: token.end].endswith(("张", "张伟"))]
     assert [one.log_probability for one in given_by_glossary] == [0.0, 0.0]
-    assert isinstance(changes[-1], Translation)
-    assert changes[-1].guarded >= 2
+    assert isinstance(end, Translation)
+    assert end.guarded >= 2
     assert Token(1, 0.0, last=False).guarded is False

@@ -11,7 +11,6 @@ import pytest
 from pipeline import (
     LoadChanged,
     Models,
-    OpenTexts,
     PipelineConfig,
     PipelineEvent,
     SourceSentence,
@@ -27,6 +26,7 @@ from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts
 from tests.drafting import Pace, Slow, Steady, at_once, chunks
 from tests.run.test_overload import letters
+from tests.streams import changes
 
 # Ten times what Whisper base takes on two cores for a draft, and for a segment with five hypotheses.
 DRAFT_S, FINAL_S = 3.0, 6.0
@@ -66,19 +66,17 @@ def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
             return stats
 
     stats = asyncio.run(asyncio.wait_for(work(), HANG_S))
-    changes = [event for event in events if isinstance(event, LoadChanged)]
-    assert [change.level for change in changes] in ([1, 2, 0], [1, 2, 1, 0])
+    levels = [event for event in events if isinstance(event, LoadChanged)]
+    assert [change.level for change in levels] in ([1, 2, 0], [1, 2, 1, 0])
     assert len(set(drafted)) == 1, "no draft while behind"
     assert 0 < drafted[0] < len(recognizer.levels) == stats.drafts, "drafts before and after"
     assert set(recognizer.levels) == {0}
     assert stats.undrafted >= 3
-    assert f"lag {changes[0].lag_s:.1f} s: no drafts" in capsys.readouterr().err
+    assert f"lag {levels[0].lag_s:.1f} s: no drafts" in capsys.readouterr().err
     assert f"{stats.undrafted} without drafts to keep up" in stats.details()
     assert (stats.load_level, stats.lag_s) == (0, 0.0)
 
-    texts = OpenTexts()
-    for event in events:
-        texts.push(event)  # raises if committed text is withdrawn
+    changes(events)  # raises if committed text is withdrawn
     transcripts = [event for event in events if isinstance(event, Transcript)]
     assert [event.segment_id for event in transcripts] == list(range(stats.segments))
     sentences = [event for event in events if isinstance(event, SourceSentence)]

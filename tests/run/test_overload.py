@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
 from pipeline.asr.context import Heard, fits
 from pipeline.asr.stage import AsrStage
-from pipeline.events import SAMPLE_RATE, Delta, Samples, SourceSentence, SpeechSegment, Translation
+from pipeline.events import SAMPLE_RATE, Samples, SourceSentence, SpeechSegment, TargetText, Translation
 from pipeline.nmt.options import NmtConfig
 from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures, next_level
 from pipeline.run.stats import PipelineStats
@@ -333,10 +333,10 @@ def test_a_segment_counts_as_lag_until_all_languages_have_translated_it() -> Non
     for event in (
         SourceSentence(0, "en", "Yes.", heard_s=4.0),
         Translation(0, "zh", "是。", heard_s=4.0),
-        Delta(0, "de", "J", heard_s=4.0),
-        Delta(0, "de", "a.", heard_s=4.0, complete=True),
-        Delta(1, "zh", "不", heard_s=8.0, complete=True),
-        Delta(1, "de", "Nein", heard_s=8.0, complete=True),
+        TargetText(0, "de", "J", heard_s=4.0),
+        TargetText(0, "de", "Ja.", heard_s=4.0, complete=True),
+        TargetText(1, "zh", "不", heard_s=8.0, complete=True),
+        TargetText(1, "de", "Nein", heard_s=8.0, complete=True),
     ):
         stats.delivered(event)
         lags.append(stats.lag_s)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import Pause, SourceDelta, SourceSentence, Transcript, Word
+from pipeline.captions.states import OpenTexts
+from pipeline.events import Pause, SourceSentence, SourceText, Transcript, Word
 from pipeline.sentences.assembler import SentenceAssembler, SourceEvent, final_marks
-from pipeline.sentences.growing import GrowingText, OpenTexts
 from pipeline.sentences.options import SentenceOptions
 
 OPTIONS = SentenceOptions()
@@ -79,14 +79,14 @@ def test_a_sentence_goes_on_over_pauses() -> None:
 
 def test_what_has_ended_does_not_wait_for_what_has_not() -> None:
     assembler = SentenceAssembler(OPTIONS)
-    change, ended, rest = assembler.push(heard(0, "Hello. My name is", 0.0, 4.0))
+    whole, ended, rest = assembler.push(heard(0, "Hello. My name is", 0.0, 4.0))
     assert ended == SourceSentence(0, "en", "Hello.", 0.0, 1.0, 4.0, (Word("Hello.", 0.0, 1.0),), before_pause=False)
-    assert isinstance(change, SourceDelta)
-    assert isinstance(rest, SourceDelta)
-    assert (change.text, rest.sentence, rest.text, rest.committed) == ("Hello.", 1, "My name is", 10)
+    assert isinstance(whole, SourceText)
+    assert isinstance(rest, SourceText)
+    assert (whole.text, rest.sentence, rest.text, rest.committed) == ("Hello.", 1, "My name is", 10)
     (more,) = assembler.push(heard(1, "Ann.", 5.0, 6.0))
-    assert isinstance(more, SourceDelta)
-    assert (more.sentence, more.text, more.withdrawn, more.committed) == (1, " Ann.", 0, 14)
+    assert isinstance(more, SourceText)
+    assert (more.sentence, more.text, more.committed) == (1, "My name is Ann.", 14)
     *_, last = assembler.end()
     assert isinstance(last, SourceSentence)
     assert (last.text, last.start_s, last.end_s, last.before_pause) == ("My name is Ann.", 1.0, 6.0, True)
@@ -196,8 +196,8 @@ def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(
 
 def test_the_mark_at_the_end_of_a_segment_is_a_draft() -> None:
     (first,) = SentenceAssembler(OPTIONS).push(heard(0, "And so my fellow Americans.", 0.0, 3.0))
-    assert isinstance(first, SourceDelta)
-    assert first.text[: first.committed] == "And so my fellow Americans"
+    assert isinstance(first, SourceText)
+    assert first.committed_text == "And so my fellow Americans"
 
 
 def test_a_sentence_keeps_the_time_at_which_its_last_word_was_heard() -> None:
@@ -280,40 +280,36 @@ def so_far(text: str, committed: int, number: int = 0, start_s: float = 0.0, **o
     return replace(found, committed_words=committed)
 
 
-def shown(assembler: SentenceAssembler, texts: OpenTexts, transcript: Transcript) -> list[str]:
+def shown(assembler: SentenceAssembler, transcript: Transcript) -> list[str]:
     """The text of the sentences that a draft ends, then "committed|draft" of the one that is open."""
-    found: list[str] = []
-    for event in assembler.so_far(transcript):
-        text = texts.push(event)
-        assert text is not None
-        found.append(event.text if isinstance(event, SourceSentence) else f"{text.committed_text}|{text.draft}")
-    return found
+    return [
+        event.text if isinstance(event, SourceSentence) else f"{event.committed_text}|{event.draft}"
+        for event in assembler.so_far(transcript)
+    ]
 
 
 def test_words_are_shown_while_their_segment_is_in_progress() -> None:
-    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
-    assert shown(assembler, open_texts, so_far("My fellow", 0)) == ["|My fellow"]
-    assert shown(assembler, open_texts, so_far("My fellow", 0)) == []
-    assert shown(assembler, open_texts, so_far("My fellow Americans. Ask", 2)) == ["My fellow| Americans.", "|Ask"]
-    assert shown(assembler, open_texts, so_far("My fellow Americans, ask not", 3)) == [
+    assembler = SentenceAssembler(OPTIONS)
+    assert shown(assembler, so_far("My fellow", 0)) == ["|My fellow"]
+    assert shown(assembler, so_far("My fellow", 0)) == []
+    assert shown(assembler, so_far("My fellow Americans. Ask", 2)) == ["My fellow| Americans.", "|Ask"]
+    assert shown(assembler, so_far("My fellow Americans, ask not", 3)) == [
         "My fellow Americans|, ask not",
         "|",  # of the sentence after it
     ]
     found = assembler.push(so_far("My fellow Americans, ask not.", 3))
-    for event in found:
-        open_texts.push(event)
     assert [event.text for event in [*found, *assembler.end()]][-1] == "My fellow Americans, ask not."
 
 
 def test_a_sentence_ends_with_the_committed_word_after_it() -> None:
-    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
-    assert shown(assembler, open_texts, so_far("Hello. My name", 1)) == ["Hello|.", "|My name"]
-    assert shown(assembler, open_texts, so_far("Hello. My name is", 2)) == [
+    assembler = SentenceAssembler(OPTIONS)
+    assert shown(assembler, so_far("Hello. My name", 1)) == ["Hello|.", "|My name"]
+    assert shown(assembler, so_far("Hello. My name is", 2)) == [
         "Hello.|",
         "Hello.",
         "My| name is",
     ]
-    assert [event.text for event in assembler.push(so_far("Hello. My name is Ann.", 2))] == [" Ann."]
+    assert [event.text for event in assembler.push(so_far("Hello. My name is Ann.", 2))] == ["My name is Ann."]
     (_, last) = assembler.end()
     assert isinstance(last, SourceSentence)
     assert (last.sentence, last.text, last.start_s) == (1, "My name is Ann.", 0.5)
@@ -323,20 +319,18 @@ def test_a_draft_of_the_next_sentence_stays_where_it_is_when_that_begins() -> No
     assembler = SentenceAssembler(OPTIONS)
     assembler.so_far(so_far("Hello. My name", 1))
     committed, ended, more = assembler.so_far(so_far("Hello. My name is", 2))
-    assert (committed.text, ended.text) == ("", "Hello.")
-    assert isinstance(more, SourceDelta)
-    assert (more.sentence, more.text, more.withdrawn, more.committed) == (1, " is", 0, 2)
+    assert committed.text == ended.text == "Hello."
+    assert isinstance(more, SourceText)
+    assert (more.sentence, more.text, more.committed) == (1, "My name is", 2)
 
 
 def test_a_draft_that_is_withheld_in_the_end_is_withdrawn() -> None:
-    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
-    shown(assembler, open_texts, so_far("Thank you", 0))
+    assembler = SentenceAssembler(OPTIONS)
+    shown(assembler, so_far("Thank you", 0))
     (withdrawn,) = assembler.push(replace(so_far("Thank you.", 0), rejected="silence"))
-    text = open_texts.push(withdrawn)
-    assert text is not None
-    assert text.text == ""
+    assert (withdrawn.sentence, withdrawn.text) == (0, "")
     assert assembler.end() == []
-    assert shown(assembler, open_texts, so_far("Yes", 0, number=1, start_s=5.0)) == ["|Yes"]
+    assert shown(assembler, so_far("Yes", 0, number=1, start_s=5.0)) == ["|Yes"]
 
 
 @pytest.mark.parametrize(
@@ -344,23 +338,20 @@ def test_a_draft_that_is_withheld_in_the_end_is_withdrawn() -> None:
 )
 def test_a_draft_that_opens_a_quotation_ends_no_committed_sentence(text: str) -> None:
     """It changes which full stops are inside a quotation."""
-    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
+    assembler = SentenceAssembler(OPTIONS)
     count = len(text.split())
     for heard_words in range(4, count + 1):
         whole = so_far(text, heard_words - 4)
-        for event in assembler.so_far(
-            replace(whole, words=whole.words[:heard_words], text=" ".join(text.split()[:heard_words]))
-        ):
-            open_texts.push(event)
+        assembler.so_far(replace(whole, words=whole.words[:heard_words], text=" ".join(text.split()[:heard_words])))
     assembler.push(so_far(text, count - 4))
     ended = [event.text for event in assembler.end() if isinstance(event, SourceSentence)]
     assert text.endswith(ended[-1])
 
 
 def test_a_draft_may_turn_out_to_be_in_another_language() -> None:
-    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
-    assert shown(assembler, open_texts, so_far("Guten Tag", 0, language="de")) == ["|Guten Tag"]
-    assert shown(assembler, open_texts, so_far("Good day to", 0)) == ["|Good day to"]
+    assembler = SentenceAssembler(OPTIONS)
+    assert shown(assembler, so_far("Guten Tag", 0, language="de")) == ["|Guten Tag"]
+    assert shown(assembler, so_far("Good day to", 0)) == ["|Good day to"]
 
 
 def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause() -> None:
@@ -374,11 +365,11 @@ def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause() -> 
 
 
 def test_words_committed_beyond_a_cut_are_not_said_twice() -> None:
-    assembler, open_texts = SentenceAssembler(OPTIONS), OpenTexts()
-    shown(assembler, open_texts, so_far("It was the best of", 4))
+    assembler = SentenceAssembler(OPTIONS)
+    shown(assembler, so_far("It was the best of", 4))
     assembler.push(so_far("It was", 2))  # cut after two words
-    (change,) = assembler.so_far(so_far("the best of times", 3, number=1, start_s=1.0))
-    assert change.text == " of times"
+    (text,) = assembler.so_far(so_far("the best of times", 3, number=1, start_s=1.0))
+    assert text.text == "It was the best of times"
     assembler.push(so_far("the best of times.", 3, number=1, start_s=1.0))
     assert [event.text for event in assembler.end() if isinstance(event, SourceSentence)] == [
         "It was the best of times."
@@ -451,12 +442,12 @@ def _check(found: list[SourceEvent], said: str) -> None:
     assert _letters("".join(one.text for one in ended)) == _letters(said)
     open_texts = OpenTexts()
     for event in found:
-        text = open_texts.push(event)  # raises an error if committed text is withdrawn
-        assert isinstance(text, GrowingText)
-        if isinstance(event, SourceDelta):
-            assert event.text or event.withdrawn or event.committed
-        if isinstance(event, SourceSentence):
-            assert (text.text, text.draft) == (event.text, "")
+        before = open_texts.push(event)  # raises an error if committed text is withdrawn
+        if isinstance(event, SourceText):
+            assert (event.text, event.committed) != ((before.text, before.committed) if before else ("", 0))
+        else:
+            assert before is not None
+            assert before.text == before.committed_text == event.text
     assert [one.sentence for one in ended] == list(range(len(ended)))
     for one in ended:
         assert one.text == one.text.strip() != ""

@@ -17,13 +17,14 @@ import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import Delta, PipelineEvent, SourceSentence, Translation
+from pipeline.events import PipelineEvent, SourceSentence, TargetText, Translation
 from pipeline.server.access import Access
 from pipeline.server.app import STATIC
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.service import Service
 from tests.conftest import HANG_S
 from tests.server.running import Running, Texts, running
+from tests.streams import changes
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 NEEDS_BROWSER = [
@@ -131,9 +132,9 @@ class Hebrew:
 
     code = "he"
 
-    def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[Delta | Translation]:
+    def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[TargetText | Translation]:
         text = f"תרגום {sentence.text.upper()}"
-        yield Delta(sentence.sentence, self.code, text, committed=len(text), complete=True)
+        yield TargetText(sentence.sentence, self.code, text, committed=len(text), complete=True)
         yield Translation(sentence.sentence, self.code, text)
 
 
@@ -229,7 +230,7 @@ async def page_of_files(
             lambda _: [socket.send(text) for text in (json.dumps({"type": "watching", **described}), whole)]
         )
 
-    whole = snapshot_text(events)
+    whole = snapshot_text(changes(events))
     opened = await browser.new_context(viewport={"width": width, "height": height}, **context)
     opened.set_default_timeout(HANG_MS)
     await opened.route("**/*", answer)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.captions.states import State
+from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
 from pipeline.server.history import History
 from tests.streams import Stream, spoken, streams
@@ -19,8 +20,8 @@ def pieces(text: AppendOnlyText, events: Iterable[PipelineEvent], language: str 
     """What is appended to the source, or to one translation."""
     found = []
     for event in events:
-        if isinstance(event, Delta | Translation if language else SourceDelta | SourceSentence):
-            assert isinstance(event, SourceDelta | SourceSentence | Delta | Translation)
+        if isinstance(event, TargetText | Translation if language else SourceText | SourceSentence):
+            assert isinstance(event, State)
             if not language or event.language == language:
                 found.append(text.push(event))
     return found
@@ -45,8 +46,6 @@ def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.Data
         async def read() -> None:
             item = await feed.take()
             assert item is not None
-            if isinstance(item, Snapshot):
-                text.begin_anew()
             found.extend(pieces(text, item.events if isinstance(item, Snapshot) else [item]))
 
         for event in stream.events:
@@ -63,8 +62,8 @@ def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.Data
 
 def test_text_comes_when_it_is_committed_and_sentences_are_set_apart() -> None:
     text = AppendOnlyText()
-    assert text.push(SourceDelta(0, "en", "Thank you fo", committed=5)) == "Thank"
-    assert text.push(SourceDelta(0, "en", " all.", withdrawn=3, committed=14)) == " you all."
+    assert text.push(SourceText(0, "en", "Thank you fo", committed=5)) == "Thank"
+    assert text.push(SourceText(0, "en", "Thank you all.", committed=14)) == " you all."
     assert text.push(SourceSentence(0, "en", "Thank you all.", 0.0, 1.0)) == ""
     assert pieces(text, spoken(1, "Bye.")) == [" Bye.", ""]
     assert pieces(text, spoken(2, "再见。", language="zh")) == ["再见。", ""]

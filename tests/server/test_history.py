@@ -9,23 +9,23 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.captions.states import OpenTexts, State, key
 from pipeline.events import (
-    Delta,
     EndOfInput,
     MissingSpeech,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
+    TargetText,
     Transcript,
     Translation,
     TranslationLost,
 )
-from pipeline.sentences.growing import OpenTexts
 from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import snapshot_text
 from pipeline.sinks.jsonl import read_event
-from tests.streams import Stream, spoken, streams, translated
+from tests.streams import Stream, changes, spoken, streams, translated
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 Texts = dict[tuple[int, str], tuple[str, int, bool]]
@@ -33,17 +33,15 @@ Texts = dict[tuple[int, str], tuple[str, int, bool]]
 
 
 def texts(events: Iterable[PipelineEvent], found: Texts | None = None) -> Texts:
-    """What the events add up to, with those of a snapshot in the place of earlier ones."""
+    """The newest states among the events, with those of a snapshot in the place of earlier ones."""
     found, open_texts = {} if found is None else found, OpenTexts()
     for event in events:
-        if isinstance(event, SourceDelta | Delta | SourceSentence | Translation):
-            text = open_texts.push(event)
-            assert text is not None
+        if isinstance(event, State):
+            before = open_texts.push(event)
             ended = isinstance(event, SourceSentence | Translation)
-            assert not ended or event.text == text.text
-            key = "" if isinstance(event, SourceDelta | SourceSentence) else event.language
-            found[event.sentence, key] = text.text, text.committed, ended
-    return {key: text for key, text in found.items() if text[0] or text[2]}
+            assert not ended or event.text == (before.text if before is not None else "")
+            found[key(event)] = event.text, event.committed, ended
+    return {which: text for which, text in found.items() if text[0] or text[2]}
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE)), st.data())
@@ -62,7 +60,7 @@ def test_a_reader_of_one_language_gets_that_and_the_source(stream: Stream) -> No
     history = History(100)
     for event in stream.events:
         history.push(event)
-    wanted = {key: text for key, text in texts(stream.events).items() if key[1] != "de"}
+    wanted = {which: text for which, text in texts(stream.events).items() if which[1] != "de"}
     assert texts(history.events("zh")) == wanted
     assert texts(event for event in stream.events if concerns(event, "zh")) == wanted
 
@@ -94,7 +92,7 @@ def test_late_readers_are_told_of_speech_that_is_in_no_sentence() -> None:
 
 
 def test_a_snapshot_can_be_read_back_from_its_message() -> None:
-    events = [*spoken(0, "Yes."), *translated(0, ["是", "。"])[-1:]]
+    events = changes([*spoken(0, "Yes."), *translated(0, ["是", "。"])[-1:]])
     record = json.loads(snapshot_text(events))
     assert record["type"] == "snapshot"
     assert [read_event(one) for one in record["events"]] == events
@@ -129,17 +127,17 @@ def test_a_slow_reader_ends_up_with_the_same_texts(stream: Stream, capacity: int
     assert asyncio.run(work()) == texts(stream.events)
 
 
-async def test_changes_that_wait_are_taken_together() -> None:
+async def test_of_a_text_that_waits_only_the_newest_is_taken() -> None:
     feed = Feed(History(9), "zh", 10)
     first = await feed.take()
     for event in (
-        SourceDelta(0, "en", "Where"),
-        Delta(0, "zh", "哪"),
-        Delta(0, "de", "Wo"),
-        SourceDelta(0, "en", " is", committed=5),
-        Delta(0, "zh", "里", withdrawn=0),
+        SourceText(0, "en", "Where"),
+        TargetText(0, "zh", "哪"),
+        TargetText(0, "de", "Wo"),
+        SourceText(0, "en", "Where is", committed=5),
+        TargetText(0, "zh", "哪里"),
     ):
         feed.push(event)
     feed.end()
     found = [first, *[await feed.take() for _ in range(3)]]
-    assert found == [Snapshot(()), SourceDelta(0, "en", "Where is", committed=5), Delta(0, "zh", "哪里"), None]
+    assert found == [Snapshot(()), SourceText(0, "en", "Where is", committed=5), TargetText(0, "zh", "哪里"), None]

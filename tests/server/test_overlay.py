@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from playwright.async_api import Browser
 
-from pipeline.events import Delta, PipelineEvent
+from pipeline.events import PipelineEvent, TargetText
 from tests.server.browser import NEEDS_BROWSER, page_of_files
 from tests.streams import spoken, translated
 
@@ -79,7 +79,7 @@ def test_words_stay_where_they_are_while_a_line_grows_if_asked(
     query: str, steady: bool, runner: asyncio.Runner, browser: Browser
 ) -> None:
     begun, grown = (
-        picture(runner, browser, query, [*spoken(0, "A sentence."), Delta(0, "zh", text, 0, len(text))])
+        picture(runner, browser, query, [*spoken(0, "A sentence."), TargetText(0, "zh", text, len(text))])
         for text in ("一句话", "一句话比较长")
     )
     first, second = (np.flatnonzero(pixels[..., 3].max(axis=0) > 128)[0] for pixels in (begun, grown))
@@ -102,6 +102,6 @@ def test_the_source_is_shown_if_asked(runner: asyncio.Runner, browser: Browser) 
 
 
 def test_drafts_are_dimmed(runner: asyncio.Runner, browser: Browser) -> None:
-    drafted = [*spoken(0, "A sentence."), Delta(0, "zh", "一句话。", 0, 0)]
+    drafted = [*spoken(0, "A sentence."), TargetText(0, "zh", "一句话。")]
     steady, dimmed = (picture(runner, browser, "", events)[..., 3].max() for events in (SHORT, drafted))
     assert dimmed < 0.8 * steady

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from playwright.async_api import Browser, Page
 
-from pipeline.events import Delta, SourceDelta
+from pipeline.events import SourceText, TargetText
 from tests.server.browser import NEEDS_BROWSER, page_of_files
 from tests.server.test_page_scripts import records
 from tests.streams import spoken, translated
@@ -65,8 +65,8 @@ LOWEST = """() => {
     });
   return [found.length, found.sort((one, other) => one[0] - other[0])[0]];
 }"""
-DRAFTED = [*spoken(0, "A sentence."), *translated(0, ["一句"]), SourceDelta(1, "en", "Half a sen", 0, 4, 1.0, 2.0, 2.0)]
-DRAFTED += [Delta(1, "zh", "半句", 0, 1), Delta(1, "he", "חצי", 0, 1)]
+DRAFTED = [*spoken(0, "A sentence."), *translated(0, ["一句"]), SourceText(1, "en", "Half a sen", 4, 1.0, 2.0, 2.0)]
+DRAFTED += [TargetText(1, "zh", "半句", 1), TargetText(1, "he", "חצי", 1)]
 LINES = "[...document.querySelectorAll('#text .target')].map((line) => [line.lang, getComputedStyle(line).direction])"
 
 

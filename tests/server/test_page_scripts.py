@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, Page, Route
 
-from pipeline.events import Delta, MissingSpeech, PipelineEvent, SourceDelta, SourceSentence, Transcript, Translation
-from pipeline.sentences.growing import OpenTexts
+from pipeline.captions.changes import ChangeEvent
+from pipeline.captions.states import State
+from pipeline.events import MissingSpeech, PipelineEvent, SourceText, Transcript
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
 from tests.conftest import write_wav
 from tests.server.browser import NEEDS_BROWSER
-from tests.streams import Stream, spoken, streams, translated
+from tests.streams import Stream, changes, spoken, streams, translated
 
 pytestmark = NEEDS_BROWSER
 INFO = json.dumps({"languages": [{"source": "en", "targets": ["zh", "he"]}], "token": True, "ready": True})
@@ -56,11 +57,12 @@ def page(runner: asyncio.Runner, browser: Browser) -> Iterator[Page]:
 
 
 def records(events: Sequence[PipelineEvent]) -> list[dict[str, Any]]:
+    """The messages of a stream from its beginning, or of a snapshot."""
+    return written(changes(events))
+
+
+def written(events: Iterable[ChangeEvent]) -> list[dict[str, Any]]:
     return [json.loads(event_text(event)) for event in events]
-
-
-def is_text(event: PipelineEvent) -> bool:
-    return isinstance(event, SourceDelta | SourceSentence | Delta | Translation)
 
 
 APPLY = """async (events) => {
@@ -102,14 +104,8 @@ def test_speech_that_is_not_shown_is_known_to_the_page(runner: asyncio.Runner, p
 @settings(max_examples=40)
 @given(streams(TEXTS))
 def test_each_event_changes_the_text_as_in_python(runner: asyncio.Runner, page: Page, stream: Stream) -> None:
-    events = [event for event in stream.events if is_text(event)]
-    texts = OpenTexts()
-    expected = []
-    for event in events:
-        text = texts.push(event)
-        assert text is not None
-        whole = isinstance(event, SourceSentence | Translation)
-        expected.append([event.text, ""] if whole else [text.committed_text, text.draft])
+    events = [event for event in stream.events if isinstance(event, State)]
+    expected = [[event.text[: event.committed], event.text[event.committed :]] for event in events]
     assert runner.run(page.evaluate(APPLY, records(events))) == expected
 
 
@@ -133,8 +129,9 @@ def test_a_snapshot_makes_up_for_missed_events(
     history = History(sentences=100)
     for event in stream.events[:end]:
         history.push(event)
-    parts = [stream.events[:begin], history.events(), stream.events[end:]]
-    shown = runner.run(page.evaluate(MISS, [records(part) for part in parts]))
+    told = history.events()
+    after = changes([*told, *stream.events[end:]])[len(told) :]
+    shown = runner.run(page.evaluate(MISS, [records(stream.events[:begin]), records(told), written(after)]))
     expected = []
     for number, source in stream.sources.items():
         targets = {language: text for (of, language), text in stream.translations.items() if of == number}
@@ -144,7 +141,7 @@ def test_a_snapshot_makes_up_for_missed_events(
 
 
 def test_a_draft_that_was_withdrawn_meanwhile_is_gone(runner: asyncio.Runner, page: Page) -> None:
-    noise, gone = SourceDelta(0, "en", "Hmm"), SourceDelta(0, "en", "", 3)
+    noise, gone = SourceText(0, "en", "Hmm"), SourceText(0, "en", "")
     history = History(sentences=100)
     for event in (noise, gone):
         history.push(event)
@@ -183,7 +180,7 @@ def test_screen_readers_are_told_what_is_said_in_the_readers_own_language(runner
         *translated(0, ["一句"]),
         *spoken(1, "好的。", language="zh"),
         *translated(1, ["Good."], language="en"),
-        SourceDelta(2, "zh", "还没", 0, 0, 2.0, 3.0, 3.0),
+        SourceText(2, "zh", "还没", 0, 2.0, 3.0, 3.0),
     ]
     assert runner.run(page.evaluate(SAY, records(events))) == ["一句", "好的。"]
 

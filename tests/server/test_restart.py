@@ -15,8 +15,8 @@ import pytest
 from openai import APIConnectionError, AsyncOpenAI
 from websockets.exceptions import ConnectionClosed
 
-from pipeline.events import Delta, Samples, SourceDelta
-from pipeline.server.history import History
+from pipeline.captions.changes import States
+from pipeline.events import Samples, SourceText, TargetText
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import CHUNK, Texts, ask, final, heard, rest, say
@@ -82,16 +82,15 @@ async def _collect(reader: Any, records: list[dict[str, Any]]) -> None:
 
 def committed(lines: Sequence[dict[str, Any]]) -> Texts:
     """The committed text of each sentence and language in these messages or lines: what is shown and never changes."""
-    history = History(1_000)
+    found, states = Texts(), States()
     for line in lines:
+        if line["type"] == "snapshot":
+            states = States()
         for record in line["events"] if line["type"] == "snapshot" else [line]:
-            if (event := read_event(record)) is not None:
-                history.push(event)
-    return {
-        (event.sentence, event.language): event.text[: event.committed]
-        for event in history.events()
-        if isinstance(event, SourceDelta | Delta)
-    }
+            state = states.push(event) if (event := read_event(record)) is not None else None
+            if isinstance(state, SourceText | TargetText):
+                found[state.sentence, state.language] = state.committed_text
+    return found
 
 
 def kept_in(folder: Path) -> list[list[dict[str, Any]]]:

@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import PipelineEvent
+from pipeline.captions.changes import ChangeEvent
 from pipeline.languages.marks import letters
 from pipeline.server import session as session_module
 from pipeline.server import websocket
@@ -39,6 +39,7 @@ from tests.server.running import (
     speak,
     translated,
 )
+from tests.streams import changes
 
 SPEECH = read_wav(PHRASES)
 
@@ -320,7 +321,7 @@ async def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
     feed = session.attach()
     snapshot = await feed.take()
     assert isinstance(snapshot, Snapshot)
-    assert final([json.loads(snapshot_text(snapshot.events))]) == expected
+    assert final([json.loads(snapshot_text(changes(snapshot.events)))]) == expected
     assert await feed.take() is None
 
 
@@ -329,7 +330,7 @@ async def test_a_snapshot_is_not_written_on_the_event_loop(
 ) -> None:
     threads = []
 
-    def noted(events: Sequence[PipelineEvent]) -> str:
+    def noted(events: Sequence[ChangeEvent]) -> str:
         threads.append(threading.current_thread())
         return snapshot_text(events)
 

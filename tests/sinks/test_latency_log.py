@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import logging
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, SourceDelta, SourceSentence, Translation, TranslationLost
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, TranslationLost
 from pipeline.latency.emissions import Unit
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, written
@@ -24,7 +23,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_simulstreams_format_has_one_line_per_delta(tmp_path: Path) -> None:
+def test_simulstreams_format_has_one_line_per_change(tmp_path: Path) -> None:
     written(tmp_path / "run.jsonl", "char")
     header, first, second, third, fourth, *rest, end = lines(tmp_path / "run.jsonl")
     assert header == {"id": 0, "metadata": {"wav_name": "talk0.wav"}}
@@ -57,8 +56,8 @@ def test_simulstreams_format_marks_spaces_like_sentencepiece(tmp_path: Path) -> 
 def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", iter([1.0, 2.0]).__next__)
-    log.write(Delta(0, "zh", "三十", heard_s=0.5))
-    log.write(Delta(0, "zh", "百", withdrawn=1, heard_s=0.5))
+    log.write(TargetText(0, "zh", "三十", heard_s=0.5))
+    log.write(TargetText(0, "zh", "三百", heard_s=0.5))
     log.close()
     last = lines(tmp_path / "run.jsonl")[-1]
     assert (last["deleted_tokens"], last["generated_tokens"]) == (["三十"], ["三", "百"])
@@ -68,10 +67,10 @@ def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
 def test_only_one_language_of_several_is_logged(name: str, tmp_path: Path) -> None:
     log = open_latency_log(tmp_path / name, "word", "de")
     log.start("talk.wav", iter([3.0, 4.0]).__next__)
-    log.write(Delta(0, "de", "Guten", heard_s=2.0))
+    log.write(TargetText(0, "de", "Guten", heard_s=2.0))
     for event in translated(0, ["早上好。"], language="zh", heard_s=2.0):
         log.write(event)
-    log.write(Delta(0, "de", " Morgen.", heard_s=2.0))
+    log.write(TargetText(0, "de", "Guten Morgen.", heard_s=2.0))
     log.write(EndOfInput(2.0))
     log.close()
     if name == "instances.log":
@@ -82,9 +81,9 @@ def test_only_one_language_of_several_is_logged(name: str, tmp_path: Path) -> No
 
 
 DRAFTS = [
-    Delta(0, "zh", "三十", heard_s=1.0),
-    Delta(0, "zh", "百人", withdrawn=1, committed=1, heard_s=2.0),
-    Delta(0, "zh", "。", committed=4, heard_s=3.0, complete=True),
+    TargetText(0, "zh", "三十", heard_s=1.0),
+    TargetText(0, "zh", "三百人", committed=1, heard_s=2.0),
+    TargetText(0, "zh", "三百人。", committed=4, heard_s=3.0, complete=True),
 ]
 
 
@@ -123,7 +122,7 @@ def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
         "index": 0,
         "prediction": "Good morning. The meeting is upstairs.",
         "delays": [2500, 2500, 6000, 6000, 6000, 6000],
-        # "morning." is complete with its fourth delta, "upstairs." with its sixth.
+        # "morning." is complete with its fourth token, "upstairs." with its sixth.
         "elapsed": [2900, 2990, 6400, 6430, 6460, 6550],
         "prediction_length": 6,
         "reference": REFERENCES["word"],
@@ -191,10 +190,10 @@ def replayed(path: Path) -> str:
 
 
 AHEAD = [
-    SourceDelta(0, "en", "Hello", heard_s=1.0),
-    Delta(0, "zh", "你好", heard_s=1.0),
-    SourceDelta(1, "en", "Thanks", heard_s=2.0),
-    Delta(1, "zh", "谢谢", heard_s=2.0),
+    SourceText(0, "en", "Hello", heard_s=1.0),
+    TargetText(0, "zh", "你好", heard_s=1.0),
+    SourceText(1, "en", "Thanks", heard_s=2.0),
+    TargetText(1, "zh", "谢谢", heard_s=2.0),
 ]
 
 
@@ -211,7 +210,7 @@ def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(
     log = logged(path, AHEAD)
     assert replayed(path) == "你好"
     for event in translated(0, ["你好。"], heard_s=3.0):
-        log.write(event if isinstance(event, Translation) else dataclasses.replace(event, withdrawn=2))  # type: ignore[type-var]
+        log.write(event)
     assert replayed(path) == "你好。谢谢"
 
 
@@ -228,7 +227,7 @@ def test_a_sentence_in_the_target_language_is_withdrawn_before_the_next(tmp_path
     path = tmp_path / "run.jsonl"
     log = logged(path, [*AHEAD, SourceSentence(0, "zh", "你好。", heard_s=3.0)])
     assert replayed(path) == "你好"
-    log.write(Delta(0, "zh", "", withdrawn=2, heard_s=3.0, complete=True))
+    log.write(TargetText(0, "zh", "", heard_s=3.0, complete=True))
     assert replayed(path) == "谢谢"
 
 
@@ -236,5 +235,5 @@ def test_nothing_waits_for_a_language_that_was_lost(tmp_path: Path) -> None:
     log = logged(tmp_path / "run.jsonl", [*AHEAD, TranslationLost("zh", "full")])
     assert replayed(tmp_path / "run.jsonl") == "你好谢谢"
     for number in range(2, 100):
-        log.write(SourceDelta(number, "en", "Yes."))
+        log.write(SourceText(number, "en", "Yes."))
     assert not log._unfinished

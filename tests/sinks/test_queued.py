@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pipeline.errors import SinkError
-from pipeline.events import Delta, EndOfInput, PipelineEvent, Transcript, TranslationLost
-from pipeline.sentences.growing import OpenTexts
+from pipeline.events import EndOfInput, PipelineEvent, SourceText, TargetText, Transcript, TranslationLost
 from pipeline.sinks.queued import Delivery, QueuedSink
 from pipeline.sinks.terminal import TerminalSink
 from tests.conftest import HANG_S, Panic
@@ -88,25 +87,22 @@ def opened() -> Iterator[Opened]:
         sink.close()
 
 
-def delta(text: str, withdrawn: int = 0, committed: int = 0, sentence: int = 0, language: str = "zh") -> Delta:
-    return Delta(sentence, language, text, withdrawn, committed, token=5, log_probability=-0.5)
-
-
-def test_the_latest_text_is_delivered_in_one_change_and_writing_does_not_wait(opened: Opened) -> None:
+def test_of_a_text_only_the_latest_is_delivered_and_writing_does_not_wait(opened: Opened) -> None:
     slow, sink = opened(Delivery.LATEST)
     source = spoken(0, "Good morning.")
-    end = translated(0, "你早上")[-1]
-    for event in (*source, delta("你"), delta("好"), delta("早上", withdrawn=1), delta("", committed=3), end):
+    *_, last, end = translated(0, "你早上")
+    for event in (*source, *(TargetText(0, "zh", text) for text in ("你", "你好", "你早上")), last, end):
         sink.write(event)
     assert slow.events == []
     slow.allow()
     sink.drain()
-    assert slow.events[1:] == [*source, Delta(0, "zh", "你早上", committed=3, log_probability=-2.0), end]
+    assert slow.events[1:] == [*source, last, end]
 
 
-def test_texts_of_different_sentences_and_languages_are_not_merged(opened: Opened) -> None:
+def test_texts_of_different_sentences_and_languages_do_not_replace_each_other(opened: Opened) -> None:
     slow, sink = opened(Delivery.LATEST)
-    events = [delta("一"), delta("Eins", language="de"), delta("二", sentence=1), *spoken(2, "Three.")]
+    drafts = TargetText(0, "zh", "一"), TargetText(0, "de", "Eins"), TargetText(1, "zh", "二")
+    events = [*drafts, *spoken(2, "Three.")]
     for event in events:
         sink.write(event)
     slow.allow()
@@ -255,18 +251,15 @@ def test_a_terminal_shows_the_sentences_after_those_that_were_dropped(opened: Op
 
 
 def texts(events: Sequence[PipelineEvent]) -> dict[tuple[int, str], str]:
-    """The texts that the changes among ``events`` add up to: (sentence, language) → text."""
-    texts, found = OpenTexts(), dict[tuple[int, str], str]()
-    for event in events:
-        text = texts.push(event)
-        if text is not None:
-            found[event.sentence, event.language] = text.text  # type: ignore[union-attr]
-    return found
+    """The newest states among ``events``: (sentence, language) → text."""
+    return {
+        (event.sentence, event.language): event.text for event in events if isinstance(event, SourceText | TargetText)
+    }
 
 
 @given(streams(st.text(max_size=12)), st.lists(st.integers(0, 3), min_size=1, max_size=20))
-def test_any_changes_delivered_late_give_the_same_texts(stream: Stream, allowances: list[int]) -> None:
-    """After each event as many are delivered as the next allowance says, so that any of those that wait are merged."""
+def test_any_states_delivered_late_end_with_the_same_texts(stream: Stream, allowances: list[int]) -> None:
+    """After each event as many are delivered as the next allowance says, so that any of those that wait are replaced."""
     slow = Slow()
     sink = QueuedSink(slow.write, Delivery.LATEST)
     for at, event in enumerate(stream.events):
@@ -277,8 +270,11 @@ def test_any_changes_delivered_late_give_the_same_texts(stream: Stream, allowanc
     expected = {(number, "en"): text for number, text in stream.sources.items()} | stream.translations
     assert texts(stream.events) == expected
     assert texts(slow.events) == expected
-    ends = [[event for event in events if not hasattr(event, "withdrawn")] for events in (stream.events, slow.events)]
-    assert ends[0] == ends[1], "only changes are merged"
+    ends = [
+        [event for event in events if not isinstance(event, SourceText | TargetText)]
+        for events in (stream.events, slow.events)
+    ]
+    assert ends[0] == ends[1], "only states are left out"
 
 
 @pytest.mark.parametrize("delivery", Delivery)
@@ -346,16 +342,12 @@ def test_closing_does_not_wait_for_a_stuck_sink(opened: Opened, delivery: Delive
     sink.write(EndOfInput())  # does not wait for room either
 
 
-def test_changes_of_two_languages_are_merged_each_with_its_own(opened: Opened) -> None:
-    """The two languages take turns, so the last waiting change is always one of the other language."""
+def test_texts_of_two_languages_replace_each_their_own(opened: Opened) -> None:
+    """The two languages take turns, so the last waiting text is always one of the other language."""
     slow, sink = opened(Delivery.LATEST)
-    for number in range(50):
+    for number in range(1, 51):
         for language in ("zh", "de"):
-            sink.write(delta(str(number % 10), language=language))
+            sink.write(TargetText(0, language, "x" * number))
     slow.allow()
     sink.drain()
-    _, *changes = slow.events
-    assert sorted((event.language, event.text) for event in changes if isinstance(event, Delta)) == [
-        ("de", "0123456789" * 5),
-        ("zh", "0123456789" * 5),
-    ]
+    assert slow.events[1:] == [TargetText(0, language, "x" * 50) for language in ("zh", "de")]

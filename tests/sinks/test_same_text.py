@@ -1,4 +1,4 @@
-"""Every consumer of a stream ends up with the same texts, in whatever changes they come and however these interleave."""
+"""Every consumer of a stream ends up with the same texts, in whatever states they come and however these interleave."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceSentence, Translation
+from pipeline.captions.states import OpenTexts, State
+from pipeline.events import PipelineEvent, SourceText, TargetText
 from pipeline.latency.emissions import unit_of, units
-from pipeline.sentences.growing import OpenTexts
 from pipeline.sinks.ass import AssSink
 from pipeline.sinks.cue_file import CueSink
 from pipeline.sinks.jsonl import JsonlSink, read_event
@@ -34,7 +34,7 @@ from pipeline.sinks.vtt import VttSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import normalized
 from tests.sinks.test_files import flat, unmarked
-from tests.streams import Stream, streams
+from tests.streams import Stream, states, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH, RIGHT_TO_LEFT
 
 LANGUAGES = ("zh", "de")
@@ -50,15 +50,15 @@ def written(sink: Sink, events: Iterable[PipelineEvent]) -> None:
     sink.close()
 
 
-def added_up(events: Iterable[PipelineEvent]) -> Texts:
-    """What the changes of each text add up to, which its end must confirm."""
+def newest(events: Iterable[PipelineEvent]) -> Texts:
+    """The newest state of each text, which its end must confirm."""
     texts, found = OpenTexts(), Texts()
     for event in events:
-        if isinstance(event, SourceDelta | Delta | SourceSentence | Translation):
-            text = texts.push(event)
-            assert text is not None
-            found[event.sentence, event.language] = text.text
-            assert isinstance(event, SourceDelta | Delta) or event.text == text.text == text.committed_text
+        if isinstance(event, State):
+            before = texts.push(event)
+            shown = (before.committed_text, before.draft) if before is not None else ("", "")
+            assert isinstance(event, SourceText | TargetText) or shown == (event.text, "")
+            found[event.sentence, event.language] = event.text
     return found
 
 
@@ -70,7 +70,7 @@ def in_jsonl(path: Path, events: Sequence[PipelineEvent]) -> tuple[Texts, dict[s
         language: "".join("".join(r["lines"]) for r in records if r["type"] == "cue" and r["language"] == language)
         for language in LANGUAGES
     }
-    return added_up(event for record in records if (event := read_event(record)) is not None), cues
+    return newest(states(event for record in records if (event := read_event(record)) is not None)), cues
 
 
 def in_files(folder: Path, events: Sequence[PipelineEvent], language: str) -> dict[str, str]:
@@ -145,7 +145,7 @@ def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         texts, cues = in_jsonl(folder / "out.jsonl", stream.events)
-        assert added_up(stream.events) == texts == expected
+        assert newest(stream.events) == texts == expected
         terminal = in_terminal(stream.events)
         assert {key: plain(text) for key, text in terminal.items()} == {key: plain(expected[key]) for key in expected}
         for language, text in joined.items():

@@ -16,11 +16,11 @@ from rich.console import Console
 
 from pipeline.errors import SinkError
 from pipeline.events import (
-    Delta,
     EndOfInput,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
+    SourceText,
+    TargetText,
     Transcript,
     Translation,
     TranslationLost,
@@ -95,10 +95,10 @@ def test_the_next_source_is_shown_during_a_translation() -> None:
 
 def test_a_draft_is_replaced_in_source_and_translation() -> None:
     events: list[PipelineEvent] = [
-        SourceDelta(0, "en", "I see.", 0, 5, 0.5, 1.0),
-        Delta(0, "zh", "我明白。"),
-        SourceDelta(0, "en", " the sea.", 1, 14, 0.5, 2.0),
-        Delta(0, "zh", "看见大海。", withdrawn=3, committed=6, complete=True),
+        SourceText(0, "en", "I see.", 5, 0.5, 1.0),
+        TargetText(0, "zh", "我明白。"),
+        SourceText(0, "en", "I see the sea.", 14, 0.5, 2.0),
+        TargetText(0, "zh", "我看见大海。", 6, complete=True),
         SourceSentence(0, "en", "I see the sea.", 0.5, 2.0),
         Translation(0, "zh", "我看见大海。"),
     ]
@@ -125,12 +125,12 @@ def test_text_that_may_change_is_dim(source: str) -> None:
 
 def test_nothing_is_left_of_a_draft_of_noise() -> None:
     events: list[PipelineEvent] = [
-        SourceDelta(0, "en", "Thank you"),
-        Delta(0, "zh", "谢谢"),
-        SourceDelta(0, "en", "", withdrawn=9),
-        SourceDelta(0, "en", "Good"),
-        Delta(0, "zh", "", withdrawn=2),
-        SourceDelta(0, "en", "", withdrawn=4),
+        SourceText(0, "en", "Thank you"),
+        TargetText(0, "zh", "谢谢"),
+        SourceText(0, "en", ""),
+        SourceText(0, "en", "Good"),
+        TargetText(0, "zh", ""),
+        SourceText(0, "en", ""),
         EndOfInput(9.0),
     ]
     shown = steps(events, terminal=True)
@@ -143,10 +143,9 @@ def test_nothing_is_left_of_a_draft_of_noise() -> None:
 
 def test_a_draft_of_noise_does_not_hold_up_what_follows() -> None:
     events: list[PipelineEvent] = [
-        SourceDelta(0, "en", "Thank you"),
-        SourceDelta(0, "en", "", withdrawn=9),
-        SourceDelta(0, "en", "Good morning.", committed=13),
-        SourceSentence(0, "en", "Good morning."),
+        SourceText(0, "en", "Thank you"),
+        SourceText(0, "en", ""),
+        *GOOD_MORNING,
         *translated(0, ["早上好。"]),
     ]
     lines = [line for step in steps(events, terminal=False) for line in step.splitlines() if line.strip()[:1] == "0"]
@@ -155,13 +154,12 @@ def test_a_draft_of_noise_does_not_hold_up_what_follows() -> None:
 
 def test_sentences_stay_in_their_order_when_a_draft_is_withdrawn_and_comes_back() -> None:
     events: list[PipelineEvent] = [
-        SourceDelta(0, "en", "Hello."),
-        SourceDelta(1, "en", "I sea"),
-        SourceDelta(0, "en", "", withdrawn=6),
+        SourceText(0, "en", "Hello."),
+        SourceText(1, "en", "I sea"),
+        SourceText(0, "en", ""),
         *spoken(0, "Hello there."),
         *translated(0, ["你好。"]),
-        SourceDelta(1, "en", "e.", withdrawn=1, committed=6),
-        SourceSentence(1, "en", "I see."),
+        *spoken(1, "I see."),
         *translated(1, ["我明白。"]),
     ]
     lines = [line[17:] for step in steps(events, terminal=False, languages=["zh"]) for line in step.splitlines()]

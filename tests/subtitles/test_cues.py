@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import Delta, EndOfInput, Pause, PipelineEvent, SourceSentence, Transcript, Translation, Word
+from pipeline.events import EndOfInput, Pause, PipelineEvent, SourceSentence, TargetText, Transcript, Translation, Word
 from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
@@ -34,7 +34,7 @@ def sentence(
     before_pause: bool = True,
     words: tuple[Word, ...] = (),
 ) -> Events:
-    """A sentence and its translation, a delta for each character."""
+    """A sentence and its translation, a token for each character."""
     number = next(_numbers)
     said = spoken(number, source, start_s, end_s, words=words, before_pause=before_pause)
     return [*said, *translated(number, text)]
@@ -132,8 +132,8 @@ def test_a_sentence_is_a_cue_when_its_translation_is_finished() -> None:
 
 
 def test_withdrawn_text_is_not_in_the_cue() -> None:
-    changes = [Delta(0, "zh", "早上"), Delta(0, "zh", "好"), Delta(0, "zh", "晚上好", withdrawn=3, committed=3)]
-    (cue,) = built([spoken(0, "Good evening.", 1.0, 2.0), [*changes, Translation(0, "zh", "晚上好")]])
+    states = [TargetText(0, "zh", "早上"), TargetText(0, "zh", "早上好"), TargetText(0, "zh", "晚上好", committed=3)]
+    (cue,) = built([spoken(0, "Good evening.", 1.0, 2.0), [*states, Translation(0, "zh", "晚上好")]])
     assert cue.lines == ("晚上好",)
 
 

@@ -1,0 +1,97 @@
+"""States of a text as changes, for readers that keep the text themselves: files, WebSockets, programs. And back. Pure."""
+
+from __future__ import annotations
+
+from pipeline.captions.states import OpenTexts, common_length
+from pipeline.events import (
+    Delta,
+    EndOfInput,
+    Notice,
+    PipelineEvent,
+    SourceDelta,
+    SourceSentence,
+    SourceText,
+    TargetText,
+    TargetToken,
+    Transcript,
+    Translation,
+)
+
+Change = SourceDelta | Delta
+ChangeEvent = Transcript | SourceSentence | Translation | Notice | EndOfInput | Change
+"""An event of a stream of changes."""
+
+
+def edit(old: str, new: str) -> tuple[int, str]:
+    """The smallest change at the end that turns ``old`` into ``new``: characters withdrawn, text appended."""
+    same = common_length(old, new)
+    return len(old) - same, new[same:]
+
+
+class Changes:
+    """The events of a stream for one reader, each state as the change of the one before."""
+
+    def __init__(self) -> None:
+        self._texts = OpenTexts()
+
+    def push(self, event: PipelineEvent) -> ChangeEvent:
+        """The next event, with a change in the place of a state.
+
+        Raises:
+            TextChangeError: see ``pipeline.captions.states.replacing``.
+        """
+        before = self._texts.push(event)
+        if isinstance(event, SourceText):
+            withdrawn, text = edit(before.text if before else "", event.text)
+            times = event.start_s, event.end_s, event.heard_s
+            return SourceDelta(event.sentence, event.language, text, withdrawn, event.committed, *times)
+        if isinstance(event, TargetText):
+            return _delta(before if isinstance(before, TargetText) else None, event)
+        return event
+
+
+def _delta(before: TargetText | None, now: TargetText) -> Delta:
+    withdrawn, text = edit(before.text if before else "", now.text)
+    known = () if before is None or before.complete else before.tokens
+    new = now.tokens[common_length(known, now.tokens) :]
+    return Delta(
+        *(now.sentence, now.language, text, withdrawn, now.committed),
+        token=new[0].id if len(new) == 1 else None,
+        log_probability=sum(token.log_probability for token in new),
+        heard_s=now.heard_s,
+        complete=now.complete,
+    )
+
+
+class States:
+    """The events of a stream, read back from its changes."""
+
+    def __init__(self) -> None:
+        self._texts = OpenTexts()
+
+    def push(self, event: PipelineEvent | ChangeEvent) -> PipelineEvent:
+        """The next event, with a state in the place of a change. Its tokens are one for each change.
+
+        Raises:
+            TextChangeError: committed text is withdrawn; see ``pipeline.captions.states.replacing``.
+        """
+        state = self._state(event) if isinstance(event, SourceDelta | Delta) else event
+        self._texts.push(state)
+        return state
+
+    def _state(self, change: Change) -> SourceText | TargetText:
+        of_source = isinstance(change, SourceDelta)
+        before = self._texts.get(change.sentence, "" if of_source else change.language)
+        kept = before.text[: max(0, len(before.text) - change.withdrawn)] if before else ""
+        text = kept + change.text
+        if isinstance(change, SourceDelta):
+            times = change.start_s, change.end_s, change.heard_s
+            return SourceText(change.sentence, change.language, text, change.committed, *times)
+        known = before.tokens if isinstance(before, TargetText) and not before.complete else ()
+        tokens = (
+            *(token for token in known if token.end <= len(kept)),
+            TargetToken(change.token, change.log_probability, len(text)),
+        )
+        return TargetText(
+            *(change.sentence, change.language, text, change.committed, tokens), change.heard_s, change.complete
+        )

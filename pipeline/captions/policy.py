@@ -1,0 +1,181 @@
+"""What of a translation is shown, and when: hidden last words, steadiness, conversion, changes in one piece. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pipeline.captions.states import common_length
+from pipeline.events import TargetText, Translation
+from pipeline.languages import spaced
+from pipeline.languages.chinese import Convert, settled
+from pipeline.run.drafts import DraftOptions
+
+# Of a short draft at most this share is hidden, so that a translation appears as soon as its source. Characters taken back per
+# final character, at a mask of 6 characters, on 108 s of speech: 1/2 0.36, 2/3 0.28, 3/4 0.25, 17/20 0.27.
+_MOST_HIDDEN = 0.75
+# A change of at most so many characters at the end of a draft that has so many more is made at once. With the settings of
+# ``DraftOptions``, on 109 s of read speech: 2.8 s from a word to its translation in Portuguese rather than 3.2 s, and 0.42 words
+# withdrawn per final word rather than 0.39; Chinese: 3.0 s rather than 3.1 s, 0.58 rather than 0.56.
+_SMALL_CHANGE = 8
+_WORD = re.compile(r"\s*\S+\s*$")
+_LATIN_WORD_END = re.compile(r"[A-Za-z0-9]+$")
+
+
+def masked(
+    events: Iterator[TargetText | Translation], shown: str, options: DraftOptions
+) -> Iterator[TargetText | Translation]:
+    """The events of a draft without its last words, those that change what is visible; see ``visible_length``.
+
+    ``shown`` is the visible text of the draft before. Text of it that the draft repeats is not hidden again.
+    """
+    seen = ""
+    for event in events:
+        if isinstance(event, TargetText):
+            text, language = event.text, event.language
+            again = whole_words(text, common_length(shown, text), language)
+            event = replace(event, text=text[: max(again, visible_length(text, language, options))], committed=0)
+            if event.text == seen and not event.complete:
+                continue
+            seen = event.text
+        yield event
+
+
+class Steady:
+    """Keeps a draft translation as it is until several drafts in a row agree that it must change.
+
+    More text is shown at once, and so is a draft that changes only the last word but is longer. LocalAgreement (Liu, Spanakis and Niehues, 2020) for what is taken back, not for what is shown.
+    """
+
+    def __init__(self, agreeing: int) -> None:
+        """``agreeing``: number of drafts; 1 follows every draft."""
+        self._newest: deque[str] = deque(maxlen=agreeing)  # drafts, as far as they may be shown
+
+    def events(self, events: Iterator[TargetText | Translation], shown: str) -> Iterator[TargetText | Translation]:
+        """The events of a draft, or of ``shown`` as it is."""
+        newest: TargetText | None = None
+        end: list[Translation] = []
+        for event in events:
+            if isinstance(event, Translation):
+                end.append(event)
+                continue
+            newest = event
+            if event.text.startswith(shown):  # only more text
+                yield event
+        now = newest.text if newest is not None else ""
+        self._newest.append(now)
+        if newest is not None and not now.startswith(shown):
+            same = common_length(shown, now)
+            agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
+            small = len(shown) - same <= _SMALL_CHANGE and len(now) >= len(shown) + _SMALL_CHANGE
+            if small or (agreed and len(self._newest) == self._newest.maxlen):
+                yield newest
+            else:
+                yield replace(newest, text=shown, committed=0)
+        yield from end
+
+
+def visible_length(text: str, language: str, options: DraftOptions) -> int:
+    """How many characters of a draft are shown: all but the last words or characters, by the language's script.
+
+    Something of it is always shown, so that a translation appears as soon as its source.
+    """
+    words = min(options.mask_words, int(len(text.split()) * _MOST_HIDDEN))
+    return masked_length(text, language, words, min(options.mask_characters, int(len(text) * _MOST_HIDDEN)))
+
+
+def masked_length(text: str, language: str, words: int, characters: int) -> int:
+    """The length of ``text`` without its last words or, in a language without spaces, its last characters."""
+    if not spaced(language):
+        return whole_words(text, max(0, len(text) - characters), language)
+    end = len(text)
+    for _ in range(words):
+        match = _WORD.search(text, 0, end)
+        end = match.start() if match else 0
+    return end
+
+
+def whole_words(text: str, length: int, language: str) -> int:
+    """The greatest length up to ``length`` at which ``text`` can be cut without cutting a word."""
+    if length >= len(text):
+        return len(text)
+    if spaced(language):
+        while length and not text[length].isspace():
+            length -= 1
+        return length
+    if (match := _LATIN_WORD_END.search(text, 0, length)) and _LATIN_WORD_END.match(text[length]):
+        return match.start()
+    return length
+
+
+def at_once(events: Iterable[TargetText | Translation]) -> Iterator[TargetText | Translation]:
+    """The events of a translation without the texts before the last."""
+    newest: TargetText | None = None
+    for event in events:
+        if isinstance(event, TargetText):
+            newest = event
+            continue
+        if newest is not None:
+            yield newest
+        yield event
+
+
+def updates(
+    shown: str, events: Iterator[TargetText | Translation], *, final: bool, kept: int | None = None
+) -> Iterator[TargetText | Translation]:
+    """The events of a translation that take the place of ``shown``, the draft of the same sentence.
+
+    Where ``shown`` is empty and drafts commit nothing, the events are passed on. Otherwise texts are held back until they are
+    as long as the old one, so that text is replaced in one change and does not shrink in between. Unless ``final``, nothing is
+    committed, a translation without a change has no events, and the ``Translation`` is left out.
+
+    Args:
+        kept: how much of ``shown`` is committed, if drafts commit text.
+    """
+    old, completed = shown, False
+    changed = passed_on = not old and kept is None
+    for event in events:
+        if isinstance(event, Translation):
+            if old and not completed:  # an empty translation
+                yield TargetText(event.sentence, event.language, "", heard_s=event.heard_s, complete=True)
+            if final:
+                yield event
+            continue
+        completed |= event.complete
+        if old and len(event.text) < len(old) and not event.complete:
+            continue
+        committed = max(kept, event.committed) if kept is not None and event.complete else kept or 0
+        new = event.text != shown
+        changed |= new or committed > (kept or 0)
+        if not passed_on and not new and not (event.complete and (final or changed)):
+            continue
+        shown = event.text
+        yield replace(event, committed=len(shown) if final and event.complete else committed)
+
+
+def rewritten(
+    events: Iterable[TargetText | Translation], convert: Convert | None, *, final: bool = True
+) -> Iterator[TargetText | Translation]:
+    """Yield the events of one sentence with converted texts, which have the length of the original.
+
+    Text is held back until later text cannot change its conversion: until the next punctuation mark, or for some
+    characters. So is what the last text commits, unless the translation is ``final``.
+    """
+    if convert is None:
+        yield from events
+        return
+    waiting: list[TargetText] = []
+    for event in events:
+        if isinstance(event, Translation):
+            yield replace(event, text=convert(event.text))
+            continue
+        text, whole = event.text, convert(event.text)
+        waiting = [*(one for one in waiting if text.startswith(one.text)), event]  # others were taken back unseen
+        end = len(text) if event.complete else settled(text)
+        while waiting and len(waiting[0].text) <= end:
+            ready = waiting.pop(0)
+            everything = final and ready.committed == len(text)
+            committed = ready.committed if everything else settled(text[: ready.committed])
+            yield replace(ready, text=whole[: len(ready.text)], committed=committed if ready.complete else 0)

@@ -1,0 +1,121 @@
+"""A translation as it is written token by token, and as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from pipeline.events import Confidence, SourceSentence, TargetText, TargetToken, Translation
+from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.generation import OnStart, Token
+from pipeline.nmt.tokenizer import MarianTokenizer
+
+
+@dataclass(frozen=True)
+class Written:
+    """The translation of a sentence as it is after one more token."""
+
+    token: Token
+    """The newest; it is ``last`` if it ends the sentence."""
+    text: str
+    written: tuple[TargetToken, ...]
+    """All tokens of the sentence so far."""
+    committed: int = 0
+    """Length of the text that is final, on the last one; 0 before."""
+    tokens: tuple[Token, ...] = ()
+    """On the last one, those of the sentence, as they were searched."""
+    terms: tuple[str, ...] = ()
+    """On the last one, the glossary terms in the source."""
+    missed_terms: tuple[str, ...] = ()
+    """On the last one, those without an accepted translation in the text."""
+
+
+class PartText:
+    """The text of a sentence while one part of it is written."""
+
+    def __init__(
+        self, tokenizer: MarianTokenizer, text: str = "", written: tuple[TargetToken, ...] = (), separator: str = ""
+    ) -> None:
+        """``text`` and ``written``: those of the parts before. ``separator``: written before the part's own text."""
+        self._tokenizer, self._separator, self._before = tokenizer, separator, written
+        self._detokenizer = tokenizer.detokenizer()
+        self.text, self.written = text, written
+        self.tokens: list[Token] = []
+        """Of the part, as are ``texts``."""
+        self.texts: list[str] = []
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for token in self.tokens]
+
+    def push(self, token: Token) -> None:
+        """Add a token."""
+        text = self._detokenizer.push(token.id)
+        if token.last:
+            text += self._detokenizer.flush()
+        if text and not any(self.texts):
+            text = self._separator + text
+        self.tokens.append(token)
+        self.texts.append(text)
+        self.text += text
+        self.written += (TargetToken(token.id, token.log_probability, len(self.text)),)
+
+    def rewind(self, kept: int) -> None:
+        """Remove the part's tokens after the first ``kept``."""
+        self.text = self.text[: self.end(kept)]
+        self.written = self.written[: len(self._before) + kept]
+        del self.tokens[kept:], self.texts[kept:]
+        self._detokenizer = self._tokenizer.detokenizer()
+        for token in self.tokens:
+            self._detokenizer.push(token.id)
+
+    def end(self, tokens: int) -> int:
+        """Length of the sentence's text up to the end of the part's first ``tokens``."""
+        until = len(self._before) + tokens
+        return self.written[until - 1].end if until else 0
+
+    def followed(self) -> tuple[Token, ...]:
+        """The tokens as those of a part that does not end the sentence."""
+        return tuple(replace(token, last=False, truncated=False, searched_again=False) for token in self.tokens)
+
+
+class RunningSearch:
+    """The state of the newest search, and the call for each one that begins."""
+
+    def __init__(self, on_start: OnStart | None) -> None:
+        self.state: DecoderState | None = None
+        self._on_start = on_start
+
+    def __call__(self, state: DecoderState) -> None:
+        self.state = state
+        if self._on_start is not None:
+            self._on_start(state)
+
+
+def translated(events: Iterable[TargetText | Translation]) -> str:
+    """The text of the translation that ends ``events``."""
+    return next((event.text for event in events if isinstance(event, Translation)), "")
+
+
+def as_events(sentence: SourceSentence, written: Iterable[Written], target: str) -> Iterator[TargetText | Translation]:
+    """The events of a translation, of which the last ``Written`` ends the sentence."""
+    now: Written | None = None
+    for now in written:
+        yield TargetText(
+            *(sentence.sentence, target, now.text, now.committed, now.written),
+            heard_s=sentence.heard_s,
+            complete=now.token.last,
+        )
+    tokens = now.tokens if now is not None else ()
+    yield Translation(
+        sentence=sentence.sentence,
+        language=target,
+        text=now.text if now is not None else "",
+        confidence=Confidence.of([token.log_probability for token in tokens]) if tokens else None,
+        truncated=any(token.truncated for token in tokens[-1:]),
+        searched_again=any(token.searched_again for token in tokens[-1:]),
+        guarded=sum(token.guarded for token in tokens),
+        terms=now.terms if now is not None else (),
+        missed_terms=now.missed_terms if now is not None else (),
+        heard_s=sentence.heard_s,
+    )

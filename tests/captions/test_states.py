@@ -1,0 +1,84 @@
+"""Texts in progress: what may replace what, which are open, and which of two that wait is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.captions.states import OpenTexts, State, TextChangeError, place_of, replacing
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+
+BEFORE = TargetText(3, "zh", "ab", committed=1)
+
+
+@pytest.mark.parametrize(("text", "committed"), [("ab", 1), ("a", 1), ("acd", 3), ("ab", 2)])
+def test_a_draft_may_change_and_be_committed(text: str, committed: int) -> None:
+    replacing(BEFORE, TargetText(3, "zh", text, committed=committed))
+
+
+@pytest.mark.parametrize(("text", "committed"), [("", 1), ("b", 1), ("ab", 0), ("ab", 3), ("", 0)])
+def test_what_changes_committed_text_or_commits_text_that_is_not_there_is_refused(text: str, committed: int) -> None:
+    texts, now = OpenTexts(), TargetText(3, "zh", text, committed=committed)
+    texts.push(BEFORE)
+    with pytest.raises(TextChangeError) as caught:
+        texts.push(now)
+    assert str(caught.value).startswith(
+        "the translation into zh of sentence 3 is 'ab' with 1 characters committed; "
+        f"it cannot become {text!r} with {committed} committed"
+    )
+    assert texts.get(3, "zh") is BEFORE
+
+
+def test_the_first_text_and_the_last_are_checked_too() -> None:
+    with pytest.raises(TextChangeError, match="the text of sentence 0 is '' with 0 .* become 'a' with 2 committed"):
+        replacing(None, SourceText(0, "en", "a", committed=2))
+    with pytest.raises(TextChangeError, match="become 'Yes' with 3 committed"):
+        replacing(SourceText(0, "en", "No", committed=2), SourceSentence(0, "en", "Yes"))
+
+
+def test_texts_of_sentences_and_languages_are_kept_apart() -> None:
+    texts = OpenTexts()
+    source, french, later = SourceText(0, "en", "Yes"), TargetText(0, "en", "Oui"), SourceText(1, "en", "And")
+    german = TargetText(0, "de", "Ja")
+    assert [texts.push(each) for each in (source, french, later, german)] == [None] * 4  # whatever a language is called
+    assert [texts.get(0), texts.get(0, "en"), texts.get(0, "de"), texts.get(1)] == [source, french, german, later]
+    newer = replace(source, language="fr", text="Si")  # a draft may change the language
+    assert (texts.push(newer), texts.get(0)) == (source, newer)
+    assert texts.push(SourceSentence(0, "fr", "Si")) is newer
+    assert (texts.get(0), texts.get(0, "en")) == (None, french)
+    assert texts.push(Translation(0, "en", "Oui")) is french
+    assert texts.push(Translation(0, "en", "Oui")) is texts.push(EndOfInput()) is None
+    texts.forget_until(1)
+    assert (texts.get(0, "de"), texts.get(1)) == (None, later)
+
+
+@pytest.mark.parametrize("withdrawn", [SourceText(0, "en", ""), TargetText(0, "zh", "", complete=True)])
+def test_nothing_is_kept_of_a_text_that_is_withdrawn(withdrawn: SourceText | TargetText) -> None:
+    texts = OpenTexts()
+    shown = replace(withdrawn, text="Noise")
+    texts.push(shown)
+    assert texts.push(withdrawn) is shown
+    assert texts.push(withdrawn) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "place"),
+    [
+        (SourceText(1, "fr", "d"), -3),
+        (TargetText(1, "zh", "d"), -2),
+        (TargetText(1, "de", "d"), -1),
+        (TargetText(1, "en", "d"), None),  # none waits
+        (SourceText(0, "en", "d"), None),  # before the end of another sentence
+        (SourceSentence(1, "en", "d"), None),
+    ],
+)
+def test_a_state_takes_the_place_of_an_older_one_of_the_same_text(event: State, place: int | None) -> None:
+    waiting: list[PipelineEvent] = [
+        SourceText(0, "en", "a"),
+        SourceSentence(0, "en", "a"),
+        SourceText(1, "en", "b"),
+        TargetText(1, "zh", "b"),
+        TargetText(1, "de", "b"),
+    ]
+    assert place_of(event, reversed(waiting)) == place
