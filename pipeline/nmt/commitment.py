@@ -5,7 +5,7 @@ Committed tokens are forced in every later translation of the sentence, so what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.captions.policy import whole_words
 from pipeline.captions.states import common_length
-from pipeline.events import SourceSentence, TargetText, Translation
-from pipeline.nmt.generation import OnStart, Token
+from pipeline.nmt.generation import Token
 
 # A token is certain if at most this share of its attention is on source that may change: tokens after the certain ones, and the
 # end token, which is attended where the sentence lacks something. Cf. AlignAtt (Papi, Turchi and Negri, 2023), which looks at
@@ -170,24 +169,14 @@ def _complete(tokens: Sequence[Token]) -> bool:
 
 @runtime_checkable
 class AppendingTranslator(Protocol):
-    """A translator that can commit the beginning of a translation; see ``MarianModel.append``."""
+    """A translator that can commit the beginning of a translation: its ``stream`` takes a ``commitment``; see ``MarianModel``."""
 
     @property
     def appends(self) -> bool:
         """Whether it can with the model that it has."""
         ...
 
-    def append(
-        self,
-        sentence: SourceSentence,
-        commitment: Commitment,
-        target: str | None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-    ) -> Iterator[TargetText | Translation]: ...
 
-
-def appending(translator: object) -> AppendingTranslator | None:
-    """``translator``, if it can commit words."""
-    return translator if isinstance(translator, AppendingTranslator) and translator.appends else None
+def appends(translator: object) -> bool:
+    """Whether ``translator`` can commit words."""
+    return isinstance(translator, AppendingTranslator) and translator.appends

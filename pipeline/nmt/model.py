@@ -109,6 +109,7 @@ class MarianModel(ModelText):
         beams: int | None = None,
         draft: bool = False,
         glossary: Glossary | None = None,
+        commitment: Commitment | None = None,
     ) -> Iterator[TargetText | Translation]:
         """Translate a sentence, yielding its text after each target token and, at the end, its ``Translation``.
 
@@ -123,6 +124,10 @@ class MarianModel(ModelText):
         again, what was yielded before is replaced. Text that is too long for the model, or has several sentences, is
         translated in parts. Text without tokens (blank or only zero-width characters) yields an empty ``Translation``.
 
+        ``commitment``: the committed tokens of earlier drafts, with which the translation begins; only if the model ``appends``.
+        What follows them is the result of the search from there, also if it is repeated because it looped. The last text of a
+        ``draft`` is without what is not to be shown yet, and says how much of it is committed now.
+
         Raises:
             UsageError: see ``target_code``; ``beams`` is below 1.
             ModelError: ONNX Runtime could not run the model.
@@ -131,40 +136,18 @@ class MarianModel(ModelText):
         if target is None:
             target = self.languages[1] or UNDETERMINED
         sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
-        written = self.written(sources, target, on_start, beams, draft, terms=terms)
-        yield from rewritten(as_events(sentence, written, target), self.conversion(target))
+        certain: list[CertainSource] = []
+        if commitment is not None:
+            known = self.sources(commitment.source, sentence.language, self.target_code(target))
+            certain = certain_sources(sources, known)
+        written = self.written(sources, target, on_start, beams, draft, commitment, certain, terms)
+        final = commitment is None or not draft
+        yield from rewritten(as_events(sentence, written, target), self.conversion(target), final=final)
 
     @property
     def appends(self) -> bool:
-        """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``append``."""
+        """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``stream``."""
         return self.decoder.guided
-
-    def append(
-        self,
-        sentence: SourceSentence,
-        commitment: Commitment,
-        target: str | None = None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-        glossary: Glossary | None = None,
-    ) -> Iterator[TargetText | Translation]:
-        """As ``stream``, with a translation that begins with the committed tokens of earlier drafts.
-
-        What follows them is the result of the search from there, also if it is repeated because it looped. The last text
-        of a ``draft`` is without what is not to be shown yet, and says how much of it is committed now; ``commitment``
-        has the tokens. Only if the model ``appends``.
-
-        Raises:
-            UsageError, ModelError, DecodingStoppedError: see ``stream``.
-        """
-        if target is None:
-            target = self.languages[1] or UNDETERMINED
-        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
-        known = self.sources(commitment.source, sentence.language, self.target_code(target))
-        certain = certain_sources(sources, known)
-        written = self.written(sources, target, on_start, beams, draft, commitment, certain, terms)
-        yield from rewritten(as_events(sentence, written, target), self.conversion(target), final=not draft)
 
     def written(
         self,

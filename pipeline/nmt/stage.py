@@ -17,7 +17,7 @@ from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import same_language
 from pipeline.languages.marks import MARKS, final_marks
-from pipeline.nmt.commitment import Commitment, appending
+from pipeline.nmt.commitment import Commitment, appends
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
@@ -77,7 +77,7 @@ class NmtStage:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self.stats = stats or PipelineStats()
         self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
-        self._appending = appending(model) if self._options.commit == "word" else None
+        self._by_word = self._options.commit == "word" and appends(model)
         self._glossary = DirectedGlossary(glossary, target) if glossary is not None else None
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
@@ -145,8 +145,8 @@ class NmtStage:
             source, waits, sentence.waits = sentence.source, sentence.waits, False
             if source is None or not waits or not source.text:
                 continue
-            text = sentence.to_translate if self._appending is None else source.text
-            if sentence.gained(text, by_word=self._appending is not None):
+            text = source.text if self._by_word else sentence.to_translate
+            if sentence.gained(text, by_word=self._by_word):
                 return SourceSentence(
                     *(source.sentence, source.language, text, source.start_s, source.end_s, source.heard_s)
                 )
@@ -238,21 +238,20 @@ class NmtStage:
     ) -> Iterator[TargetText | Translation]:
         """The events of a translation. A generator, so that the model is first called on the worker."""
         shown, committed = (opened.shown.text, opened.shown.committed) if opened.shown else ("", 0)
-        terms = self._glossary.argument(sentence.language) if self._glossary is not None else {}
-        model = self._appending
-        if model is not None and (committed or not final):
-            appended = model.append(sentence, opened.commitment, self.target, on_start, beams, not final, **terms)
-            yield from updates(shown, at_once(appended), final=final, kept=committed)
+        named: dict[str, Any] = self._glossary.argument(sentence.language) if self._glossary is not None else {}
+        by_word = self._by_word and bool(committed or not final)
+        if by_word:
+            named["commitment"] = opened.commitment
+        drafted = () if final else (True,)  # a translator need not know the others
+        found = _states(self.model.stream(sentence, self.target, on_start, beams, *drafted, **named))
+        if by_word:
+            yield from updates(shown, at_once(found), final=final, kept=committed)
             return
-        if final:
-            yield from updates(
-                shown, _states(self.model.stream(sentence, self.target, on_start, beams, **terms)), final=True
-            )
-            return
-        found = _states(self.model.stream(sentence, self.target, on_start, beams, True, **terms))
-        if not opened.ends_like_a_sentence:
-            found = masked(found, shown, self._options)
-        yield from updates(shown, opened.steady.events(found, shown), final=False)
+        if not final:
+            if not opened.ends_like_a_sentence:
+                found = masked(found, shown, self._options)
+            found = opened.steady.events(found, shown)
+        yield from updates(shown, found, final=final)
 
     async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
         """Do not translate a sentence that is spoken in the target language; keep what is committed of it."""

@@ -24,7 +24,7 @@ from pipeline.nmt.commitment import (
     CertainSource,
     Commitment,
     PartDraft,
-    appending,
+    appends,
     attending,
     certain_sources,
     whole_tokens,
@@ -359,10 +359,8 @@ class Forgetful:
     def __init__(self) -> None:
         self._texts = iter(["甲乙", "甲丙丁"])
 
-    def append(self, *_: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, *_: Any, **__: Any) -> Iterator[TargetText | Translation]:
         return events_of(next(self._texts), 2)
-
-    stream = append
 
 
 @pytest.mark.parametrize("then", [SourceText(0, "en", "One two"), SourceSentence(0, "en", "One two")])
@@ -409,7 +407,7 @@ def test_words_are_committed_before_the_sentence_ends(en_pt: MarianModel, demo: 
     text, before = committed_early(joined(converse(en_pt, growing(LONG.split()), "pt")))
     assert "uma mesa para duas pessoas no novo restaurante" in text[:before]
     # One that tells no alignment, or a worse one, commits whole sentences.
-    assert (demo.appends, appending(demo)) == (False, None)
+    assert not appends(demo)
     assert committed_early(joined(converse(demo, growing(LONG.split()))))[1] == 0
 
 
@@ -491,13 +489,13 @@ def test_the_final_translation_continues_the_committed_tokens(en_pt: MarianModel
     commitment = Commitment()
     for count in range(1, 14):
         commitment.source = " ".join(text.split()[:count])
-        list(en_pt.append(SourceSentence(0, "en", commitment.source), commitment, "pt", draft=True))
+        list(en_pt.stream(SourceSentence(0, "en", commitment.source), "pt", draft=True, commitment=commitment))
     known = [token.id for token in commitment.tokens(0)]
     assert len(known) > 2
     (source,) = en_pt.sources(text + ".", "en", None)
     expected = [token.id for token in greedy(en_pt.decoder, source, en_pt.generation, committed=known)]
     cached = len(en_pt.cache)
-    (*_, end) = en_pt.append(SourceSentence(0, "en", text + "."), commitment, "pt")
+    (*_, end) = en_pt.stream(SourceSentence(0, "en", text + "."), "pt", commitment=commitment)
     assert isinstance(end, Translation)
     assert end.text == en_pt.tokenizer.decode([*known, *expected])
     assert end.confidence is not None
@@ -511,7 +509,7 @@ def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too(en_pt
             en_pt.translate(LONG)
         commitment = Commitment()
         commitment.source = LONG
-        list(en_pt.append(SourceSentence(0, "en", LONG), commitment, "pt", draft=True))
+        list(en_pt.stream(SourceSentence(0, "en", LONG), "pt", draft=True, commitment=commitment))
         found.append(commitment.tokens(0))
     assert len(found[0]) > 5
     assert found[0] == found[1]
@@ -528,7 +526,7 @@ def test_the_attention_is_that_of_single_steps(en_pt: MarianModel) -> None:
     commitment, words = Watched(), LONG.split()
     for count in (8, 12, 16):
         commitment.source = " ".join(words[:count])
-        list(en_pt.append(SourceSentence(0, "en", commitment.source), commitment, "pt", draft=True))
+        list(en_pt.stream(SourceSentence(0, "en", commitment.source), "pt", draft=True, commitment=commitment))
     draft, known = pushed[-1]
     assert known > 3
     assert draft.attention is not None
@@ -612,7 +610,7 @@ def test_text_that_is_searched_again_keeps_the_committed_tokens(en_pt: MarianMod
     part = PartDraft((*known, Token(0, 0.0, last=True)), (*texts, " x", ""), "pt", CertainSource(3), ROWS[[0, 0, 4]])
     assert commitment.push(0, part) == (2, 2)
     looping = Looping(en_pt, [ids[1], 7], forbidden_too=False)
-    *texts, end = looping.append(SourceSentence(0, "en", text), commitment, "pt")
+    *texts, end = looping.stream(SourceSentence(0, "en", text), "pt", commitment=commitment)
     assert isinstance(end, Translation)
     assert end.searched_again
     assert not all(after.text.startswith(before.text) for before, after in pairwise(texts))

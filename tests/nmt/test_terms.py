@@ -205,13 +205,15 @@ def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequen
         commitment.source, heard = " ".join(words[:end]), " ".join(words[: end + 1])
         glossary = BOTH if early or end > 2 else None
         sentence = SourceSentence(0, "en", heard)
-        *_, last, whole = english.append(sentence, commitment, "zh", draft=True, glossary=glossary)
+        *_, last, whole = english.stream(sentence, "zh", draft=True, glossary=glossary, commitment=commitment)
         assert isinstance(last, TargetText)
         assert isinstance(whole, Translation)
         assert last.text == whole.text
         assert last.committed_text.startswith(shown)
         shown = last.committed_text
-    *_, final = english.append(SourceSentence(0, "en", " ".join(words) + "."), commitment, "zh", glossary=BOTH)
+    *_, final = english.stream(
+        SourceSentence(0, "en", " ".join(words) + "."), "zh", commitment=commitment, glossary=BOTH
+    )
     assert isinstance(final, Translation)
     assert final.text.startswith(shown)
 
@@ -229,7 +231,7 @@ def test_the_whole_source_decides_what_is_committed(english: MarianModel, monkey
     monkeypatch.setattr(english.decoder, "attention", noted)
     text, commitment = "I met Chang Wei at the station", Commitment()
     commitment.source = text
-    *_, end = english.append(SourceSentence(0, "en", text), commitment, "zh", draft=True, glossary=BOTH)
+    *_, end = english.stream(SourceSentence(0, "en", text), "zh", commitment=commitment, draft=True, glossary=BOTH)
     assert isinstance(end, Translation)
     assert end.terms == ("Chang Wei",)
     assert widths == [len(english.sources(text, "en", None)[0])]
