@@ -35,7 +35,7 @@ def test_the_translation_alone_fed_with_text() -> None:
 
 def test_more_text_is_translated_than_the_queues_hold() -> None:
     shown = run("examples/embed_translation.py", *["The train to Paris leaves at nine o'clock."] * 30)
-    assert shown.count("sai às nove horas.") == 30
+    assert sum(line.endswith("sai às nove horas.") for line in shown.splitlines()) == 30
 
 
 @pytest.mark.slow
