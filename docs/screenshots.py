@@ -1,4 +1,4 @@
-"""Take the picture of the page in docs/: python -m tests.server.screenshots [FOLDER]
+"""Take the picture of the page in docs/: python -m docs.screenshots [FOLDER]
 
 Writes page.png into docs/ (a demo run in a desktop's window, light), or with a FOLDER all sizes and colours into it, to look at.
 """
