@@ -26,6 +26,7 @@ from pipeline.store.known import known_model, known_translator
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
+from tests.conftest import ROOT
 
 
 def load(tmp_path: Path, text: str) -> PipelineConfig:
@@ -86,110 +87,17 @@ def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_pa
     assert load(tmp_path, "").draft_model is None
 
 
+WRONG = [line.split("\t") for line in (ROOT / "tests" / "wrong_settings.tsv").read_text("utf-8").splitlines()]
+"""The text of a configuration, with \\n in place of the line ends, and the error that it gives."""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[vda]\n",
-            r"unknown section: 'vda'; allowed are languages, vad, asr, drafts, sentences, nmt, queues.*subtitles",
-        ),
-        ("[vad]\nhangover = 3\n", r"unknown key in \[vad\]: 'hangover'; allowed are .*hangover_ms"),
-        ("vad = 3\n", r"vad must be a section"),
-        ("[vad]\nmode = 4\n", r"vad\.mode is 4; allowed is 0 to 3"),
-        ("[vad]\nmode = '2'\n", r"vad\.mode is '2'; expected int"),
-        ("[vad]\nmode = true\n", r"vad\.mode is True; expected int"),
-        ("[vad]\ndetector = 'energy'\n", r"vad\.detector is 'energy'; allowed are webrtc\+silero, webrtc, silero"),
-        ("[vad]\nthreshold = 1.5\n", r"vad\.threshold is 1\.5; allowed is 0\.01 to 0\.99"),
-        ("[vad]\nthreshold = 0.1\n", r"release_threshold \(0\.2\) must not be more than vad\.threshold \(0\.1\)"),
-        (
-            "[vad]\nfaint_ms = 2000\nmax_segment_ms = 2200\ncut_search_ms = 500\n",
-            r"vad\.max_segment_ms \(2200\) must be more than vad\.pre_roll_ms, faint_ms",
-        ),
-        ("[vad]\nframe_ms = 25\n", r"vad\.frame_ms is 25; allowed are 10, 20, 30"),
-        ("[asr]\ncompute_type = 'int9'\n", r"asr\.compute_type is 'int9'; allowed are default"),
-        ("[asr]\ncompute_type = 'float16'\n", r"asr\.compute_type is 'float16'; allowed are .*float32"),
-        ("[asr]\nmodel = ''\n", r"asr\.model is empty"),
-        ("[asr]\ndraft = 'tiny.en'\n", r"asr\.draft must be a section, written as \[asr\.draft\]"),
-        ("[asr.draft]\nmodel = ''\n", r"asr\.draft\.model is empty"),
-        ("[asr.draft]\nmodel = 3\n", r"asr\.draft\.model is 3; expected str"),
-        ("[asr.draft]\nmodell = 'tiny'\n", r"unknown key in \[asr\.draft\]: 'modell'; allowed are model, revision"),
-        (
-            "[asr.draft]\nrevision = 'main'\n",
-            r"asr\.draft\.revision is given without asr\.draft\.model; name the model too",
-        ),
-        ("[nmt]\nmax_tokens = 0\n", r"nmt\.max_tokens is 0; allowed is 1 to"),
-        ("[vad]\nmax_segment_ms = 2000\n", r"cut_search_ms \(3000\) must be less than vad\.max_segment_ms \(2000\)"),
-        ("[overload]\nbehind_s = 2\n", r"overload\.caught_up_s \(2\) must be less than overload\.behind_s \(2\)"),
-        (
-            "[overload]\nmax_segment_ms = 1000\n[vad]\npre_roll_ms = 900\n",
-            r"overload\.max_segment_ms \(1000\) must be more than vad\.pre_roll_ms",
-        ),
-        (
-            "[vad]\npost_roll_ms = 600\n",
-            r"vad\.post_roll_ms \(600\) must not be more than vad\.hangover_ms \(500\)",
-        ),
-        (
-            "[vad]\nhangover_ms = 4000\nmax_segment_ms = 4000\n",
-            r"vad\.hangover_ms \(4000\) must be less than vad\.max_segment_ms \(4000\)",
-        ),
-        (
-            "[vad]\nhangover_ms = 9000\n",
-            r"vad\.hangover_ms \(9000\) must be less than overload\.max_segment_ms \(8000\)",
-        ),
-        (
-            "[overload]\nbacklog_s = 9\n",
-            r"overload\.backlog_s \(9\) must be at least twice overload\.behind_s \(5\)",
-        ),
-        ("[languages]\ntarget = 3\n", r"languages\.target is 3; expected str or a list of str"),
-        ("[languages]\ntarget = ['zh', 3]\n", r"languages\.target is \['zh', 3\]; expected str or a list of str"),
-        ("[languages]\ntarget = []\n", r"\[languages\] no target language is given"),
-        ("[languages]\ntarget = ['zh', '']\n", r"languages\.target is empty"),
-        ("[languages]\nsource = ''\n", r"languages\.source is empty"),
-        ("[languages]\nsource = ['en']\n", r"languages\.source is \['en'\]; expected str"),
-        ("[languages]\ntargets = ['zh']\n", r"unknown key in \[languages\]: 'targets'; allowed are source, target"),
-        ("[languages]\ntarget = ['de', 'de']\n", r"the target 'de' is given twice$"),
-        ("[languages]\ntarget = ['zh_tw', 'zho-TW']\n", r"the target 'zho-TW' is given twice, first as 'zh_tw'"),
-        ("[languages]\ntarget = ['deu', 'de']\n", r"the target 'de' is given twice, first as 'deu'"),
-        ("[languages]\nsource = 'auto'\n", r"give exactly two languages as targets, such as en and zh, instead of zh$"),
-        ("[languages]\nsource = 'auto'\ntarget = ['en', 'zh', 'de']\n", r"exactly two .* instead of en and zh and de"),
-        ("[languages]\nsource = 'auto'\ntarget = ['zh-CN', 'zh-TW']\n", r"exactly two .* of zh-CN and zh-TW"),
-        ("[nmt.de]\nbeam_size = 4\n", r"\[nmt\.de\] is not for a target language; the targets are zh"),
-        (
-            "[nmt.zh]\nbeam_size = 4\n[nmt.zho]\nbeam_size = 4\n",
-            r"\[nmt\.zh\] and \[nmt\.zho\] are for the same target",
-        ),
-        ("[nmt.zh]\nbeam_size = 400\n", r"nmt\.zh\.beam_size is 400; allowed is 1 to 100"),
-        ("[nmt.zh]\nbeams = 4\n", r"unknown key in \[nmt\.zh\]: 'beams'; allowed are model, .*beam_size"),
-        ("[nmt.zh.de]\nbeam_size = 4\n", r"unknown key in \[nmt\.zh\]: 'de'"),
-        ("[nmt.model]\nbeam_size = 4\n", r"nmt\.model is \{'beam_size': 4\}; expected str"),
-        ("[nmt]\nzh = 4\n", r"unknown key in \[nmt\]: 'zh'"),
-        ("[nmt.zh]\nmodel = 'auto'\nsecond = 'a/b'\n", r"nmt\.zh\.second needs nmt\.zh\.model to name a model"),
-        ("[nmt.zh]\ntime_limit_s = 0.0001\n", r"nmt\.zh\.time_limit_s \(0\.0001\) leaves no time"),
-        (
-            "[languages]\ntarget = ['zh', 'de']\n[nmt.zh]\nmodel = 'a/b'\n",
-            r"no translation model is named for the target 'de'; write \[nmt\.de\] model = …, or \[nmt\] model = \"auto\"",
-        ),
-        ("[languages]\ntarget = ['zh', 'de']\n", r"no translation model is named for the target 'zh'"),
-        ("[nmt]\ntime_limit_s = 0.0001\n", r"nmt\.time_limit_s \(0\.0001\) leaves no time to translate"),
-        ("[vad]\nthreshold = nan\n", r"vad\.threshold is nan; allowed is 0\.01 to 0\.99"),
-        ("[overload]\nbehind_s = inf\n", r"overload\.behind_s is inf; allowed is 0\.5 to 3600"),
-        ("[vad", r"is not a TOML file"),
+        *((text.replace("\\n", "\n"), message) for text, message in WRONG),
         ("[asr]\nbeam_size = " + "1" * 5000, r"is not a TOML file: Exceeds the limit"),
         ("[asr]\nbeam_size = 0x" + "f" * 5000, r"asr\.beam_size is too large; allowed is 1 to 20"),
         ("x = " + "[" * 5000, r"is not a TOML file"),
-        ("[subtitles]\nbilingual = 1\n", r"subtitles\.bilingual is 1; expected bool"),
-        ("[subtitles]\nposition = 'left'\n", r"subtitles\.position is 'left'; allowed are bottom, top"),
-        (
-            "[subtitles]\nmin_duration_ms = 8000\n",
-            r"\[subtitles\] min_duration_ms \(8000\) must not exceed max_duration_ms \(7000\)",
-        ),
-        ("[subtitles]\ngap_ms = 900\n", r"gap_ms \(900\) must be less than min_duration_ms \(833\)"),
-        (
-            "[subtitles]\ncharacters_per_second = 8\n",
-            r"2 lines of line_columns \(42\) take 10500 ms to read at characters_per_second \(8\), "
-            r"longer than max_duration_ms \(7000\)",
-        ),
-        ("[subtitles]\nmax_lines = 4\n", r"4 lines of line_columns \(42\) take 9882 ms to read"),
     ],
 )
 def test_the_error_names_the_key_and_the_allowed_values(tmp_path: Path, text: str, message: str) -> None:

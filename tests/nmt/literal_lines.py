@@ -6,91 +6,15 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 Made = tuple[str, str]
 """A literal as it is written in the source, and the pattern of what is right in the translation."""
-CARRIERS = {
-    "en": {
-        "time": (
-            "The train leaves at {}.", "We will meet at {} in front of the station.", "Breakfast starts at {}.",
-            "The last bus to the airport goes at {}.", "Please wake me up at {}.", "Can we move the call to {}?",
-            "The shop opens at {} and closes late.", "She called me at {} because she was lost.",
-        ),
-        "date": (
-            "The contract was signed on {}.", "The exhibition opens on {}.", "He was born on {} in Lisbon.",
-            "Please send the report before {}.", "Their first concert was on {}.",
-        ),
-        "price": (
-            "The ticket costs {}.", "They paid {} for the old house.", "Dinner was {} for both of us.",
-            "The repair will cost about {}.", "You still owe me {}.",
-        ),
-        "number": (
-            "The average is {}.", "The temperature rose by {} degrees.", "The bridge is {} kilometers long.",
-            "It weighs {} kilograms.",
-        ),
-        "percent": ("Sales grew by {} last year.", "About {} of the students passed the exam."),
-        "thousands": (
-            "The stadium has room for {} people.", "About {} visitors came to the museum.", "They produced {} cars.",
-            "The library owns {} books.",
-        ),
-        "telephone": (
-            "My phone number is {}.", "Please call {} if you need help.", "You can reach the doctor at {}.",
-            "Send a message to {} when you arrive.",
-        ),
-        "code": (
-            "The booking code is {}.", "Your flight {} is delayed.", "The car with the plate {} is blocking the gate.",
-            "Please quote the reference {} in your letter.", "We sit in row {} on the left.",
-        ),
-        "e-mail": (
-            "Send it to {}.", "Please write to {} before Friday.", "My address is {} and I answer quickly.",
-            "The invoice goes to {}, not to me.",
-        ),
-        "host": ("You will find it on {}.", "Please visit {} for more information.", "The server {} is down again."),
-        "address": ("The documents are at {}.", "Open {} in your browser.", "Read {} before the meeting."),
-        "file": ("Please open {} on your computer.", "I saved the results in {}.", "The file {} is damaged."),
-        "year": ("The castle was built in {}.", "The company was founded in {}.", "Since {} nobody has lived there."),
-    },
-    "pt": {
-        "time": (
-            "O trem sai às {}.", "Vamos nos encontrar às {} em frente à estação.", "O café da manhã começa às {}.",
-            "O último ônibus para o aeroporto passa às {}.", "Por favor, me acorde às {}.",
-            "Podemos mudar a chamada para as {}?", "A loja abre às {} e fecha tarde.",
-            "Ela me ligou às {} porque estava perdida.",
-        ),
-        "date": (
-            "O contrato foi assinado em {}.", "A exposição abre em {}.", "Ele nasceu em {} em Lisboa.",
-            "Por favor, envie o relatório antes de {}.", "O primeiro concerto deles foi em {}.",
-        ),
-        "price": (
-            "O bilhete custa {}.", "Eles pagaram {} pela casa velha.", "O jantar custou {} para nós dois.",
-            "O conserto vai custar cerca de {}.", "Você ainda me deve {}.",
-        ),
-        "number": (
-            "A média é de {}.", "A temperatura subiu {} graus.", "A ponte tem {} quilômetros.", "Isso pesa {} quilos.",
-        ),
-        "percent": ("As vendas cresceram {} no ano passado.", "Cerca de {} dos alunos passaram no exame."),
-        "thousands": (
-            "O estádio tem lugar para {} pessoas.", "Cerca de {} visitantes vieram ao museu.", "Eles produziram {} carros.",
-            "A biblioteca possui {} livros.",
-        ),
-        "telephone": (
-            "Meu número de telefone é {}.", "Por favor, ligue para {} se precisar de ajuda.",
-            "Você pode falar com o médico pelo {}.", "Envie uma mensagem para {} quando chegar.",
-        ),
-        "code": (
-            "O código da reserva é {}.", "O seu voo {} está atrasado.", "O carro com a placa {} está bloqueando o portão.",
-            "Por favor, indique a referência {} na sua carta.", "Estamos na fila {} à esquerda.",
-        ),
-        "e-mail": (
-            "Envie para {}.", "Por favor, escreva para {} antes de sexta-feira.", "Meu endereço é {} e respondo rápido.",
-            "A fatura vai para {}, não para mim.",
-        ),
-        "host": ("Você vai encontrar em {}.", "Por favor, visite {} para mais informações.", "O servidor {} caiu de novo."),
-        "address": ("Os documentos estão em {}.", "Abra {} no seu navegador.", "Leia {} antes da reunião."),
-        "file": ("Por favor, abra {} no seu computador.", "Salvei os resultados em {}.", "O arquivo {} está danificado."),
-        "year": ("O castelo foi construído em {}.", "A empresa foi fundada em {}.", "Desde {} ninguém mora lá."),
-    },
-}  # fmt: skip
+CARRIERS: dict[tuple[str, str], list[str]] = {}
+"""(language, kind) → sentences with a place for the literal."""
+for _line in Path(__file__).with_name("literal_carriers.tsv").read_text("utf-8").splitlines():
+    _language, _kind, _text = _line.split("\t")
+    CARRIERS.setdefault((_language, _kind), []).append(_text)
 MONTHS = {
     "en": [
         "January",
@@ -146,7 +70,7 @@ def lines(source: str, target: str, count: int, seed: int = 1) -> list[Line]:
     for number in range(count):
         kind = ORDER[number % len(ORDER)]
         literal, right = MAKERS[kind](rng, source, target)
-        text = rng.choice(CARRIERS[source][kind.split()[0]]).format(literal).replace("..", ".")
+        text = rng.choice(CARRIERS[source, kind.split()[0]]).format(literal).replace("..", ".")
         made.append(Line(kind, text, re.compile(right, re.IGNORECASE)))
     return made
 
