@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compiled import marian_weights
 from safetensors.numpy import save_file
 
 from pipeline import MarianModel
@@ -17,7 +18,6 @@ from pipeline.nmt.compiler.build import LEAST_AGREEMENT, compile_model
 from pipeline.nmt.compiler.measure import as_table
 from pipeline.nmt.streaming import ALIGNMENT
 from tests.conftest import SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
-from tests.test_recipes import marian_weights
 
 DEMO = SHIPPED_TRANSLATORS["demo-en-zh"]
 
