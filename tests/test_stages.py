@@ -19,6 +19,7 @@ from pipeline import (
     SourceText,
     SpeechTranslator,
     StageError,
+    TextChangeError,
     Transcript,
     Translation,
     standard_stages,
@@ -42,6 +43,21 @@ def translate(config: PipelineConfig, models: Models, stages: Sequence[StageSpec
             return [event async for event in translator.run(Recording(TRAVEL))]
 
     return asyncio.run(work())
+
+
+def test_a_stage_that_changes_committed_text_ends_the_run(demo_config: PipelineConfig, demo_models: Models) -> None:
+    def spoil(event: Any) -> Any:
+        return [event, replace(event, text="So" + event.text[2:])] if isinstance(event, SourceText) else event
+
+    async def work() -> None:
+        stages = with_stage(standard_stages(), "spoiling", spoil, after="sentences")
+        async with SpeechTranslator(demo_config, demo_models, live=True, stages=stages) as translator:
+            async for _ in translator.run(Recording(TRAVEL)):
+                pass
+
+    with pytest.raises(StageError, match="the text of sentence 0 is 'What .*' with .* it cannot become 'Soat ") as caught:
+        asyncio.run(work())
+    assert isinstance(caught.value.__cause__, TextChangeError)
 
 
 @pytest.mark.slow
