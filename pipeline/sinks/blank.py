@@ -8,6 +8,7 @@ from pathlib import Path
 # The headers this package writes; other people's ASS files have other styles.
 _HEADERS = {
     "vtt": re.compile(r"(WEBVTT\n+)?"),
+    "ttml": re.compile(r"(<\?xml (?!.*<p ).*</tt>\n)?", re.S),
     "ass": re.compile(r"(\[Script Info\]\n(?!.*^(Dialogue|Comment):).*)?", re.S | re.M),
 }
 _STYLE = re.compile(r"^Style: ([^,\n]*),", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The base class of SubRip, WebVTT and ASS files: one block per cue."""
+"""The base class of SubRip, WebVTT, ASS and TTML files: one block per cue."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class CueSink(ABC):
     does not, because the next run decides on that sentence.
     """
 
-    header = ""
+    header = footer = ""
 
     def __init__(
         self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
     ) -> None:
         """``languages``: the one whose translations are written; by default, the only one of the stream."""
-        self._file = BlockFile(path, self.header, resume=resume)
+        self._file = BlockFile(path, self.header, self.footer, resume=resume)
         self._rules, self._resume = rules, resume
         self._cues = CueBuilder(rules, next(iter(languages), None))
 

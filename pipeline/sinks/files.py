@@ -14,6 +14,7 @@ from pipeline.sinks.ass import AssSink
 from pipeline.sinks.jsonl import JsonlSink
 from pipeline.sinks.sink import Sink, close_all
 from pipeline.sinks.srt import SrtSink
+from pipeline.sinks.ttml import TtmlSink
 from pipeline.sinks.txt import TextSink
 from pipeline.sinks.vtt import VttSink
 from pipeline.subtitles.rules import SubtitleRules
@@ -22,6 +23,7 @@ _SINKS: dict[str, Callable[..., Sink]] = {
     "srt": SrtSink,
     "vtt": VttSink,
     "ass": AssSink,
+    "ttml": TtmlSink,
     "jsonl": JsonlSink,
     "txt": TextSink,
 }

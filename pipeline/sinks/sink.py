@@ -180,13 +180,13 @@ class BlockFile:
     writing starts where they first differ, so that the file never holds less than before.
     """
 
-    def __init__(self, path: Path, header: str = "", *, resume: bool = False) -> None:
-        """Open the file for writing, or create it with its header.
+    def __init__(self, path: Path, header: str = "", footer: str = "", *, resume: bool = False) -> None:
+        """Open the file for writing, or create it with its header. The footer stays behind the newest block.
 
         Raises:
             UsageError: the file cannot be opened, or another run is writing it.
         """
-        self.path, self._header = path, header
+        self.path, self._header, self._footer = path, header, footer.encode()
         self._descriptor, self._created = _open_locked(path, os.O_RDWR if resume else os.O_WRONLY)
         # Standard output redirected to a file: others may write to it too, so it is never truncated.
         self._regular = path != STANDARD_OUTPUT and stat.S_ISREG(os.fstat(self._descriptor).st_mode)
@@ -234,7 +234,10 @@ class BlockFile:
                 return
             self._repeating = False
             self._truncate()
-        written = 0
+        written, length = 0, len(data)
+        if self._regular and self._footer:
+            os.lseek(self._descriptor, self._length, os.SEEK_SET)  # over the last footer
+            data += self._footer
         try:
             while written < len(data):
                 written += os.write(self._descriptor, data[written:])
@@ -248,19 +251,24 @@ class BlockFile:
             raise SinkError(
                 f"cannot write {self.path} ({error.strerror}); it is valid and complete up to the last subtitle written"
             ) from error
-        self._length += len(data)
+        self._length += length
 
     def _truncate(self) -> None:
         """Truncate the file to the whole blocks written. Pipes and devices have no length and are left alone."""
         if self._regular:
             os.ftruncate(self._descriptor, self._length)
             os.lseek(self._descriptor, self._length, os.SEEK_SET)
+            if self._length:
+                os.write(self._descriptor, self._footer)
 
     def close(self) -> None:
         """Close the file; remove it if this object created it and never began writing. Idempotent."""
         if self._closed:
             return
         self._closed = True
+        if self._begun and self._footer and not self._regular:
+            with contextlib.suppress(SinkError, BrokenPipeError):
+                self._write(self._footer.decode())
         if self._created and not self._begun:
             self.path.unlink(missing_ok=True)  # before another run can lock it
         os.close(self._descriptor)

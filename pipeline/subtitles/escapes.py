@@ -1,4 +1,4 @@
-"""Escape text so that no player takes it for markup: SubRip, WebVTT, ASS. Pure.
+"""Escape text so that no player takes it for markup: SubRip, WebVTT, TTML, ASS. Pure.
 
 SubRip and ASS have no escapes. An invisible word joiner (U+2060) separates the start of markup from what follows, as in
 FFmpeg's conversion of WebVTT to ASS; removing all joiners restores the text. Only braces are replaced, by their
@@ -27,6 +27,11 @@ def srt(line: str) -> str:
 def vtt(line: str) -> str:
     """Escape one line of WebVTT text with character references."""
     return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def ttml(line: str) -> str:
+    """Escape one line of XML text. Two characters that XML cannot have, of no script, are left out."""
+    return vtt(line).translate({0xFFFE: None, 0xFFFF: None})
 
 
 def ass(line: str) -> str:

@@ -30,7 +30,7 @@ SAID = [
     ("docs/recordings.md", f"more than {WORDS[DEFAULT.nmt.max_length_factor]} times as long as its source"),
     (
         "docs/recordings.md",
-        f"The formats are {', '.join(f'`{kind}`' for kind in ('srt', 'vtt', 'ass', 'jsonl'))} and `txt`",
+        "The formats are `srt`, `vtt`, `ass`, `ttml` (the text profile of IMSC 1.1), `jsonl` and `txt`",
     ),
     ("docs/glossary.md", f"told {WORDS[DEFAULT.glossary.prompt_terms]} terms (`[glossary] prompt_terms`)"),
     ("docs/glossary.md", f"a file {MOST_TERMS:,} terms"),
@@ -44,7 +44,7 @@ def test_a_page_says_what_the_code_does(page: str, said: str) -> None:
 
 
 def test_the_formats_are_those_that_the_page_names() -> None:
-    assert {*FORMATS} == {"srt", "vtt", "ass", "jsonl", "txt"}
+    assert {*FORMATS} == {"srt", "vtt", "ass", "ttml", "jsonl", "txt"}
 
 
 def test_the_size_of_the_speech_model_is_that_of_its_packages() -> None:

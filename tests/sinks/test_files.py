@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import html
+import itertools
 import json
 import os
 import random
@@ -13,10 +14,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pysubs2
 import pytest
 import srt
+import ttconv.imsc.reader
+import ttconv.isd
+import ttconv.model
 import webvtt
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +92,29 @@ def parsed(paths: dict[str, Path]) -> dict[str, list[tuple[int, int, str]]]:
         (_ms(cue.start), _ms(cue.end), flat(html.unescape(re.sub("</?c.source>|</c>", "", cue.raw_text))))
         for cue in webvtt.read(str(paths["vtt"])).captions
     ]
+    found["ttml by ttconv"] = ttml_cues(paths["ttml"])
+    return found
+
+
+def ttml_cues(path: Path) -> list[tuple[int, int, str]]:
+    """What a renderer of IMSC shows, with its times: one entry for each state of the picture that has text."""
+    document = ttconv.imsc.reader.to_model(ElementTree.parse(path))
+    times = ttconv.isd.ISD.significant_times(document)
+    found = []
+    for begin, end in itertools.pairwise([*times, None]):
+        state = ttconv.isd.ISD.from_model(document, begin)
+        texts = (
+            [
+                one.get_text()
+                for region in state.iter_regions()
+                for one in region.dfs_iterator()
+                if isinstance(one, ttconv.model.Text)
+            ]
+            if state
+            else []
+        )
+        if text := flat("".join(texts)):
+            found.append((round(begin * 1000), round((end or 0) * 1000), text))
     return found
 
 
@@ -120,6 +148,7 @@ def test_other_programs_read_the_same_from_every_format(tmp_path: Path) -> None:
     assert paths["srt"].read_text("utf-8").count("-->") == len(cues)
     assert [(a, b) for a, b, _ in read["srt by pysubs2"]] == [(a, b) for a, b, _ in cues]
     assert [(a, b) for a, b, _ in read["vtt by webvtt"]] == [(a, b) for a, b, _ in cues]
+    assert [(a, b, unmarked(text)) for a, b, text in read["ttml by ttconv"]] == cues
     assert [(a, b) for a, b, _ in read["ass by pysubs2"]] == [(a // 10 * 10, b // 10 * 10) for a, b, _ in cues]
     assert unmarked(read["srt by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
     assert unmarked(read["ass by pysubs2"][1][2]) == "a--->b&<i>c</i>{\\an8}"
@@ -206,6 +235,12 @@ def test_both_languages_in_every_format(tmp_path: Path) -> None:
     ]
     assert (lines.styles["Source"].alignment, lines.styles["Translation"].alignment) == (8, 2)
     assert paths["txt"].read_text("utf-8").startswith("去柏林的火车几点出发？\nWhere is it?\n\n")
+    ttml = paths["ttml"].read_text("utf-8")
+    assert (
+        '<p region="bottom" begin="01:00:00.000" end="01:00:04.000"><span style="box">去柏林的火车几点出发？</span></p>\n'
+        in ttml
+    )
+    assert '<p region="top" begin="01:00:00.000" end="01:00:04.000" xml:lang=""><span style="box">Where is it?<' in ttml
 
 
 def test_a_source_without_a_translation_is_in_every_format(tmp_path: Path) -> None:
@@ -271,6 +306,8 @@ def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: Sub
                 everything = sorted("".join(text for _, _, text in texts_written))
                 assert sorted(unmarked("".join(text for _, _, text in read["vtt by webvtt"]))) == everything
                 assert sorted(unmarked("".join(text for _, _, text in read["ass by pysubs2"]))) == everything
+                shown = "".join(text for _, _, text in read["ttml by ttconv"])
+                assert sorted(unmarked(shown)) == [c for c in everything if c not in "\ufffe\uffff"]
         for sink in sinks:
             sink.close()
 
@@ -383,6 +420,20 @@ def test_two_runs_never_write_the_same_file(tmp_path: Path) -> None:
     assert paths["vtt"].read_text() == "WEBVTT\n\n"
 
 
+def test_a_pipe_gets_the_end_of_a_document_once_at_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.ttml"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    (sink,) = open_sinks({("ttml", ""): path}, None, sink_makers(DEFAULT))
+    for event in events():
+        sink.write(event)
+    sink.close()
+    with open(reader, encoding="utf-8") as pipe:
+        document = pipe.read()
+    assert document.count("</tt>") == 1
+    assert len(list(ElementTree.fromstring(document).iter("{http://www.w3.org/ns/ttml}p"))) == 4
+
+
 def test_timestamps_round_to_the_millisecond() -> None:
     assert timestamp(3599.9996, ",") == "01:00:00,000"
     assert timestamp(59.9994, ".") == "00:00:59.999"
@@ -392,6 +443,7 @@ def test_timestamps_round_to_the_millisecond() -> None:
 def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
     paths, _ = opened(tmp_path)
     assert webvtt.read(str(paths["vtt"])).captions == []
+    assert ttml_cues(paths["ttml"]) == []
     assert len(pysubs2.load(str(paths["ass"]))) == 0
 
 
