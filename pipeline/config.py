@@ -22,7 +22,7 @@ from pipeline.resources import CONFIGS, named_configs
 from pipeline.run.drafts import DraftOptions
 from pipeline.run.overload import OverloadOptions
 from pipeline.sentences.options import SentenceOptions
-from pipeline.subtitles.rules import SubtitleRules, conflicts
+from pipeline.subtitles.rules import PRESETS, SubtitleRules, conflicts
 from pipeline.vad.options import VadConfig
 
 
@@ -168,6 +168,7 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
     plain = table | {
         "nmt": common,
         "asr": {key: value for key, value in table.get("asr", {}).items() if key != "draft"},
+        "subtitles": _with_preset(table.get("subtitles", {}), path),
     }
     built: dict[str, Any] = {
         section: kind(**_checked(section, kind, plain.get(section, {}), path))
@@ -205,6 +206,14 @@ def _checked(section: str, kind: Any, values: dict[str, Any], path: Path) -> dic
     if kind is GlossaryOptions and "file" in values:
         values["file"] = str((path.parent / values["file"]).resolve())
     return values
+
+
+def _with_preset(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The section [subtitles] with the values of its preset, if it names one."""
+    name = values.get("preset", "netflix")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"{path}: subtitles.preset is {name!r}; allowed are {', '.join(PRESETS)}")
+    return {**(PRESETS[name] if "preset" in values else {}), **{key: values[key] for key in values if key != "preset"}}
 
 
 def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
@@ -281,6 +290,7 @@ def with_overrides(
     nmt: str | None = None,
     via: str | None = None,
     bilingual: bool = False,
+    preset: str | None = None,
     glossary: str | None = None,
 ) -> PipelineConfig:
     """``config`` with the command line's options applied.
@@ -304,7 +314,9 @@ def with_overrides(
     if nmt and nmt != config.nmt.model:
         nmt_config = dataclasses.replace(nmt_config, **(_OF_MODEL | {"model": nmt, "file_suffix": ""}))
     overridden = {*(_MODEL_KEYS if nmt else ()), *(("via",) if via else ())}
-    subtitles = dataclasses.replace(config.subtitles, bilingual=config.subtitles.bilingual or bilingual)
+    subtitles = dataclasses.replace(
+        config.subtitles, bilingual=config.subtitles.bilingual or bilingual, **(PRESETS[preset] if preset else {})
+    )
     return dataclasses.replace(
         config,
         languages=languages,

@@ -28,7 +28,7 @@ from pipeline.apps.cli import (
     standard_input,
     tell,
 )
-from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
+from pipeline.apps.options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from pipeline.apps.outputs import named_outputs
 from pipeline.apps.pushes import add_push_argument, open_pushes
 from pipeline.audio.devices import list_devices
@@ -78,7 +78,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         files.add_argument(
             f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
         )
-    add_bilingual_argument(files)
+    add_layout_arguments(files)
     add_push_argument(parser.add_argument_group("captions elsewhere"))
     logs = parser.add_argument_group("latency")
     logs.add_argument(

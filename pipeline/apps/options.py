@@ -25,6 +25,7 @@ from pipeline.nmt.routing import (
     routed,
     translates_all,
 )
+from pipeline.subtitles.rules import PRESETS
 
 _DEFAULT_CONFIG = "en-zh"
 
@@ -90,9 +91,19 @@ def some_languages(text: str) -> tuple[str, ...]:
     return codes
 
 
-def add_bilingual_argument(parser: argparse._ActionsContainer) -> None:
+def add_layout_arguments(parser: argparse._ActionsContainer) -> None:
+    add_preset_argument(parser)
     parser.add_argument(
         "--bilingual", action="store_true", help="show the source with its translation in subtitle files"
+    )
+
+
+def add_preset_argument(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        metavar="NAME",
+        help=f"the layout rules of {', '.join(PRESETS)} (default: as configured, which is netflix)",
     )
 
 
@@ -107,7 +118,7 @@ def add_audio_track_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def configured(options: argparse.Namespace) -> PipelineConfig:
-    """The configuration for the options of ``add_model_arguments`` and ``add_bilingual_argument``.
+    """The configuration for the options of ``add_model_arguments`` and ``add_layout_arguments``.
 
     A model given by an option is taken at the revision at which ``python -m pipeline.models pull`` fetches it. If the
     languages differ from the configured ones and no translation model is given, it comes from the table of pairs and is
@@ -127,6 +138,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         nmt=options.nmt,
         via=options.via,
         bilingual=getattr(options, "bilingual", False),
+        preset=getattr(options, "preset", None),
         glossary=str(options.glossary) if options.glossary is not None else None,
     )
     if config.glossary.file is not None:

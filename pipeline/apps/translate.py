@@ -31,7 +31,7 @@ from pipeline.apps.cli import (
     some_text,
 )
 from pipeline.apps.cluster import parse_address, translate_on_cluster
-from pipeline.apps.options import add_audio_track_argument, add_bilingual_argument, add_model_arguments, configured
+from pipeline.apps.options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from pipeline.apps.outputs import language_tags
 from pipeline.apps.recording_run import Options, make_folder, open_recording, translate_recording
 from pipeline.apps.recordings import check_unused, plan, read_manifest
@@ -91,7 +91,7 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         help="add the target language to the file names, as players expect: NAME.zh.srt; always on for several targets",
     )
     files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
-    add_bilingual_argument(files)
+    add_layout_arguments(files)
     spread = parser.add_argument_group("several processes or machines, which see the same folders")
     spread.add_argument(
         "--cluster",

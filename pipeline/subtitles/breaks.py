@@ -117,14 +117,19 @@ def _same_script(text: str, at: int) -> bool:
     return ord(text[at]) >> 7 == ord(text[at - 1]) >> 7 or ord(text[at - 1]) >> 8 == ord(text[at]) >> 8 == 0x10
 
 
+def has_kana(text: str) -> bool:
+    """Whether at least an eighth of the Han characters and kana in ``text`` are kana, as in Japanese."""
+    letters = len(_HAN_OR_KANA.findall(text))
+    return 8 * len(_KANA.findall(text)) >= letters > 0
+
+
 def _han_language(text: str) -> str:
     """The BudouX model for a text with Han characters or kana.
 
     Japanese has a large share of kana. Simplified and traditional Chinese are distinguished by the national standards
     that encode their characters (GB 2312, Big5).
     """
-    letters = len(_HAN_OR_KANA.findall(text))
-    if 8 * len(_KANA.findall(text)) >= letters:
+    if has_kana(text):
         return "ja"
     traditional = sum(_encodes(c, "big5") - _encodes(c, "gb2312") for c in text)
     return "zh-hant" if traditional > 0 else "zh-hans"

@@ -1,8 +1,9 @@
 """Sentences → cues that follow the rules: line breaks and display times. Pure.
 
 A cue is final when it is made, before the next speech is known. So a cue that needs more time than its speech lingers,
-at most as long as the rules allow. The next cue starts after it, late if necessary, and pauses let it catch up. Speech
-that is longer than a cue's maximum is shown as the same cue again, without a gap.
+at most as long as the rules allow. The next cue starts after it, late if necessary, and pauses let it catch up. The cues of
+a sentence share its time by what each takes to read, in the language that takes longer. Speech that is longer than a cue's
+maximum is shown in several cues where its text has places to break; else its only cue ends before it.
 
 Guarantees, in order of priority: no text is lost; cues do not overlap and keep their gap; durations are within limits;
 no line is too wide and no cue has too many lines. Reading speed is kept as far as these allow.
@@ -10,7 +11,6 @@ no line is too wide and no cue has too many lines. Reading speed is kept as far 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
@@ -22,6 +22,8 @@ from pipeline.subtitles.text import line_limit, reading_ms, width
 
 # No cue spans a pause of this length.
 _LONG_PAUSE_S = 2.0
+# How much wider than the mean one of several bilingual cues may be, to end with a clause.
+_UNEVEN = 1.25
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,6 @@ class Cue:
     """The translation's lines; empty if only the source continues."""
     source_lines: Lines = ()
     """The source's lines, in bilingual subtitles."""
-    continued: bool = False
-    """True if this repeats the preceding cue without a gap, because its text is still being spoken."""
     language: str = ""
     """The language of ``lines``."""
 
@@ -101,53 +101,34 @@ class CueBuilder:
         if not (rules.bilingual and sentence.source):
             return [(lines, ()) for lines in texts]
         sources = layout(sentence.source, rules)
-        if len(sources) > len(texts):
-            texts = layout(sentence.text, rules, cues=len(sources), seams=sentence.seams)
-        elif len(sources) < len(texts):
-            sources = layout(sentence.source, rules, cues=len(texts))
+        if (count := max(len(sources), len(texts))) > 1:
+            # Of similar widths: cues that are long in one language and short in the other need more time than the speech.
+            most, source_most = (_UNEVEN * width(text) / count for text in (sentence.text, sentence.source))
+            texts = layout(sentence.text, rules, cues=count, widest=most, seams=sentence.seams)
+            sources = layout(sentence.source, rules, cues=count, widest=source_most)
         return list(zip_longest(texts, sources, fillvalue=()))
 
     def _cues(self, sentence: Sentence) -> list[Cue]:
         blocks = self._blocks(sentence)
         rules = self.rules
         cues: list[Cue] = []
-        for n, (said_ms, over_ms) in enumerate(pairwise(_shares_ms(sentence, blocks))):
+        needs_ms = [max(reading_ms("".join(lines), rules) for lines in block) for block in blocks]
+        for n, (said_ms, over_ms) in enumerate(pairwise(_shares_ms(sentence, needs_ms))):
             lines, source_lines = blocks[n]
             start_ms = max(said_ms, self._end_ms + rules.gap_ms)
             # The next cue of the same sentence is known: leave its gap.
             natural_ms = over_ms - (rules.gap_ms if n + 1 < len(blocks) else 0)
-            needed_ms = reading_ms("".join(lines or source_lines), rules)
-            end_ms = min(max(natural_ms, start_ms + needed_ms), over_ms + rules.linger_ms)
+            end_ms = min(max(natural_ms, start_ms + needs_ms[n]), over_ms + rules.linger_ms)
             end_ms = max(end_ms, start_ms + rules.min_duration_ms)
-            times = self._parts_ms(start_ms, end_ms, natural_ms)
-            for part, (from_ms, to_ms) in enumerate(pairwise(times)):
-                self._count += 1
-                self._end_ms = to_ms
-                cues.append(
-                    Cue(self._count, from_ms / 1000, to_ms / 1000, lines, source_lines, part > 0, self.language or "")
-                )
+            self._end_ms = min(end_ms, start_ms + rules.max_duration_ms)
+            self._count += 1
+            times_s = start_ms / 1000, self._end_ms / 1000
+            cues.append(Cue(self._count, *times_s, lines, source_lines, self.language or ""))
         return cues
 
-    def _parts_ms(self, start_ms: int, end_ms: int, spoken_until_ms: int) -> list[int]:
-        """The start of each cue that shows a text from ``start_ms`` to ``end_ms``, then the end of the last one."""
-        most, least = self.rules.max_duration_ms, self.rules.min_duration_ms
-        if end_ms - start_ms <= most:
-            return [start_ms, end_ms]
-        # Repeat a cue while it is being spoken, not while it is only being read. A blank screen shorter than the
-        # shortest cue disturbs less than a repeated cue.
-        spoken_ms = spoken_until_ms - start_ms
-        parts = math.ceil(spoken_ms / most)
-        if spoken_ms - most < least or spoken_ms // parts < least:
-            return [start_ms, start_ms + most]
-        return [start_ms + spoken_ms * part // parts for part in range(parts + 1)]
 
-
-def _shares_ms(sentence: Sentence, blocks: list[tuple[Lines, Lines]]) -> list[int]:
-    """When the text of each block begins to be said, then when the last one ends.
-
-    A block's share of the text's width is its share of the words said.
-    """
-    shares = [width("".join(lines or source_lines)) for lines, source_lines in blocks]
+def _shares_ms(sentence: Sentence, shares: list[int]) -> list[int]:
+    """When the text of each cue begins to be said, then when the last one ends. ``shares``: of the sentence, in any unit."""
     total = max(1, sum(shares))
     inner = [sentence.begin_at(sum(shares[:n]) / total) for n in range(1, len(shares))]
     return [round(1000 * time_s) for time_s in (sentence.start_s, *inner, max(sentence.start_s, sentence.end_s))]

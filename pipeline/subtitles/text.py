@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from pipeline.subtitles.breaks import belongs_together, syllable_starts
+from pipeline.subtitles.breaks import belongs_together, has_kana, syllable_starts
 from pipeline.subtitles.rules import SubtitleRules
 
 # Characters that must not begin a line …
@@ -65,6 +65,11 @@ def is_cjk(text: str) -> bool:
     return 8 * sum(_wide(c) for c in letters) >= len(letters) > 0
 
 
+def is_japanese(text: str) -> bool:
+    """Whether ``text`` is measured as Japanese: full-width, with kana."""
+    return is_cjk(text) and has_kana(text)
+
+
 def width(text: str) -> int:
     """Display columns: two for full-width characters, none for combining ones, one for others.
 
@@ -81,14 +86,17 @@ def widths(text: str, cjk: bool) -> list[int]:
 
 def line_limit(text: str, rules: SubtitleRules) -> int:
     """Maximum columns of a line of ``text``."""
+    if is_japanese(text):
+        return 2 * rules.line_japanese_characters
     return 2 * rules.line_cjk_characters if is_cjk(text) else rules.line_columns
 
 
 def reading_ms(text: str, rules: SubtitleRules) -> int:
     """Reading time of ``text``: each character at its script's speed; combining ones take none."""
+    japanese = is_japanese(text)
+    full = rules.japanese_characters_per_second if japanese else rules.cjk_characters_per_second
     seconds = sum(
-        1 / rules.cjk_characters_per_second if columns == 2 else columns / rules.characters_per_second
-        for columns in widths(text, is_cjk(text))
+        1 / full if columns == 2 else columns / rules.characters_per_second for columns in widths(text, is_cjk(text))
     )
     return round(1000 * seconds)
 

@@ -15,7 +15,7 @@ import pytest
 
 import pipeline
 from pipeline.__main__ import COMMANDS
-from pipeline.apps import live, models, nmt, serve, translate
+from pipeline.apps import check, live, models, nmt, serve, translate
 from pipeline.apps.cli import Parser
 from pipeline.bench import __main__ as bench
 from tests.conftest import HANG_S, ROOT
@@ -24,6 +24,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "live": live.arguments,
     "translate": translate.arguments,
     "serve": serve.arguments,
+    "check": check.arguments,
     "models": models.arguments,
     "bench": bench.arguments,
     "nmt": nmt.arguments,

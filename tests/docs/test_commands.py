@@ -36,6 +36,7 @@ NOT_RUN = {
     'curl http://127.0.0.1:8000/translate -d source=en -d target=zh --data-urlencode "q=Where is the station?"': (
         "needs a server; tests/server/test_libretranslate.py asks one"
     ),
+    "speech-translate check talk.srt": "tests/apps/test_check.py runs it",
     "dask scheduler": "tests/apps/test_cluster.py runs it",
     "dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 4": "tests/apps/test_cluster.py runs one",
     "speech-translate translate /archive --output-dir /subtitles --config demo --cluster tcp://SCHEDULER:8786": (

@@ -1,0 +1,63 @@
+"""python -m pipeline.check: what in subtitle files breaks the rules of layout, one line each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pipeline.apps.cli import Parser, description_of, some_path, tell
+from pipeline.apps.options import add_layout_arguments
+from pipeline.config import load_config
+from pipeline.errors import UsageError
+from pipeline.names import escaped
+from pipeline.sinks.cue_file import timestamp
+from pipeline.subtitles.check import ReadCue, read_cues, violations
+from pipeline.subtitles.rules import PRESETS
+
+_EXAMPLES = ("%(prog)s talk.srt", "%(prog)s talk.zh.vtt --preset broadcast-zh", "%(prog)s talk.srt --bilingual")
+# An hour of subtitles has 100 kB.
+_MOST_BYTES = 50 << 20
+
+
+def arguments(prog: str = "python -m pipeline.check") -> Parser:
+    parser = Parser(
+        prog=prog,
+        description=f"{description_of(__doc__)} Exits with 0 if there is nothing, 1 if there is something, 2 if a file cannot be "
+        "read.",
+        examples=_EXAMPLES,
+    )
+    parser.add_argument("files", nargs="+", type=some_path, metavar="FILE", help="SubRip or WebVTT")
+    parser.add_argument("--config", default="en-zh", metavar="NAME|FILE", help="whose [subtitles] are the rules")
+    add_layout_arguments(parser)
+    return parser
+
+
+def run(argv: list[str], prog: str = "python -m pipeline.check") -> int:
+    options = arguments(prog).parse_args(argv)
+    rules = load_config(options.config).subtitles
+    rules = replace(rules, bilingual=rules.bilingual or options.bilingual, **PRESETS.get(options.preset, {}))
+    files = [(path, _read(path)) for path in options.files]
+    broken = 0
+    for path, cues in files:
+        found = list(violations(cues, rules))
+        for each in sorted(found, key=lambda one: one.cue.line):
+            print(f"{escaped(str(path))}:{each.cue.line}: {timestamp(each.cue.start_ms / 1000, ',')} {each.what}")
+        broken += len({each.cue for each in found})
+    count = sum(len(cues) for _, cues in files)
+    tell(f"{broken} of {count} subtitles break a rule" if broken else f"all {count} subtitles keep the rules")
+    return 1 if broken else 0
+
+
+def _read(path: Path) -> list[ReadCue]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise UsageError(f"{path} is larger than {_MOST_BYTES >> 20} MiB; name a subtitle file")
+        return read_cues(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path} ({error.strerror}); name a subtitle file") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not in UTF-8 (byte {error.start}); convert it first") from None
+    except UsageError as error:
+        raise UsageError(str(error) if str(path) in str(error) else f"{path}: {error}") from None

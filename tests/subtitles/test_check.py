@@ -1,0 +1,96 @@
+"""The checker finds what breaks the rules, and nothing in what this package writes at an easy pace."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import UsageError
+from pipeline.subtitles.check import read_cues, violations
+from pipeline.subtitles.rules import PRESETS, SubtitleRules
+
+DEFAULT = SubtitleRules()
+
+
+def srt_of(*cues: tuple[int, int, str]) -> str:
+    """SubRip with these times in ms and texts."""
+    stamp = lambda ms: f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02},{ms % 1000:03}"  # noqa: E731
+    return "\n".join(f"{n}\n{stamp(a)} --> {stamp(b)}\n{text}\n" for n, (a, b, text) in enumerate(cues, 1))
+
+
+def found(text: str, rules: SubtitleRules = DEFAULT) -> list[tuple[int, str]]:
+    return [(each.cue.line, each.what) for each in violations(read_cues(text), rules)]
+
+
+@pytest.mark.parametrize(
+    ("cues", "what"),
+    [
+        ([(0, 2_000, "Good morning.")], []),
+        ([(0, 800, "Yes.")], ["lasts 800 ms; 833 to 7000 ms are allowed"]),
+        ([(0, 7_001, "Yes.")], ["lasts 7001 ms; 833 to 7000 ms are allowed"]),
+        ([(0, 6_000, "a b\nc d\ne f")], ["3 lines; 2 are allowed"]),
+        ([(0, 6_000, "a" * 43)], ["a line of 43 characters; 42 are allowed"]),
+        ([(0, 6_000, "字" * 17)], ["a line of 17 characters; 16 are allowed"]),
+        ([(0, 6_000, "の" * 14)], ["a line of 14 characters; 13 are allowed"]),
+        ([(0, 2_000, "a" * 40)], ["20.0 characters a second; 17.0 are allowed"]),
+        ([(0, 1_000, "字" * 10)], ["10.0 characters a second; 9.0 are allowed"]),
+        ([(0, 2_000, "の" * 10)], ["5.0 characters a second; 4.0 are allowed"]),
+        ([(0, 1_000, "Yes."), (1_000, 2_000, "No.")], ["0 ms after the one before; at least 83 ms are asked"]),
+        ([(0, 1_000, "Yes."), (990, 2_000, "No.")], ["begins 10 ms before the one before it ends"]),
+        ([(0, 1_000, "Yes."), (1_083, 2_000, "Yes.")], ["repeats the one before"]),
+        ([(0, 1_000, "Yes."), (2_000, 3_000, "Yes.")], []),
+    ],
+)
+def test_each_rule(cues: list[tuple[int, int, str]], what: list[str]) -> None:
+    assert [said for _, said in found(srt_of(*cues))] == what
+
+
+def test_markup_and_invisible_characters_do_not_count() -> None:
+    text = "<i>" + "a" * 20 + "</i> {\\an8}\u202b" + "b" * 20 + "\u202c\u2060"
+    assert found(srt_of((0, 3_000, text))) == []
+    vtt = "WEBVTT\n\nNOTE a note\n\nfirst\n00:01.000 --> 00:03.000 line:0\n&lt;b&gt; &amp; <c.source>c</c>\n"
+    (cue,) = read_cues(vtt)
+    assert (cue.line, cue.start_ms, cue.end_ms, cue.lines) == (6, 1_000, 3_000, ("<b> & c",))
+
+
+def test_each_language_of_a_bilingual_file_has_its_own_lines_and_speed() -> None:
+    rules = SubtitleRules(bilingual=True)
+    both = srt_of((0, 3_000, "去柏林的火车几点出发？\n我们走吧。\nWhen does the train to Berlin leave?\nLet us go."))
+    assert found(both, rules) == []
+    assert next(what for _, what in found(both)) == "4 lines; 2 are allowed"
+    latin = srt_of((0, 2_000, "Wann fährt der Zug?\nLos.\n" + "a" * 40))
+    assert [what for _, what in found(latin, rules)] == ["20.0 characters a second; 17.0 are allowed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it has no subtitles"),
+        ("1\n00:00:01,000 -> 00:00:02,000\nYes.\n", "it has no subtitles"),
+        ("1\n00:00:01 --> 00:00:02\nYes.\n", "line 2 is '00:00:01 --> 00:00:02'; expected times such as"),
+    ],
+)
+def test_what_is_no_subtitle_file(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_cues(text)
+    assert said in str(error.value)
+
+
+@given(st.text(st.sampled_from("0123456789:,.->\n\r\ufeff WEBVTTa<{\\}&;字の")), st.booleans())
+def test_any_text_is_read_or_refused(text: str, bilingual: bool) -> None:
+    try:
+        cues = read_cues(text)
+    except UsageError:
+        return
+    list(violations(cues, SubtitleRules(bilingual=bilingual)))
+
+
+def test_presets_are_valid_rules_and_netflix_is_the_default() -> None:
+    assert SubtitleRules(**PRESETS["netflix"]) == DEFAULT
+    text = srt_of((0, 3_000, "字" * 15))
+    assert found(text) == []
+    assert found(text, SubtitleRules(**PRESETS["broadcast-zh"])) == [(2, "a line of 15 characters; 14 are allowed")]
+    assert [what for _, what in found(srt_of((0, 6_000, "a" * 40)), SubtitleRules(**PRESETS["bbc"]))] == [
+        "a line of 40 characters; 37 are allowed"
+    ]
