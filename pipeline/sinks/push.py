@@ -231,9 +231,29 @@ def http_address(url: str, kind: str) -> str:
     raise UsageError(f"--push {kind}=… needs an address, such as {kind}=https://host/path?key=value; copy it whole")
 
 
-def host_of(url: str) -> str:
+def _host_of(url: str) -> str:
     """The name and port in an address, for messages."""
     return urlsplit(url).netloc.rpartition("@")[2]
+
+
+class HttpPusher(Pusher):
+    """Sends sentences by POST. Each has the next number, a repeated one the same."""
+
+    kind = ""
+    """That of --push."""
+    passing: frozenset[int] = frozenset()
+    """Further statuses after which it is tried again."""
+
+    def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
+        """Raises UsageError: ``where`` is no address of HTTP."""
+        self.url = http_address(where, self.kind)
+        self.numbers = Numbered(self.url)
+        super().__init__(f"{self.kind} ({_host_of(where)})", languages, rules)
+
+    def post(self, data: bytes, content: str = "text/plain; charset=utf-8", **query: object) -> None:
+        """Send ``data`` and count it. Raises PushError: it has not arrived."""
+        asked(self.url, data, content, self.passing, **query)
+        self.numbers.arrived()
 
 
 def asked(
@@ -261,7 +281,7 @@ def asked(
             return bytes(answer.read(_MOST_BYTES))
     except HTTPError as error:
         error.close()
-        said = f"{host_of(url)} answers {error.code} {error.reason}"
+        said = f"{_host_of(url)} answers {error.code} {error.reason}"
         if error.code in _PASSING | passing:
             after = error.headers.get("Retry-After", "")
             raise PushError(said, float(after) if after.isdecimal() and len(after) < 4 else 0.0) from None
@@ -269,4 +289,4 @@ def asked(
         raise PushRefusedError(f"{said}: {what}; copy it again") from None
     except (OSError, HTTPException) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        raise PushError(f"{host_of(url)} does not answer ({str(reason) or type(reason).__name__})") from None
+        raise PushError(f"{_host_of(url)} does not answer ({str(reason) or type(reason).__name__})") from None

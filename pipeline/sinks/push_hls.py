@@ -54,7 +54,7 @@ class Push:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             old = self._playlist.read_text("utf-8") if self._playlist.exists() else ""
-            self._replace(self._playlist, old)
+            self._replace(self._playlist, old or f"#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:{_SEGMENT_S}\n")
         except (OSError, ValueError) as error:
             raise UsageError(f"--push hls={where}: {error}; name a folder that can be written") from None
         blocks = [(int(match[1]), match[0]) for match in _BLOCK.finditer(old)]
@@ -88,15 +88,22 @@ class Push:
                     self._write_segment()
 
     def close(self) -> None:
-        """End the playlist. Idempotent."""
+        """End the playlist. Idempotent.
+
+        Raises:
+            SinkError: it cannot be written.
+        """
         self._closed.set()
         self._thread.join()
         with self._lock:
             self._take(self._builder.flush())
-            while any(cue.end_s > self._written * _SEGMENT_S for cue in self._cues):
-                self._write_segment()
-            if self._written:
-                self._list("#EXT-X-ENDLIST\n")
+            try:
+                while any(cue.end_s > self._written * _SEGMENT_S for cue in self._cues):
+                    self._write_segment()
+                if self._written:
+                    self._list("#EXT-X-ENDLIST\n")
+            except OSError as error:
+                raise SinkError(f"cannot write to {self._folder} ({error.strerror})") from error
         if self.late:
             log.warning("hls (%s): %d captions came later than their segments", self._folder, self.late)
 

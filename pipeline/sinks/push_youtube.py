@@ -6,23 +6,18 @@ then its text on the next line, with <br> between two lines. Each POST has the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
-from pipeline.sinks.push import Numbered, Pusher, asked, host_of, http_address
+from pipeline.sinks.push import HttpPusher
 from pipeline.subtitles.lines import layout
-from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence
 
 
-class Push(Pusher):
+class Push(HttpPusher):
     """Sends to one stream."""
 
-    def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
-        self._url = http_address(where, "youtube")
-        self._number = Numbered(self._url)
-        super().__init__(f"youtube ({host_of(where)})", languages, rules)
+    kind = "youtube"
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         began = datetime.now(UTC) - timedelta(seconds=self.clock())
@@ -32,5 +27,4 @@ class Push(Pusher):
         for block, before in zip(blocks, shares, strict=False):
             said = began + timedelta(seconds=sentence.begin_at(before / len(sentence.text)))
             body += f"{said.strftime('%Y-%m-%dT%H:%M:%S')}.{said.microsecond // 1000:03}\n{'<br>'.join(block)}\n"
-        asked(self._url, body.encode(), seq=self._number.last + 1)
-        self._number.arrived()
+        self.post(body.encode(), seq=self.numbers.last + 1)

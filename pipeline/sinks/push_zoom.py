@@ -6,47 +6,34 @@ the same. Zoom tells the last ``seq`` that it took, so that another run of a mee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import langcodes
 
 from pipeline.languages import language_tag
-from pipeline.sinks.push import Numbered, Pusher, PushRefusedError, asked, host_of, http_address
-from pipeline.subtitles.rules import SubtitleRules
+from pipeline.sinks.push import HttpPusher, PushRefusedError, asked
 from pipeline.subtitles.sentences import Sentence
 
-# The meeting has not started.
-_PASSING = frozenset({400})
 
-
-class Push(Pusher):
+class Push(HttpPusher):
     """Sends to one meeting or breakout room."""
 
-    interval_s = 1.0
-
-    def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
-        self._url = http_address(where, "zoom")
-        self._number = Numbered(self._url)
-        self._asked = False
-        super().__init__(f"zoom ({host_of(where)})", languages, rules)
+    kind, interval_s, passing = "zoom", 1.0, frozenset({400})  # the meeting has not started
+    _asked = False
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         if not self._asked:
-            self._number.last = self._last_taken()
+            self.numbers.last = self._last_taken()
             self._asked = True
-        text = f"{sentence.text}\n".encode()
-        asked(self._url, text, passing=_PASSING, seq=self._number.last + 1, lang=_with_region(language))
-        self._number.arrived()
+        self.post(f"{sentence.text}\n".encode(), seq=self.numbers.last + 1, lang=_with_region(language))
 
     def _last_taken(self) -> int:
         """The last number that Zoom took; that of the last run here if it does not tell."""
-        parts = urlsplit(self._url)
+        parts = urlsplit(self.url)
         try:
-            said = asked(parts._replace(path=parts.path.rstrip("/") + "/seq").geturl(), None, passing=_PASSING)
-            return int(said)
+            return int(asked(parts._replace(path=parts.path.rstrip("/") + "/seq").geturl(), None, passing=self.passing))
         except (PushRefusedError, ValueError):
-            return self._number.last
+            return self.numbers.last
 
 
 def _with_region(language: str) -> str:

@@ -14,6 +14,7 @@ import webvtt
 from pipeline.errors import SinkError
 from pipeline.events import EndOfInput, PipelineEvent
 from pipeline.sinks.push_hls import Push
+from pipeline.subtitles.cues import Cue
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import HANG_S
 from tests.streams import spoken, translated
@@ -129,3 +130,19 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     stream.sink._thread.join(HANG_S)
     with pytest.raises(SinkError, match="cannot write to"):
         stream.say("Eins.", 1.0, 3.0)
+    stream.sink._cues.append(Cue(1, 1.0, 3.0, ("Eins.",)))
+    with pytest.raises(SinkError, match="cannot write to"):
+        stream.sink.close()
+
+
+def test_a_run_without_text_leaves_an_empty_playlist_and_the_one_of_an_earlier_run_as_it_was(tmp_path: Path) -> None:
+    Stream(tmp_path).sink.close()
+    assert (tmp_path / "captions.m3u8").read_text("utf-8").startswith("#EXTM3U\n")
+    assert not list(tmp_path.glob("*.vtt"))
+    first = Stream(tmp_path)
+    first.say("Eins.", 1.0, 3.0)
+    first.sink.close()
+    before = first.playlist
+    assert "ENDLIST" in before
+    Stream(tmp_path).sink.close()
+    assert first.playlist == before
