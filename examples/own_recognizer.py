@@ -15,6 +15,7 @@ from faster_whisper import WhisperModel
 from pipeline import (
     Models,
     PipelineConfig,
+    RecognitionOptions,
     Recognizer,
     SourceSentence,
     SpeechSegment,
@@ -32,12 +33,15 @@ class OwnRecognizer:
     """Recognises each segment alone. An exception costs that segment only."""
 
     def __init__(self, config: PipelineConfig) -> None:
-        self.config, self._language = config.asr, config.languages.source
+        self._language = config.languages.source
         self._model = WhisperModel(str(find_recognizer(config.asr)), device="cpu", compute_type="int8")
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        return [self._transcribe(segment, options) for segment in segments]
+
+    def _transcribe(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
         samples = segment.samples.astype("float32") / 32768
-        parts, _ = self._model.transcribe(samples, language=self._language, beam_size=beam_size or 5)
+        parts, _ = self._model.transcribe(samples, language=self._language, beam_size=options.beams or 5)
         text = "".join(part.text for part in parts).strip()
         return Transcript(
             *(segment.id, segment.start_s, segment.end_s, text, self._language),
@@ -45,21 +49,6 @@ class OwnRecognizer:
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,
         )
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        return [self.transcribe(segment, beam_size, before) for segment in segments]
-
-    def transcribe_after(
-        self,
-        context: object,
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        return self.transcribe(segment, beam_size, before)
 
 
 async def main(path: str) -> None:

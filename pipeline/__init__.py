@@ -24,7 +24,13 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from pipeline.asr.recognizer import Recognizer
+    from pipeline.asr.recognizer import (
+        PartialText,
+        RecognitionOptions,
+        RecognitionStream,
+        Recognizer,
+        StreamingRecognizer,
+    )
     from pipeline.captions.changes import Changes, States
     from pipeline.captions.states import TextChangeError
     from pipeline.config import PipelineConfig, load_config
@@ -86,7 +92,11 @@ _MODULES = {
     "TranslationLost": "events",
     "MarianModel": "nmt.model",
     "NmtStage": "nmt.stage",
+    "PartialText": "asr.recognizer",
+    "RecognitionOptions": "asr.recognizer",
+    "RecognitionStream": "asr.recognizer",
     "Recognizer": "asr.recognizer",
+    "StreamingRecognizer": "asr.recognizer",
     "TextTranslator": "nmt.translator",
     "PipelineStats": "run.stats",
     "Models": "loading",
@@ -109,11 +119,14 @@ __all__ = [
     "Models",
     "NmtStage",
     "Notice",
+    "PartialText",
     "Paused",
     "PipelineConfig",
     "PipelineError",
     "PipelineEvent",
     "PipelineStats",
+    "RecognitionOptions",
+    "RecognitionStream",
     "Recognizer",
     "Resumed",
     "SourceDelta",
@@ -123,6 +136,7 @@ __all__ = [
     "SpeechTranslator",
     "StageError",
     "States",
+    "StreamingRecognizer",
     "TargetText",
     "TextChangeError",
     "TextTranslator",

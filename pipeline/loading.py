@@ -14,7 +14,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer
+from pipeline.asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
 from pipeline.asr.script import usual_script
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.files import find_recognizer
@@ -38,7 +38,7 @@ _MEMORY_FACTOR = 2
 class Models:
     """Loaded models. Several translators may share them."""
 
-    recognizer: Recognizer
+    recognizer: Recognizer | StreamingRecognizer
     translations: Mapping[str, TextTranslator]
     """Target language → its translator."""
     drafter: DraftRecognizer | None = None

@@ -182,6 +182,7 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         several_languages=len(config.languages.spoken) > 1,
         drafts=config.drafts if config.asr.word_timestamps else None,
         drafter=context.models.drafter,
+        beams=config.asr.beam_size,
         terms=HeardTerms(context.glossary, config.glossary) if context.glossary is not None else None,
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import pytest
 
-from pipeline.events import SAMPLE_RATE, Samples, SourceNotice, Transcript
+from pipeline.asr.recognizer import RecognitionOptions
+from pipeline.events import SAMPLE_RATE, Samples, SourceNotice, SpeechSegment, Transcript
 from pipeline.run.stats import PipelineStats
 
 
@@ -130,7 +131,6 @@ class Slow:
     """A recogniser that takes simulated time: for drafts, and for all else. Calls with the numbers ``slow`` do."""
 
     def __init__(self, recognizer: Any, pace: Pace, draft_s: float, final_s: float, slow: Container[int]) -> None:
-        self.config = recognizer.config
         self._recognizer, self._pace, self._slow = recognizer, pace, slow
         self._draft_s, self._final_s = draft_s, final_s
         self._calls = 0
@@ -147,25 +147,17 @@ class Slow:
             self._pace.take(seconds)
         return result
 
-    def draft(self, *arguments: Any, **named: Any) -> Transcript | None:
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         self.levels.append(self.stats.load_level)
         self.drafting = True
         try:
-            found: Transcript | None = self._taking(self._draft_s, self._recognizer.draft(*arguments, **named))
+            found: Transcript | None = self._taking(self._draft_s, self._recognizer.draft(segment, options))
         finally:
             self.drafting = False
         return found
 
-    def transcribe(self, *arguments: Any, **named: Any) -> Transcript:
-        found: Transcript = self._taking(self._final_s, self._recognizer.transcribe(*arguments, **named))
-        return found
-
-    def transcribe_after(self, *arguments: Any, **named: Any) -> Transcript:
-        found: Transcript = self._taking(self._final_s, self._recognizer.transcribe_after(*arguments, **named))
-        return found
-
-    def transcribe_packed(self, *arguments: Any, **named: Any) -> list[Transcript]:
-        found: list[Transcript] = self._taking(self._final_s, self._recognizer.transcribe_packed(*arguments, **named))
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        found: list[Transcript] = self._taking(self._final_s, self._recognizer.transcribe(segments, options))
         return found
 
 

@@ -32,7 +32,7 @@ from pipeline import (
     Translation,
 )
 from pipeline.apps.live_run import LiveRun
-from pipeline.asr.context import Heard
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.bench.errors import edits, units
 from pipeline.captions.changes import States
 from pipeline.captions.states import OpenTexts
@@ -55,7 +55,6 @@ class Recorded:
 
     def __init__(self, models: Models) -> None:
         self._recognizer: Any = models.recognizer
-        self.config = models.recognizer.config
         self._answers: dict[object, Any] = {}
         self.methods: list[str] = []
         """Those called in this run."""
@@ -65,30 +64,26 @@ class Recorded:
         """Another run begins, in which call number ``fails_at`` raises; ``at_call`` is called with the number of each."""
         self.calls, self.fails_at, self._at_call = 0, fails_at, at_call
 
-    def _ask(self, method: str, context: Sequence[Heard], segment: SpeechSegment, *rest: Any, **named: Any) -> Any:
+    def _ask(self, method: str, segment: SpeechSegment, options: RecognitionOptions) -> Any:
         self.calls += 1
         self.methods[self.calls - 1 :] = [method]
         self._at_call(self.calls - 1)
         if self.calls - 1 == self.fails_at:
             raise InjectedError
-        before = tuple((each.text, each.segment.start_sample, len(each.segment.samples)) for each in context)
-        question = (method, before, segment.start_sample, len(segment.samples), segment.heard_s, rest, *named.items())
+        before = tuple((each.text, each.segment.start_sample, len(each.segment.samples)) for each in options.context)
+        rest = (options.language, options.before, options.beams)
+        question = (method, before, segment.start_sample, len(segment.samples), segment.heard_s, rest)
         if question not in self._answers:
-            arguments = (segment,) if method == "transcribe" else (context, segment)
-            self._answers[question] = getattr(self._recognizer, method)(*arguments, *rest, **named)
+            asked = [segment] if method == "transcribe" else segment
+            self._answers[question] = getattr(self._recognizer, method)(asked, options)
         return self._answers[question]
 
-    def transcribe(self, segment: SpeechSegment, *rest: Any, **named: Any) -> Transcript:
-        return self._ask("transcribe", (), segment, *rest, **named)
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        (segment,) = segments  # they are joined while behind only
+        return self._ask("transcribe", segment, options)
 
-    def transcribe_after(self, *arguments: Any, **named: Any) -> Transcript:
-        return self._ask("transcribe_after", *arguments, **named)
-
-    def draft(self, *arguments: Any, **named: Any) -> Transcript | None:
-        return self._ask("draft", *arguments, **named)
-
-    def transcribe_packed(self, *_: object, **__: object) -> list[Transcript]:
-        raise AssertionError("segments are joined while behind only")
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+        return self._ask("draft", segment, options)
 
 
 class Kept:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ from pipeline import (
     load_config,
     load_models,
 )
-from pipeline.asr.context import Heard
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.errors import edits, units
 from pipeline.captions.states import OpenTexts
@@ -172,10 +171,10 @@ def test_a_draft_in_another_language_than_the_sentence(
     draft, drafts = recognizer.draft, [0]
     english = "My brother likes noodles and fish"
 
-    def drafted(context: Sequence[Heard], segment: SpeechSegment, *rest: Any, **named: Any) -> Transcript | None:
+    def drafted(segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         drafts[0] += segment.id == 1
         if segment.id != 1 or drafts[0] > wrong:
-            return draft(context, segment, *rest, **named)
+            return draft(segment, options)
         at = segment.start_s
         words = tuple(Word(f" {text}", at + n / 20, at + (n + 1) / 20) for n, text in enumerate(english.split()))
         return Transcript(1, at, segment.end_s, english, "en", heard_s=segment.heard_s, words=words)

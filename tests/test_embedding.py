@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from pipeline import (
     Transcript,
     Translation,
 )
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.events import SpeechSegment
 from pipeline.nmt.cache import SentenceCache
@@ -71,14 +72,12 @@ class Together:
 
         stats.segment_closed = segment_closed  # type: ignore[method-assign]
 
-    def transcribe(self, segment: SpeechSegment) -> Transcript:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        (segment,) = segments
         self.recognising[segment.id].set()
         if segment.id == 2:
             self.meet("recognition of 2", self.translating[0], self.heard[3])
-        return Transcript(segment.id, segment.start_s, segment.end_s, "Where is the hotel?", "en")
-
-    def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
-        return self.transcribe(segment)
+        return [Transcript(segment.id, segment.start_s, segment.end_s, "Where is the hotel?", "en")]
 
     def stream(self, sentence: SourceSentence, *_: object) -> Iterator[TargetText | Translation]:
         self.translating[sentence.sentence].set()
@@ -191,15 +190,12 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfi
     held = threading.Event()
 
     class Held:
-        def transcribe(self, segment: SpeechSegment) -> Transcript:
+        def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
             held.wait()
-            return demo_models.recognizer.transcribe(segment)
-
-        def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
-            return self.transcribe(segment)
+            return demo_models.recognizer.transcribe(segments, options)
 
     async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(config, Models(Held(), demo_models.translations)) as translator:  # type: ignore[arg-type]
+        async with SpeechTranslator(config, Models(Held(), demo_models.translations)) as translator:
             try:
                 feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 3)))
                 while translator.stats.segments < 3:  # one being recognised, one queued, one held by the VAD

@@ -11,7 +11,7 @@ import dataclasses
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -36,6 +36,7 @@ from pipeline import (
 )
 from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.spool import Spooled
 from pipeline.bench.errors import units
 from pipeline.errors import AudioError, PipelineError, SinkError
@@ -86,14 +87,11 @@ class Said:
     def __init__(self, transcripts: list[Transcript], fails_at: int = -1) -> None:
         self.transcripts, self.fails_at = {t.segment_id: t for t in transcripts}, fails_at
 
-    def transcribe(self, segment: SpeechSegment) -> Transcript:
-        if segment.id == self.fails_at:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        if self.fails_at in [segment.id for segment in segments]:
             raise InjectedError
-        said = self.transcripts[segment.id % len(self.transcripts)]
-        return dataclasses.replace(said, segment_id=segment.id)
-
-    def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
-        return self.transcribe(segment)
+        said = [self.transcripts[segment.id % len(self.transcripts)] for segment in segments]
+        return [dataclasses.replace(one, segment_id=segment.id) for one, segment in zip(said, segments, strict=True)]
 
 
 class Failing:

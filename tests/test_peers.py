@@ -175,11 +175,11 @@ def test_text_that_was_committed_never_changes_while_people_speak(
 def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models: Models) -> None:
     speech = read_wav(PHRASES)[: 16_000 * 5]
     again = SpeechSegment(7, 0, speech)
-    alone = demo_models.recognizer.transcribe(again)
+    alone = demo_models.recognizer.transcribe([again])[0]
     for number in range(3):
         noise = np.random.default_rng(number).normal(0, 800, 16_000 * 3).astype(np.int16)
-        demo_models.recognizer.transcribe(SpeechSegment(number, 0, noise))
-    assert demo_models.recognizer.transcribe(again) == alone
+        demo_models.recognizer.transcribe([SpeechSegment(number, 0, noise)])
+    assert demo_models.recognizer.transcribe([again])[0] == alone
 
 
 def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ def test_a_stage_that_changes_committed_text_ends_the_run(demo_config: PipelineC
             async for _ in translator.run(Recording(TRAVEL)):
                 pass
 
-    with pytest.raises(StageError, match="the text of sentence 0 is 'What .*' with .* it cannot become 'Soat ") as caught:
+    with pytest.raises(
+        StageError, match="the text of sentence 0 is 'What .*' with .* it cannot become 'Soat "
+    ) as caught:
         asyncio.run(work())
     assert isinstance(caught.value.__cause__, TextChangeError)
 

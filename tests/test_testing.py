@@ -76,11 +76,11 @@ async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
 
 def test_the_next_wait_raises_the_failure_of_a_stage(demo_config: PipelineConfig, demo_models: Models) -> None:
     class Broken:
-        def transcribe(self, segment: object) -> None:
+        def transcribe(self, segments: object, options: object) -> list[Transcript]:
             raise RuntimeError("out of memory")
 
     async def work() -> None:
-        async with Harness(demo_config, Models(Broken(), demo_models.translations)) as harness:  # type: ignore[arg-type]
+        async with Harness(demo_config, Models(Broken(), demo_models.translations)) as harness:
             feeding = asyncio.create_task(harness.feed(demo_speech()))
             try:
                 await harness.cue()

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import threading
 import wave
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,6 +28,7 @@ from pipeline import (
     Transcript,
     Translation,
 )
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
 from pipeline.bench.errors import units
@@ -184,18 +185,15 @@ class FailingRecognizer:
     def __init__(self, models: Models) -> None:
         self.recognizer, self.calls = models.recognizer, 0
 
-    def transcribe(self, segment: SpeechSegment) -> Transcript:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         self.calls += 1
         if self.calls >= 2:
             raise RuntimeError("out of memory")
-        return self.recognizer.transcribe(segment)
-
-    def transcribe_after(self, context: object, segment: SpeechSegment) -> Transcript:
-        return self.transcribe(segment)
+        return self.recognizer.transcribe(segments, options)
 
 
 def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: PipelineConfig, demo_models: Models) -> None:
-    models = Models(FailingRecognizer(demo_models), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(FailingRecognizer(demo_models), demo_models.translations)
     seen: list[PipelineEvent] = []
 
     async def work() -> None:
@@ -211,7 +209,7 @@ def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: Pipeline
 
 
 def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config: PipelineConfig, demo_models: Models) -> None:
-    models = Models(FailingRecognizer(demo_models), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(FailingRecognizer(demo_models), demo_models.translations)
 
     async def work() -> None:
         async with SpeechTranslator(demo_config, models) as translator:

@@ -12,13 +12,20 @@ import errno
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from pipeline.asr.recognizer import Recognizer
-from pipeline.asr.wrapper import PacksWrapper, Recognise, Windows
+from pipeline.asr.recognizer import (
+    DEFAULT,
+    BatchRecognizer,
+    LanguageDetector,
+    RecognitionOptions,
+    Recognizer,
+    StreamingRecognizer,
+)
+from pipeline.asr.streaming import by_segment
 from pipeline.audio.remote import RemoteFile
 from pipeline.captions.changes import Changes, States
 from pipeline.config import PipelineConfig
@@ -27,6 +34,7 @@ from pipeline.events import (
     Delta,
     EndOfInput,
     PipelineEvent,
+    Samples,
     SourceSentence,
     SpeechSegment,
     TargetText,
@@ -173,12 +181,11 @@ class JournalSink:
         self._file.close()
 
 
-class KnownSpeech(PacksWrapper):
+class KnownSpeech:
     """A recogniser that returns the transcripts in a journal and delegates the rest to another recogniser."""
 
-    def __init__(self, recognizer: Recognizer, journal: Path) -> None:
-        super().__init__(recognizer)
-        self._journal = journal
+    def __init__(self, recognizer: Recognizer | StreamingRecognizer, journal: Path) -> None:
+        self._recognizer, self._journal = by_segment(recognizer), journal
         self._known = (event for event in _all_events(journal) if isinstance(event, Transcript))
         self._next = next(self._known, None)
 
@@ -187,14 +194,36 @@ class KnownSpeech(PacksWrapper):
         """Whether the journal has transcripts of later segments."""
         return self._next is not None
 
-    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
-        """If any transcript of a window is missing, recognise all its segments again: the window affects the result."""
-        known = [[self._transcript_of(segment) for segment in window] for window in windows]
-        complete = [[] if None in of_window else cast("list[Transcript]", of_window) for of_window in known]
-        found = self._with_others(windows, complete, recognise)
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions = DEFAULT) -> list[Transcript]:
+        """See ``Recognizer``."""
+        (found,) = self._recognised([segments], lambda _: [self._recognizer.transcribe(segments, options)])
+        return found
+
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
+    ) -> list[list[Transcript]]:
+        """See ``BatchRecognizer``."""
+        if not isinstance(recognizer := self._recognizer, BatchRecognizer):
+            return [self.transcribe(group, options) for group in groups]
+        return self._recognised(groups, lambda others: recognizer.transcribe_batch(others, options))
+
+    def detect(self, samples: Samples) -> Mapping[str, float]:
+        """See ``LanguageDetector``."""
+        return self._recognizer.detect(samples) if isinstance(self._recognizer, LanguageDetector) else {}
+
+    def _recognised(
+        self,
+        groups: Sequence[Sequence[SpeechSegment]],
+        recognise: Callable[[Sequence[Sequence[SpeechSegment]]], list[list[Transcript]]],
+    ) -> list[list[Transcript]]:
+        """If any transcript of a group is missing, recognise all its segments again: the group affects the result."""
+        known = [[self._transcript_of(segment) for segment in group] for group in groups]
+        others = [group for group, before in zip(groups, known, strict=True) if None in before]
+        again = iter(recognise(others) if others else ())
+        now = [next(again) if None in before else before for before in known]
         return [
-            [then or now for then, now in zip(before, after, strict=True)]
-            for before, after in zip(known, found, strict=True)
+            [old or new for old, new in zip(before, after, strict=True)]  # type: ignore[misc]  # one of them is there
+            for before, after in zip(known, now, strict=True)
         ]
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:

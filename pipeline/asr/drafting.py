@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pipeline.asr.context import Heard
 from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer, Waits
+from pipeline.asr.recognizer import DraftRecognizer, RecognitionOptions, Recognizer, Waits
+from pipeline.asr.streaming import StreamedSegments
 from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.languages.marks import final_marks
@@ -26,7 +26,8 @@ class Drafting:
     """The segment in progress and what has been heard in it. Its calls block; ``due`` does not.
 
     If the recogniser drafts itself, words on which its drafts agree are committed. The drafts of a smaller one commit
-    nothing: words are committed as the recogniser hears them when the segment pauses or has ended.
+    nothing: words are committed as the recogniser hears them when the segment pauses or has ended. Those of a recogniser that
+    emits partial text itself (``streams``) are committed as far as it calls them stable.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Drafting:
         """
         self._recognizer, self._drafter, self._clock = recognizer, drafter, clock
         self._schedule = DraftSchedule(options)
-        self._commits = commits
+        self._commits, self.streams = commits, isinstance(drafter, StreamedSegments)
         self._agreement = Agreement(options.margin_ms / 1000, commits=commits)
         self._last: Transcript | None = None
         """The last one that committed words; the language and the marks before the segment are taken from it."""
@@ -67,24 +68,31 @@ class Drafting:
         """Whether words of the segment are committed."""
         return self._agreement.segment == segment.id and bool(self._agreement.committed)
 
-    def draft(self, segment: SpeechSegment, context: Sequence[Heard], before: str | None) -> TranscriptSoFar | None:
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> TranscriptSoFar | None:
         """Recognise the segment in progress; None if what was heard cannot be used.
 
-        ``context``: what was said before it; not heard again once words are known. ``before``: see ``WhisperRecognizer``.
+        The context of ``options`` is not heard again once words are known.
 
         Raises:
             DraftRefusedError: others need the recogniser more. Nothing has changed.
         """
         began = self._clock()
         agreement = self._agreement
-        if agreement.known and agreement.segment == segment.id:
+        stable: int | None = None
+        if self.streams:
+            found = self._drafter.draft(segment, options)
+            if found is not None:
+                known = len(agreement.known) if agreement.segment == segment.id else 0
+                stable = max(0, found.committed_words - known)
+                found = replace(found, words=found.words[known:]) if found.words else None
+        elif agreement.known and agreement.segment == segment.id:
             assert self._last is not None
-            known, rest = divided(segment, agreement.known, whole=self._unheard)
-            found = self._drafter.draft([known], rest, language=self._last.language)
+            heard, rest = divided(segment, agreement.known, whole=self._unheard)
+            found = self._drafter.draft(rest, replace(options, context=(heard,), language=self._last.language))
             if found is not None and (self._commits or agreement.settled):  # committed marks are the recogniser's
                 agreement.correct_marks(found.previous_end)
         else:
-            found = self._drafter.draft(() if self._alone else context, segment, before)
+            found = self._drafter.draft(segment, replace(options, context=() if self._alone else options.context))
             if found is not None and not found.words:
                 found = None  # there is speech, so something must be heard
             self._alone |= found is None
@@ -97,7 +105,7 @@ class Drafting:
         if not agreement.known:
             self._last = replace(found, missing=())
             agreement.correct_marks(found.previous_end)
-        agreement.push(found.words, segment.heard_s, _missing_s(found))
+        agreement.push(found.words, segment.heard_s, _missing_s(found), stable)
         return self._shown(segment, found, without_end(agreement.draft))
 
     def pushed(self, segment: SpeechSegment, transcript: Transcript) -> TranscriptSoFar | None:
@@ -124,7 +132,7 @@ class Drafting:
     def _shown(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> TranscriptSoFar:
         return TranscriptSoFar(self._whole(segment, heard, (*self._agreement.known, *draft)))
 
-    def recognised(self, segment: SpeechSegment, beam_size: int | None, attempt: Attempt = _once) -> Transcript:
+    def recognised(self, segment: SpeechSegment, options: RecognitionOptions, attempt: Attempt = _once) -> Transcript:
         """The transcript of a segment with committed words that has ended or pauses: the rest of it is recognised.
 
         Args:
@@ -137,8 +145,11 @@ class Drafting:
         self.withheld = None
         if not len(after.samples):
             return self._whole(segment, self._last, agreement.committed)
-        language = self._last.language
-        rest = attempt(after, lambda: self._recognizer.transcribe_after([known], after, beam_size, language=language))
+        options = replace(options, context=(known,), language=self._last.language)
+        part = segment if self.streams else after
+        rest = attempt(after, lambda: self._recognizer.transcribe([part], options)[0])
+        if self.streams:
+            rest = replace(rest, words=rest.words[len(agreement.committed) :], text="")
         agreement.correct_marks(rest.previous_end)
         if rest.rejected is not None:
             self.withheld = None if rest.is_noise else rest

@@ -86,17 +86,21 @@ class Agreement:
         """The words from which the next draft goes on: committed or settled."""
         return [*self.committed, *self.settled]
 
-    def push(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
+    def push(
+        self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf, stable: int | None = None
+    ) -> None:
         """Take the newest draft: the words after the known ones, from audio received until ``heard_s``.
 
-        Nothing after ``missing_s`` is committed: where speech has no words yet.
+        Nothing after ``missing_s`` is committed: where speech has no words yet. ``stable``: how many words the recogniser
+        itself calls stable; then these are committed.
         """
         ended = self._begins or any(map(_ends_sentence, self.known[-1:]))
-        heard = steadied(self.draft, heard, ended=ended)
-        certain = self._ended(heard[: agreeing(self.draft, heard)], heard_s, missing_s)
+        if stable is None:
+            heard = steadied(self.draft, heard, ended=ended)
+            stable = self._ended(heard[: agreeing(self.draft, heard)], heard_s, missing_s)
         known = self.committed if self._commits else self.settled
-        known += heard[:certain]
-        self.draft, self._begins = list(heard[certain:]), False
+        known += heard[:stable]
+        self.draft, self._begins = list(heard[stable:]), False
 
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """Commit the words after the committed ones as the bigger model hears them in a pause; they replace the drafts'."""

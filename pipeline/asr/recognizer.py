@@ -1,26 +1,37 @@
-"""What the ASR stage needs of a recogniser, and of one that recognises speech in progress; see ``WhisperRecognizer``."""
+"""What the ASR stage needs of a recogniser. No engine is imported; see ``pipeline.asr.whisper`` for one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from pipeline.asr.context import Heard
-from pipeline.asr.options import AsrConfig
-from pipeline.events import Samples, SpeechSegment, Transcript
+from pipeline.asr.terms import HeardTerms
+from pipeline.events import Samples, SpeechSegment, Transcript, Word
+
+
+@dataclass(frozen=True)
+class RecognitionOptions:
+    """What the stage knows of the speech to recognise, and wants. A recogniser may ignore all of it."""
+
+    language: str | None = None
+    """The language spoken, if it is known."""
+    before: str | None = None
+    """The language of the last segment, if several may be spoken."""
+    context: Sequence[Heard] = ()
+    """The segments before, as far as they belong to what is being said, and their text; oldest first."""
+    beams: int | None = None
+    """Number of hypotheses to keep, while behind; None: as configured."""
+    terms: HeardTerms | None = None
+    """The glossary of the stream."""
+
+
+DEFAULT = RecognitionOptions()
 
 
 class DraftRefusedError(Exception):
     """Others need the recogniser more. Nothing was recognised; ask again with more speech."""
-
-
-@runtime_checkable
-class Waits(Protocol):
-    """A recogniser of drafts that others use too."""
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds that the newest draft waited for others before it was computed."""
 
 
 class Recognizer(Protocol):
@@ -34,49 +45,70 @@ class Recognizer(Protocol):
         Exception: any other costs the segment, which is "failed" then. Three in a row end the run.
     """
 
-    @property
-    def config(self) -> AsrConfig:
-        """The stage reads ``beam_size``, the most hypotheses that it asks for."""
-        ...
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        """Recognise consecutive segments, at least one; return a transcript for each.
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        """Recognise one segment.
-
-        Args:
-            beam_size: number of hypotheses to keep, while behind; None: as configured.
-            before: the language of the last segment, if several may be spoken.
-        """
-        ...
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        """Recognise consecutive segments together; return a transcript for each. Called for recordings, and while behind."""
-        ...
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        """Recognise ``segment`` after the segments of ``context`` and their text, oldest first. It may be ignored.
-
-        Args:
-            language: the language spoken, if it is known.
+        There are several for recordings and while behind; they have no context then.
         """
         ...
 
 
 @runtime_checkable
-class PackRecognizer(Protocol):
-    """Recognises several windows of speech at once; see ``WhisperRecognizer``."""
+class DraftRecognizer(Recognizer, Protocol):
+    """Also recognises a segment in progress, again and again; words on which its drafts agree are committed."""
 
-    def transcribe_packs(
-        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
-    ) -> list[list[Transcript]]: ...
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+        """Recognise what has been said of a segment; None if what was heard is doubtful.
+
+        The transcript has words. Once some are known, ``segment`` begins after them, and they are the ``context``.
+
+        Raises:
+            DraftRefusedError: others need the recogniser more.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class PartialText:
+    """What a stream has heard so far."""
+
+    words: Sequence[Word]
+    """With times in seconds from the first sample of the stream."""
+    stable: int
+    """Number of words at the beginning that later results begin with, too."""
+    language: str
+
+
+class RecognitionStream(Protocol):
+    """One segment of speech in a ``StreamingRecognizer``."""
+
+    def feed(self, samples: Samples) -> PartialText:
+        """Take the next samples [n]; return what has been heard so far."""
+        ...
+
+    def finish(self) -> PartialText:
+        """The segment has ended; return all of it. Nothing is called any more."""
+        ...
+
+
+@runtime_checkable
+class StreamingRecognizer(Protocol):
+    """Recognises speech as it comes, and keeps what it knows of it in a stream. ``Recognizer`` says how it is called."""
+
+    def open(self, options: RecognitionOptions) -> RecognitionStream:
+        """A stream for a segment that has begun. A stream that is not wanted any more is dropped without ``finish``."""
+        ...
+
+
+@runtime_checkable
+class BatchRecognizer(Protocol):
+    """Recognises several groups of segments at once, which takes less time."""
+
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
+    ) -> list[list[Transcript]]:
+        """Recognise groups of consecutive segments of a recording in one language; return the transcripts of each group."""
+        ...
 
 
 @runtime_checkable
@@ -89,13 +121,9 @@ class LanguageDetector(Protocol):
 
 
 @runtime_checkable
-class DraftRecognizer(Protocol):
-    """Recognises a segment in progress. ``draft`` may raise ``DraftRefusedError``."""
+class Waits(Protocol):
+    """A recogniser of drafts that others use too."""
 
-    def draft(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript | None: ...
+    @property
+    def waited_s(self) -> float:
+        """Seconds that the newest draft waited for others before it was computed."""

@@ -7,15 +7,23 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from pipeline.asr.context import Context, fits
+from pipeline.asr.context import Context, Heard, fits
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.language_segmenter import LanguageSegmenter
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer, Recognizer
-from pipeline.asr.terms import HeardTerms, with_terms
+from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import (
+    BatchRecognizer,
+    DraftRecognizer,
+    DraftRefusedError,
+    RecognitionOptions,
+    Recognizer,
+    StreamingRecognizer,
+)
+from pipeline.asr.streaming import by_segment
+from pipeline.asr.terms import HeardTerms
 from pipeline.errors import PipelineError
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from pipeline.run.drafts import DraftOptions
@@ -28,20 +36,21 @@ log = logging.getLogger(__name__)
 
 # Audio recognised at once for a draft, with its context, in milliseconds: with a second of padding, the shortest window.
 _DRAFT_MS = 9_000
-# Windows of a recording that are recognised at once. More than four gain little; see ``WhisperEngine.generate_several``.
-_PACKS = 4
+# Groups of segments of a recording that are recognised at once. More gain little; see ``WhisperEngine.generate_several``.
+_GROUPS = 4
 
 
 class AsrStage:
     """Puts one transcript per segment on ``outbox``, including rejected ones. Passes pauses on.
 
-    Consecutive segments share one window: while ``load`` asks for it, those that are already queued; with
-    ``join_ms() > 0``, also those still to come, and several windows are recognised at once. Otherwise each is recognised
-    after the audio that ``context`` keeps. A ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends
+    Consecutive segments are recognised together: while ``load`` asks for it, those that are already queued; with
+    ``join_ms() > 0``, also those still to come, and several groups at once. Otherwise each is recognised after the audio that
+    ``context`` keeps. A ``SegmentSoFar`` in a pause is recognised at once; if the segment then ends
     as it was, its transcript is ready.
 
     With ``drafts``, a segment in progress is recognised again and again, by ``drafter`` if there is one, and
-    ``TranscriptSoFar`` says what was heard in it. The final transcript begins with the words committed there.
+    ``TranscriptSoFar`` says what was heard in it. A ``StreamingRecognizer`` is fed with what is new instead. The final
+    transcript begins with the words committed there.
 
     A call of ``recognizer`` that fails costs its segment, whose transcript is rejected as "failed"; one for a draft, nothing.
     Segments that were recognised together are tried one by one. The third segment in a row that fails, or a
@@ -52,7 +61,7 @@ class AsrStage:
 
     def __init__(
         self,
-        recognizer: Recognizer,
+        recognizer: Recognizer | StreamingRecognizer,
         inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput],
         outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput],
         stats: PipelineStats | None = None,
@@ -63,22 +72,21 @@ class AsrStage:
         drafts: DraftOptions | None = None,
         drafter: DraftRecognizer | None = None,
         terms: HeardTerms | None = None,
+        beams: int = AsrConfig.beam_size,
     ) -> None:
         """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript.
 
         ``drafter``: a smaller recogniser for drafts, which commits nothing; None: ``recognizer``, if it can draft.
 
-        ``terms``: the glossary of the stream.
+        ``terms``: the glossary of the stream. ``beams``: hypotheses of the recogniser, of which it keeps fewer while behind.
         """
-        if terms is not None:
-            recognizer = with_terms(recognizer, terms)
-            drafter = with_terms(drafter, terms) if drafter is not None else None
-        self._terms = terms
+        recognizer = by_segment(recognizer)
+        self._terms, self._own_beams = terms, beams
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
         self.stats = stats or PipelineStats()
         self._load, self._join_ms, self._context = load, join_ms, context
         self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
-        self._after_packs: Pause | EndOfInput | None = None
+        self._after_groups: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
         self._changes = LanguageSegmenter.told_by(recognizer if several_languages else None)
@@ -104,8 +112,8 @@ class AsrStage:
                 if isinstance(work, Pause):
                     await self.outbox.put(work)
                     continue
-                packs = await self._with_more(work)
-                recognise = partial(self._transcribe_packs, packs) if packs else partial(self._transcribe, work)
+                groups = await self._with_more(work)
+                recognise = partial(self._transcribe_batch, groups) if groups else partial(self._transcribe, work)
                 await self._put(await worker.run(recognise))
             await self._put_left_over(work)
             await self.outbox.put(work)
@@ -122,8 +130,8 @@ class AsrStage:
 
     async def _take(self) -> list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput:
         """The next segments to recognise together, one that may end now, a pause, or the end of input."""
-        if self._after_packs is not None:
-            left, self._after_packs = self._after_packs, None
+        if self._after_groups is not None:
+            left, self._after_groups = self._after_groups, None
             return left
         item, self._next = self._next or await self.inbox.get(), None
         if not isinstance(item, SpeechSegment):
@@ -148,27 +156,27 @@ class AsrStage:
         return found
 
     async def _with_more(self, first: list[SpeechSegment]) -> list[list[SpeechSegment]]:
-        """The segments of a window, and those of the following windows that are to be recognised at the same time.
+        """The segments of a group, and those of the following groups that are to be recognised at the same time.
 
-        Empty if windows are recognised one by one. Otherwise a recording's windows always come this way, in the same
-        groups from its first window on: also the last one alone, and when the run is resumed. So all these runs have the
+        Empty if groups are recognised one by one. Otherwise a recording's groups always come this way, in the same
+        batches from its first one on: also the last one alone, and when the run is resumed. So all these runs have the
         same transcripts.
         """
         if not self._at_once():
             return []
-        packs = [first]
-        while len(packs) < _PACKS and self._after_packs is None:
+        groups = [first]
+        while len(groups) < _GROUPS and self._after_groups is None:
             following = await self._take()
             if isinstance(following, list):
-                packs.append(following)
+                groups.append(following)
             elif not isinstance(following, SegmentSoFar):
-                self._after_packs = following
-        return packs
+                self._after_groups = following
+        return groups
 
     def _at_once(self) -> bool:
-        """Whether windows are independent of each other, and the recogniser takes several."""
+        """Whether groups are independent of each other, and the recogniser takes several."""
         alone = self._several or self._drafting is not None or (self._terms is not None and not self._terms.empty)
-        return bool(self._join_ms()) and not alone and isinstance(self.recognizer, PackRecognizer)
+        return bool(self._join_ms()) and not alone and isinstance(self.recognizer, BatchRecognizer)
 
     def _due(self, segment: SpeechSegment) -> bool:
         return self._drafting is not None and self._use_context() and self._drafting.due(segment)
@@ -185,7 +193,7 @@ class AsrStage:
 
     def _look_at(self, segment: SpeechSegment, *, pausing: bool) -> TranscriptSoFar | None:
         drafting = self._drafting
-        if pausing:  # it may end here
+        if pausing and (drafting is None or not drafting.streams):  # it may end here
             transcript = self._recognise_one(segment)
             self._early = segment, transcript
             return drafting.pushed(segment, transcript) if drafting is not None else None
@@ -193,7 +201,7 @@ class AsrStage:
         context = self._context.before(segment, _DRAFT_MS) if self._context is not None else ()
         with self.stats.busy("asr"):
             try:
-                found = drafting.draft(segment, context, (self._language or None) if self._several else None)
+                found = drafting.draft(segment, self._options(context))
             except PipelineError:
                 raise
             except Exception as error:
@@ -223,17 +231,17 @@ class AsrStage:
         self._keep(segments, found)
         return found
 
-    def _transcribe_packs(self, packs: list[list[SpeechSegment]]) -> list[Transcript]:
-        assert isinstance(self.recognizer, PackRecognizer)
-        segments = [segment for each in packs for segment in each]
+    def _transcribe_batch(self, groups: list[list[SpeechSegment]]) -> list[Transcript]:
+        assert isinstance(self.recognizer, BatchRecognizer)
+        segments = [segment for each in groups for segment in each]
         try:
             with self.stats.busy("asr"):
-                found = self.recognizer.transcribe_packs(packs, self._beams(segments))
+                found = self.recognizer.transcribe_batch(groups, self._options(count=len(segments)))
         except PipelineError:
             raise
         except Exception:
-            log.debug("%d windows could not be recognised together", len(packs), exc_info=True)
-            found = [self._recognise(pack) for pack in packs]
+            log.debug("%d groups could not be recognised together", len(groups), exc_info=True)
+            found = [self._recognise(group) for group in groups]
         transcripts = [transcript for each in found for transcript in each]
         self._keep(segments, transcripts)
         return transcripts
@@ -274,7 +282,7 @@ class AsrStage:
             (transcript,) = self._recognise([segment])
             return transcript
         with self.stats.busy("asr"):
-            return drafting.recognised(segment, self._beams([segment]), self._attempt)
+            return drafting.recognised(segment, self._options(count=1), self._attempt)
 
     def _prepared(self, segments: list[SpeechSegment]) -> list[Transcript]:
         """The transcript of a segment that was recognised before it ended, if it is still the same."""
@@ -291,15 +299,10 @@ class AsrStage:
             return [replace(transcript, heard_s=segment.heard_s, speech_end_s=segment.speech_end_s)]
 
     def _recognise(self, segments: list[SpeechSegment]) -> list[Transcript]:
-        options: dict[str, Any] = {}
-        if (beams := self._beams(segments)) is not None:
-            options["beam_size"] = beams
-        if self._several:
-            options["before"] = self._language or None
         if len(segments) > 1:
             try:
                 with self.stats.busy("asr"):
-                    return self.recognizer.transcribe_packed(segments, **options)
+                    return self.recognizer.transcribe(segments, self._options(count=len(segments)))
             except PipelineError:
                 raise
             except Exception:
@@ -307,12 +310,9 @@ class AsrStage:
             return [self._recognise([segment])[0] for segment in segments]
         (segment,) = segments
         context = self._context.before(segment) if self._context is not None and self._use_context() else ()
+        options = self._options(context, count=1)
         with self.stats.busy("asr"):
-            if context:
-                return [
-                    self._attempt(segment, lambda: self.recognizer.transcribe_after(context, segment, **options)),
-                ]
-            return [self._attempt(segment, lambda: self.recognizer.transcribe(segment, **options))]
+            return [self._attempt(segment, lambda: self.recognizer.transcribe(segments, options)[0])]
 
     def _attempt(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
         """The transcript of a segment; one without text if the recogniser fails.
@@ -335,13 +335,14 @@ class AsrStage:
         self._calls.worked()
         return found
 
-    def _beams(self, segments: Sequence[SpeechSegment]) -> int | None:
-        """Number of hypotheses while behind; None: as configured."""
+    def _options(self, context: Sequence[Heard] = (), count: int = 0) -> RecognitionOptions:
+        """``count``: how many segments are recognised that have ended or pause."""
         beams = self._load.measures.beam_size if self._load is not None else None
-        if beams is None or beams >= self.recognizer.config.beam_size:
-            return None
-        self.stats.narrowed += len(segments)
-        return beams
+        if beams is not None and beams >= self._own_beams:
+            beams = None
+        self.stats.narrowed += count if beams is not None else 0
+        before = (self._language or None) if self._several else None
+        return RecognitionOptions(before=before, context=context, beams=beams, terms=self._terms)
 
     def _use_context(self) -> bool:
         """Whether segments are recognised after what was said before; segments of a recording are joined instead."""

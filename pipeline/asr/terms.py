@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from pipeline.events import Transcript
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.near import NearMiss, NearMisses
 from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
-
-log = logging.getLogger(__name__)
-
-R = TypeVar("R")
 
 # Terms that something in the newest text is a little like come into the prompt too.
 _LOOSELY = 0.1
@@ -30,24 +24,6 @@ class Replacement:
     start: int
     end: int
     heard: str
-
-
-@runtime_checkable
-class TermRecognizer(Protocol):
-    """A recogniser, of drafts or not, that knows glossaries."""
-
-    def with_terms(self, terms: HeardTerms) -> Self:
-        """The same model with the glossary of one stream."""
-        ...
-
-
-def with_terms(recognizer: R, terms: HeardTerms) -> R:
-    """``recognizer`` with the glossary of one stream, if it knows glossaries."""
-    if isinstance(recognizer, TermRecognizer):
-        return recognizer.with_terms(terms)
-    if not terms.empty:
-        log.warning("the recogniser %s does not know glossaries", type(recognizer).__name__)
-    return recognizer
 
 
 class HeardTerms:

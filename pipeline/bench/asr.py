@@ -19,6 +19,7 @@ from typing import Any
 from pipeline.apps.cli import some_path, some_text, whole_number, whole_numbers
 from pipeline.apps.outputs import SUFFIXES
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.engine import WhisperEngine
 from pipeline.asr.whisper.files import find_recognizer
@@ -215,20 +216,22 @@ def rows_for(config: AsrConfig, language: str, windows: Sequence[float], beams: 
 
 def _by_segment(recognizer: WhisperRecognizer, window_s: float, beams: int) -> Row:
     parts_s: dict[str, float] = {}
+    options = RecognitionOptions(beams=beams)
 
     def recognise(segment: SpeechSegment) -> Transcript:
         with _timed_parts(recognizer.engine, parts_s):
-            return recognizer.transcribe(segment, beams)
+            return recognizer.transcribe([segment], options)[0]
 
     return Row(f"{window_s:g} s window, {beams} hypotheses", recognise_segment=recognise, parts_s=parts_s)
 
 
 def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
     parts_s: dict[str, float] = {}
+    options = RecognitionOptions(beams=beams)
 
     def recognise(clip: Clip) -> list[Transcript]:
         with _timed_parts(recognizer.engine, parts_s):
-            return [one for some in packs(clip.segments) for one in recognizer.transcribe_packed(some, beams)]
+            return [one for some in packs(clip.segments) for one in recognizer.transcribe(some, options)]
 
     return Row(f"packed to {PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import DraftModel
+from pipeline.asr.recognizer import RecognitionOptions
+from pipeline.asr.streaming import by_segment
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.bench.measures import measured
 from pipeline.bench.play import PlayedRun, load_for_long_run, play
@@ -251,9 +253,10 @@ def offline_sentences(samples: Samples, models: Models, config: PipelineConfig) 
     What the recogniser withholds is left out.
     """
     assembler, found = SentenceAssembler(config.sentences), []
-    beams = max(5, config.asr.beam_size)
+    recognizer = by_segment(models.recognizer)
+    options = RecognitionOptions(beams=max(5, config.asr.beam_size))
     for pack in packs(segments_of(samples, config.vad)):
-        for transcript in models.recognizer.transcribe_packed(pack, beams):
+        for transcript in recognizer.transcribe(pack, options):
             found += assembler.push(transcript)
     found += assembler.end()
     return [event for event in found if isinstance(event, SourceSentence)]

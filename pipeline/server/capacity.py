@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pipeline.asr.recognizer import Recognizer
+from pipeline.asr.recognizer import Recognizer, StreamingRecognizer
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE
@@ -32,12 +32,14 @@ def sessions_for(window_s: float, cores: int) -> int:
     return min(MOST_SESSIONS, max(1, int(_SHARE / (_RUNS_A_S * window_s + _OTHER_S / cores))))
 
 
-def calls_at_once(recognizers: Iterable[Recognizer]) -> int:
+def calls_at_once(recognizers: Iterable[Recognizer | StreamingRecognizer]) -> int:
     """How many calls each of the recognisers takes at the same time; of one that is not Whisper's, one."""
     return min(one.engine.weights.calls_at_once if isinstance(one, WhisperRecognizer) else 1 for one in recognizers)
 
 
-def slowest_window_s(recognizers: Iterable[Recognizer], clock: Callable[[], float] = time.perf_counter) -> float:
+def slowest_window_s(
+    recognizers: Iterable[Recognizer | StreamingRecognizer], clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Measure how long the encoder of each recogniser takes for a window, with as many calls at once as it takes.
 
     Returns:
@@ -50,7 +52,7 @@ def slowest_window_s(recognizers: Iterable[Recognizer], clock: Callable[[], floa
     return max(_window_s(one, clock) for one in unique.values())
 
 
-def _window_s(recognizer: Recognizer, clock: Callable[[], float]) -> float:
+def _window_s(recognizer: Recognizer | StreamingRecognizer, clock: Callable[[], float]) -> float:
     if not isinstance(recognizer, WhisperRecognizer):
         raise UsageError("--max-sessions auto measures Whisper models only; give a number")
     noise = np.random.default_rng(0).normal(0, 1_000, _SPEECH_S * SAMPLE_RATE).astype(np.int16)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Self
 
-from pipeline.asr.context import Heard
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, Recognizer
-from pipeline.asr.terms import HeardTerms, with_terms
-from pipeline.asr.wrapper import Recognise, RecognizerWrapper, Windows
-from pipeline.events import SpeechSegment, Transcript
+from pipeline.asr.recognizer import (
+    DraftRecognizer,
+    DraftRefusedError,
+    LanguageDetector,
+    RecognitionOptions,
+    Recognizer,
+    StreamingRecognizer,
+)
+from pipeline.events import Samples, SpeechSegment, Transcript
 from pipeline.loading import Models
 
 # Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts
@@ -193,82 +196,55 @@ Age = Callable[[float], float | None]
 None while the stream is a recording that is sent faster than it plays: nobody waits for it."""
 
 
-class ScheduledRecognizer(RecognizerWrapper):
-    """A recogniser whose calls a scheduler orders: what was spoken first is recognised first."""
+class ScheduledRecognizer:
+    """A recogniser whose calls a scheduler orders: what was spoken first is recognised first. Serves one session."""
 
     def __init__(self, recognizer: Recognizer, scheduler: Scheduler, age_s: Age | None) -> None:
         """``age_s``: of the stream; None: a recording, which nobody waits for."""
-        super().__init__(recognizer)
-        self._scheduler, self._age_s = scheduler, age_s
-
-    def with_terms(self, terms: HeardTerms) -> Self:
-        """The same scheduler, with the glossary of one session."""
-        return type(self)(with_terms(self._recognizer, terms), self._scheduler, self._age_s)
-
-    def _recognised(self, windows: Windows, recognise: Recognise) -> list[list[Transcript]]:
-        with self._slot(windows[0][0]):
-            return recognise(windows)
-
-    def _slot(self, segment: SpeechSegment) -> AbstractContextManager[None]:
-        age_s = self._age_s(segment.speech_end_s) if self._age_s is not None else None
-        if age_s is None:
-            return self._scheduler.slot(Priority.RECORDING)
-        return self._scheduler.slot(Priority.FINAL, age_s)
-
-
-class ScheduledDrafter:
-    """A recogniser of drafts whose calls a scheduler orders. Serves one session."""
-
-    def __init__(self, drafter: DraftRecognizer, scheduler: Scheduler, age_s: Age | None) -> None:
-        """``age_s``: see ``ScheduledRecognizer``."""
-        self._drafter, self._draft_scheduler, self._draft_age_s = drafter, scheduler, age_s
+        self._recognizer, self._scheduler, self._age_s = recognizer, scheduler, age_s
         self._drafted_s = -math.inf  # when the last draft was made
         self.waited_s = 0.0
         """See ``Waits``."""
 
-    def with_terms(self, terms: HeardTerms) -> Self:
-        """The same scheduler, with the glossary of one session."""
-        return type(self)(with_terms(self._drafter, terms), self._draft_scheduler, self._draft_age_s)
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        """See ``Recognizer``."""
+        age_s = self._age_s(segments[0].speech_end_s) if self._age_s is not None else None
+        priority = Priority.RECORDING if age_s is None else Priority.FINAL
+        with self._scheduler.slot(priority, age_s or 0.0):
+            return self._recognizer.transcribe(segments, options)
 
-    def draft(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript | None:
+    def detect(self, samples: Samples) -> Mapping[str, float]:
+        """See ``LanguageDetector``."""
+        return self._recognizer.detect(samples) if isinstance(self._recognizer, LanguageDetector) else {}
+
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         """See ``DraftRecognizer``.
 
         Raises:
-            DraftRefusedError: others need the recogniser more, or nobody waits for the stream.
+            DraftRefusedError: others need the recogniser more, nobody waits for the stream, or the recogniser makes no drafts.
         """
-        if self._draft_age_s is not None and self._draft_age_s(segment.speech_end_s) is None:
+        unwanted = self._age_s is not None and self._age_s(segment.speech_end_s) is None
+        if unwanted or not isinstance(self._recognizer, DraftRecognizer):
             raise DraftRefusedError
-        scheduler = self._draft_scheduler
-        asked_s = scheduler.clock()
-        with scheduler.slot(Priority.DRAFT, asked_s - self._drafted_s):
-            self.waited_s = scheduler.clock() - asked_s
+        asked_s = self._scheduler.clock()
+        with self._scheduler.slot(Priority.DRAFT, asked_s - self._drafted_s):
+            self.waited_s = self._scheduler.clock() - asked_s
             try:
-                return self._drafter.draft(context, segment, before, language)
+                return self._recognizer.draft(segment, options)
             finally:
-                self._drafted_s = scheduler.clock()
-
-
-class ScheduledDraftingRecognizer(ScheduledRecognizer, ScheduledDrafter):
-    """Both in one."""
-
-    def __init__(self, recognizer: Recognizer, scheduler: Scheduler, age_s: Age | None) -> None:
-        ScheduledRecognizer.__init__(self, recognizer, scheduler, age_s)
-        assert isinstance(recognizer, DraftRecognizer)
-        ScheduledDrafter.__init__(self, recognizer, scheduler, age_s)
+                self._drafted_s = self._scheduler.clock()
 
 
 def scheduled(models: Models, scheduler: Scheduler, age_s: Age | None = None) -> Models:
     """The models for one session or recording, whose recognition a scheduler shares with others.
 
+    The calls of a ``StreamingRecognizer`` are short and need no order.
+
     ``age_s``: see ``ScheduledRecognizer``.
     """
-    recognizer = models.recognizer
-    kind = ScheduledDraftingRecognizer if isinstance(recognizer, DraftRecognizer) else ScheduledRecognizer
-    drafter = ScheduledDrafter(models.drafter, scheduler, age_s) if models.drafter is not None else None
-    return replace(models, recognizer=kind(recognizer, scheduler, age_s), drafter=drafter)
+    recognizer, drafter = models.recognizer, models.drafter
+    if not isinstance(recognizer, StreamingRecognizer):
+        recognizer = ScheduledRecognizer(recognizer, scheduler, age_s)
+    if drafter is not None:
+        drafter = ScheduledRecognizer(drafter, scheduler, age_s)
+    return replace(models, recognizer=recognizer, drafter=drafter)

@@ -88,26 +88,26 @@ def test_the_translation_of_another_text_or_into_another_language_is_not_taken(
 
 def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> None:
     segments = cut(read_wav(PHRASES), 1600)[:2]
-    heard = demo_models.recognizer.transcribe(segments[0])
+    heard = demo_models.recognizer.transcribe([segments[0]])[0]
     speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [heard]))
-    assert speech.transcribe(segments[0]) == heard
-    assert speech.transcribe(segments[1]).segment_id == segments[1].id
+    assert speech.transcribe([segments[0]])[0] == heard
+    assert speech.transcribe([segments[1]])[0].segment_id == segments[1].id
 
 
 def test_only_windows_that_are_not_known_are_recognised(demo_models: Models, tmp_path: Path) -> None:
     first, second, third, fourth = cut(read_wav(PHRASES), 1600)[:4]
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
-    whole = recognizer.transcribe_packs([[first], [second, third], [fourth]])
+    whole = recognizer.transcribe_batch([[first], [second, third], [fourth]])
     known = [dataclasses.replace(one, no_speech_probability=0.5) for each in whole for one in each][:2]
     speech = KnownSpeech(recognizer, journal_of(tmp_path / "journal", known))
-    assert speech.transcribe_packs([[first], [second, third], [fourth]]) == [
+    assert speech.transcribe_batch([[first], [second, third], [fourth]]) == [
         known[:1],
         [known[1], whole[1][1]],
         whole[2],
     ]
-    speech = KnownSpeech(Refusing(), journal_of(tmp_path / "journal", [one for each in whole for one in each]))  # type: ignore[arg-type]
-    assert speech.transcribe_packs([[first], [second, third]]) == whole[:2]
+    speech = KnownSpeech(Refusing(), journal_of(tmp_path / "journal", [one for each in whole for one in each]))
+    assert speech.transcribe_batch([[first], [second, third]]) == whole[:2]
 
 
 def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(
@@ -118,22 +118,25 @@ def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(
         Transcript(one.id, one.start_s, one.end_s, "Hello. " * 2000, "en") for one in segments
     ]  # more than is read ahead
     journal = journal_of(tmp_path / "journal", heard)
-    speech = KnownSpeech(Refusing(), journal)  # type: ignore[arg-type]
+    speech = KnownSpeech(Refusing(), journal)
     lines = journal.read_bytes().splitlines(keepends=True)
     with journal.open("r+b") as file:
         file.truncate(sum(map(len, lines[:-1])))
-    assert speech.transcribe_packs([segments]) == [heard]
+    assert speech.transcribe_batch([segments]) == [heard]
 
 
 class Refusing:
-    def transcribe_packs(self, *_: object) -> list[list[Transcript]]:
+    def transcribe(self, *_: object) -> list[Transcript]:
+        raise AssertionError("these are known")
+
+    def transcribe_batch(self, *_: object) -> list[list[Transcript]]:
         raise AssertionError("these are known")
 
 
 def test_segments_that_differ_from_the_journals_are_refused(demo_models: Models, tmp_path: Path) -> None:
     speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [SAID]))
     with pytest.raises(UsageError, match=r"from 1\.00 to 5\.00 s where this run finds one from 2\.00 to .*--overwrite"):
-        speech.transcribe(SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000]))
+        speech.transcribe([SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000])])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -34,7 +34,7 @@ from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
 from pipeline.apps.translate import for_recordings
-from pipeline.asr.context import Heard
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.config import load_config
 from pipeline.errors import PipelineError, UsageError
@@ -67,38 +67,23 @@ class Counting:
     """The demo models, which count their calls and fail at a given segment or token."""
 
     def __init__(self, models: Models, fail_at_segment: int = -1, fail_at_token: int = -1) -> None:
-        self.models, self.config = models, models.recognizer.config
+        self.models = models
         self.segments = self.tokens = 0
         self.windows: list[int] = []
         """How many segments each window has."""
         self.fail_at_segment, self.fail_at_token = fail_at_segment, fail_at_token
 
-    def transcribe(self, segment: SpeechSegment, *options: Any) -> Transcript:
-        return self.transcribe_packed([segment], *options)[0]
-
-    def transcribe_packed(self, segments: Sequence[SpeechSegment], *options: Any) -> list[Transcript]:
-        recognizer = self.models.recognizer
-        if len(segments) > 1:
-            return self.heard((), segments, lambda: recognizer.transcribe_packed(segments, *options))
-        return self.heard((), segments, lambda: [recognizer.transcribe(segments[0], *options)])
-
-    def transcribe_after(self, context: Sequence[Heard], segment: SpeechSegment, *options: Any) -> Transcript:
-        recognizer = self.models.recognizer
-        return self.heard(context, [segment], lambda: [recognizer.transcribe_after(context, segment, *options)])[0]
-
-    def heard(
-        self, context: Sequence[Heard], segments: Sequence[SpeechSegment], recognise: Callable[[], list[Transcript]]
-    ) -> list[Transcript]:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         if 0 <= self.fail_at_segment < self.segments + len(segments):
             raise FaultError
         self.segments += len(segments)
         self.windows.append(len(segments))
         window = (
-            *((each.text, each.segment.samples.tobytes()) for each in context),
+            *((each.text, each.segment.samples.tobytes()) for each in options.context),
             *(segment.samples.tobytes() for segment in segments),
         )
         if window not in _HEARD:
-            _HEARD[window] = recognise()
+            _HEARD[window] = self.models.recognizer.transcribe(segments, options)
         return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[window], segments, strict=True)]
 
     def stream(self, *arguments: Any) -> Iterator[TargetText | Translation]:
@@ -197,8 +182,7 @@ def test_a_run_resumes_where_the_previous_one_failed(
 def test_a_failed_call_costs_one_sentence_until_the_next_run(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    calls, name = 0, "heard" if method == "transcribe" else method
-    call = getattr(Counting, name)
+    calls, call = 0, getattr(Counting, method)
 
     def failing(self: Counting, *arguments: Any) -> Any:
         nonlocal calls
@@ -209,7 +193,7 @@ def test_a_failed_call_costs_one_sentence_until_the_next_run(
 
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     with monkeypatch.context() as context:
-        context.setattr(Counting, name, failing)
+        context.setattr(Counting, method, failing)
         status, said, _ = translated(*arguments)
     assert status == 1
     assert "stage failed: busy; the next run tries what is missing again" in " ".join(said.split())
@@ -296,7 +280,7 @@ def test_packed_windows_are_resumed_too(translated: Any, tmp_path: Path) -> None
 def with_pauses(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> Path:
     """Read speech with a second of silence in the middle of each sentence, and a configuration beside it."""
     samples = read_wav(EXAMPLES / "novel.wav")
-    heard = demo_models.recognizer.transcribe(SpeechSegment(0, 0, samples[: 28 * 16_000]))
+    heard = demo_models.recognizer.transcribe([SpeechSegment(0, 0, samples[: 28 * 16_000])])[0]
     pieces, at = [], 0
     for first, second, third in zip(heard.words, heard.words[1:], heard.words[2:], strict=False):
         middle = round(8_000 * (first.end_s + second.start_s))
@@ -356,17 +340,10 @@ def test_a_run_goes_on_in_a_sentence_with_a_pause(
 
 
 def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise(
-    translated: Any, tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+    translated: Any, tmp_path: Path
 ) -> None:
-    windows: list[int] = []
-
-    def transcribe_packed(self: Counting, segments: Sequence[SpeechSegment], *options: Any) -> list[Transcript]:
-        windows.append(len(segments))
-        return demo_models.recognizer.transcribe_packed(segments, *options)
-
-    monkeypatch.setattr(Counting, "transcribe_packed", transcribe_packed)
-    assert translated(PHRASES, "--output-dir", tmp_path, "--config", "demo-zh")[0] == 0
-    assert windows == [COUNT]
+    status, _, counting = translated(PHRASES, "--output-dir", tmp_path, "--config", "demo-zh")
+    assert (status, counting.windows) == (0, [COUNT])
 
 
 def test_withheld_speech_is_reported_with_its_time_and_reason(
@@ -374,8 +351,8 @@ def test_withheld_speech_is_reported_with_its_time_and_reason(
 ) -> None:
     """A result as for speech in another language than the expected one."""
 
-    def doubted(self: Counting, segment: SpeechSegment, *options: Any) -> Transcript:
-        return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
+    def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) -> list[Transcript]:
+        return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
 
     monkeypatch.setattr(Counting, "transcribe", doubted)
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,jsonl")
@@ -748,8 +725,8 @@ def test_subtitles_without_a_cue_do_not_count_as_done(
 ) -> None:
     """A result as for a run with the wrong source language."""
 
-    def doubted(self: Counting, segment: SpeechSegment, *options: Any) -> Transcript:
-        return Transcript(segment.id, segment.start_s, segment.end_s, "What?", "en", rejected="uncertain")
+    def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) -> list[Transcript]:
+        return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
 
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     with monkeypatch.context() as context:

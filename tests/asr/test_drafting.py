@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 
 from pipeline.asr.context import Context, Heard
 from pipeline.asr.drafting import Drafting
-from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
 from pipeline.asr.stage import AsrStage
 from pipeline.errors import ModelError
 from pipeline.events import (
@@ -40,8 +40,6 @@ def speech(number: int, start_s: float, end_s: float, *, cut: bool = False) -> S
 class Scripted:
     """Hears ``SAID``, a word each half second from the start, in whatever part of it; ``withheld`` rejects what follows."""
 
-    config = AsrConfig()
-
     said: Sequence[str] = SAID
     marks: str | None = None
     """Heard before what follows the context."""
@@ -62,31 +60,16 @@ class Scripted:
         text = "".join(word.text for word in words).strip()
         return Transcript(segment.id, segment.start_s, segment.end_s, text, "en", words=words)
 
-    def draft(
-        self, context: Sequence[Heard], segment: SpeechSegment, before: str | None = None, language: str | None = None
-    ) -> Transcript | None:
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         found = self._transcript(segment)
-        self.drafts.append((" ".join(each.text for each in context), found.text))
+        self.drafts.append((" ".join(each.text for each in options.context), found.text))
         return found
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        self.whole += 1
-        return self._transcript(segment)
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
-        return [self.transcribe(segment) for segment in segments]
-
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        return replace(self._transcript(segment), rejected=self.withheld, previous_end=self.marks)
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        if options.context:
+            return [replace(self._transcript(segments[0]), rejected=self.withheld, previous_end=self.marks)]
+        self.whole += len(segments)
+        return [self._transcript(segment) for segment in segments]
 
 
 class Smaller(Scripted):
@@ -99,7 +82,7 @@ def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
     """With the words committed that end 0.4 s before ``end_s``."""
     found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
     for _ in range(2):
-        found.draft(speech(0, 0.0, end_s), (), None)
+        found.draft(speech(0, 0.0, end_s), DEFAULT)
     return found
 
 
@@ -140,7 +123,7 @@ def growing(*ends_s: float) -> list[SegmentSoFar]:
 
 def test_the_rest_of_a_segment_is_recognised_after_its_committed_words() -> None:
     recognizer = Scripted()
-    found = drafting(recognizer, 2.5).recognised(speech(0, 0.0, 3.0), None)
+    found = drafting(recognizer, 2.5).recognised(speech(0, 0.0, 3.0), DEFAULT)
     assert (found.text, found.committed_words, recognizer.whole) == (" ".join(SAID), 4, 0)
 
 
@@ -152,7 +135,7 @@ def test_words_carried_over_a_cut_begin_the_next_segment() -> None:
     following = speech(1, 1.2, 3.0)
     assert found.left_over(following) is None
     assert found.committed_in(following)
-    assert found.recognised(following, None).text == "the best of times"
+    assert found.recognised(following, DEFAULT).text == "the best of times"
 
 
 @pytest.mark.parametrize("following", [None, speech(1, 60.0, 61.0)])
@@ -187,8 +170,8 @@ def test_the_final_transcript_begins_with_the_committed_words() -> None:
     class Comma(Scripted):
         """Hears a comma in drafts only."""
 
-        def draft(self, *args: Any, **options: Any) -> Transcript | None:
-            found = super().draft(*args, **options)
+        def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+            found = super().draft(segment, options)
             assert found is not None
             words = tuple(replace(word, text=word.text.replace("was", "Was,")) for word in found.words)
             return replace(found, text="".join(word.text for word in words).strip(), words=words)
@@ -213,16 +196,10 @@ class Failing(Scripted):
         super().__init__()
         self.numbers, self.error = numbers, error or OSError("connection refused")
 
-    def transcribe(self, segment: SpeechSegment, *options: Any) -> Transcript:
-        if segment.id in self.numbers:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        if len(segments) > 1 or segments[0].id in self.numbers:
             raise self.error
-        return super().transcribe(segment, *options)
-
-    def transcribe_packed(self, *_: Any) -> list[Transcript]:
-        raise self.error
-
-    def transcribe_after(self, context: object, segment: SpeechSegment, *options: Any, **named: Any) -> Transcript:
-        return self.transcribe(segment)
+        return super().transcribe(segments, options)
 
 
 def joined(recognizer: Scripted, count: int) -> tuple[list[Transcript], PipelineStats]:
@@ -275,8 +252,8 @@ def test_a_failed_call_keeps_the_words_committed_before() -> None:
 
 def test_a_draft_that_fails_costs_nothing() -> None:
     class Deaf(Scripted):
-        def draft(self, *arguments: Any, **options: Any) -> Transcript | None:
-            super().draft(*arguments, **options)
+        def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+            super().draft(segment, options)
             raise OSError("connection refused")
 
     async def work() -> None:
@@ -307,41 +284,41 @@ def test_the_words_of_a_smaller_model_are_never_committed() -> None:
     bigger, smaller = Scripted(), Smaller()
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     for end_s in (2.0, 2.5, 3.0):
-        so_far = found.draft(speech(0, 0.0, end_s), (), None)
+        so_far = found.draft(speech(0, 0.0, end_s), DEFAULT)
         assert so_far is not None
         assert so_far.transcript.committed_words == 0
         assert not found.committed_in(speech(0, 0.0, end_s))
     assert so_far.transcript.text == "It was the vest of times"
     assert smaller.drafts[-1] == ("It was the vest", "of times")  # later drafts go on from earlier ones
     assert bigger.drafts == []
-    shown = found.pushed(speech(0, 0.0, 3.0), bigger.transcribe(speech(0, 0.0, 3.0)))
+    shown = found.pushed(speech(0, 0.0, 3.0), bigger.transcribe([speech(0, 0.0, 3.0)], DEFAULT)[0])
     assert shown is not None
     assert (shown.transcript.text, shown.transcript.committed_words) == ("It was the best of times", 5)
-    found.draft(speech(0, 0.0, 3.0), (), None)
+    found.draft(speech(0, 0.0, 3.0), DEFAULT)
     assert smaller.drafts[-1] == ("was the best of", "times")
 
 
 def test_words_after_those_committed_are_heard_by_the_bigger_model() -> None:
     bigger, smaller = Scripted(), Smaller()
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
-    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe(speech(0, 0.0, 1.5)))
+    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe([speech(0, 0.0, 1.5)], DEFAULT)[0])
     for end_s in (2.0, 2.5, 3.0):
-        found.draft(speech(0, 0.0, end_s), (), None)
+        found.draft(speech(0, 0.0, end_s), DEFAULT)
     segment = speech(0, 0.0, 3.0)
     assert found.committed_in(segment)
     bigger.marks = ","
-    whole = found.finished(segment, found.recognised(segment, None))
+    whole = found.finished(segment, found.recognised(segment, DEFAULT))
     assert (whole.text, whole.committed_words) == ("It was, the best of times", 2)
 
 
 def test_a_smaller_model_changes_no_mark_of_a_committed_word() -> None:
     bigger, smaller = Scripted(), Changing("It was the vest of,")
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
-    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe(speech(0, 0.0, 1.5)))
-    shown = found.draft(speech(0, 0.0, 2.5), (), None)
+    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe([speech(0, 0.0, 1.5)], DEFAULT)[0])
+    shown = found.draft(speech(0, 0.0, 2.5), DEFAULT)
     assert shown is not None
     assert shown.transcript.text == "It was the vest of"
-    assert found.recognised(speech(0, 0.0, 3.0), None).text == "It was the best of times"
+    assert found.recognised(speech(0, 0.0, 3.0), DEFAULT).text == "It was the best of times"
 
 
 def test_only_segments_long_enough_for_a_draft_count_as_without_drafts() -> None:
@@ -369,20 +346,16 @@ def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
 
 def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it() -> None:
     class Deaf(Scripted):
-        def draft(
-            self,
-            context: Sequence[Heard],
-            segment: SpeechSegment,
-            before: str | None = None,
-            language: str | None = None,
-        ) -> Transcript | None:
-            found = super().draft(context, segment, before, language)
-            return None if context and context[0].segment.id != segment.id else found
+        def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+            found = super().draft(segment, options)
+            return None if options.context and options.context[0].segment.id != segment.id else found
 
     recognizer = Deaf()
     found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
     context = [Heard(speech(0, 0.0, 1.0), "Once.")]
-    heard = [found.draft(speech(1, 0.0, end_s), context, None) is not None for end_s in (0.6, 0.7, 0.8)]
+    heard = [
+        found.draft(speech(1, 0.0, end_s), RecognitionOptions(context=context)) is not None for end_s in (0.6, 0.7, 0.8)
+    ]
     assert heard == [False, True, True]
 
 
@@ -408,8 +381,12 @@ def test_the_first_word_of_a_segment_is_written_as_heard_with_the_mark_before_it
     recognizer = Changing(*texts)
     found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
     segment = speech(0, 0.0, 3.0)
-    found.draft(segment, (), None)
-    so_far = found.pushed(segment, recognizer.transcribe(segment)) if pausing else found.draft(segment, (), None)
+    found.draft(segment, DEFAULT)
+    so_far = (
+        found.pushed(segment, recognizer.transcribe([segment], DEFAULT)[0])
+        if pausing
+        else found.draft(segment, DEFAULT)
+    )
     assert so_far is not None
     transcript = so_far.transcript
     assert transcript.committed_words == 3

@@ -11,6 +11,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig, SpeechTranslator
 from pipeline.asr.context import Heard
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
@@ -101,24 +102,26 @@ def test_an_empty_glossary_changes_nothing(
 @pytest.mark.slow
 def test_an_empty_glossary_changes_no_draft(demo_models: Models, names: Samples) -> None:
     recognizer = recognizer_of(demo_models)
-    empty = recognizer.with_terms(HeardTerms(Glossary, GlossaryOptions()))
+    empty = RecognitionOptions(terms=HeardTerms(Glossary, GlossaryOptions()))
     segment, following = segments_of(names, VadConfig())[:2]
-    context = [Heard(segment, recognizer.transcribe(segment).text)]
-    assert empty.draft((), segment) == recognizer.draft((), segment)
-    assert empty.draft(context, following) == recognizer.draft(context, following)
-    assert empty.transcribe_after(context, following) == recognizer.transcribe_after(context, following)
+    assert recognizer.draft(segment, empty) == recognizer.draft(segment)
+    without = RecognitionOptions(context=[Heard(segment, recognizer.transcribe([segment])[0].text)])
+    empty = replace(empty, context=without.context)
+    assert recognizer.draft(following, empty) == recognizer.draft(following, without)
+    assert recognizer.transcribe([following], empty) == recognizer.transcribe([following], without)
 
 
 def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models: Models, names: Samples) -> None:
-    recognizer = recognizer_of(demo_models).with_terms(HeardTerms(lambda: GLOSSARY, GlossaryOptions()))
+    recognizer = recognizer_of(demo_models)
+    options = RecognitionOptions(terms=HeardTerms(lambda: GLOSSARY, GlossaryOptions()))
     first, second, third = segments_of(names, VadConfig())
-    draft = recognizer.draft((), first)
+    draft = recognizer.draft(first, options)
     assert draft is not None
     assert "Brontik" in draft.text
-    after = recognizer.draft([Heard(first, draft.text)], second)
+    after = recognizer.draft(second, replace(options, context=[Heard(first, draft.text)]))
     assert after is not None
     assert after.text.startswith("The people at Quindarra")  # the first text was heard again, with its term
-    packed = recognizer.transcribe_packed([first, second, third])
+    packed = recognizer.transcribe([first, second, third], options)
     assert [name for name, transcript in zip(SAID, packed, strict=True) if name in transcript.text] == SAID
 
 

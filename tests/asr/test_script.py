@@ -35,9 +35,9 @@ def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypa
     tokens = tuple(recognizer.engine.tokenizer.encode(text))
     hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
     monkeypatch.setattr(recognizer.engine, "generate", lambda *_, **__: hypothesis)
-    monkeypatch.setattr(recognizer.engine, "probabilities", lambda _: {"zh": 1.0})
+    monkeypatch.setattr(recognizer.engine, "detect", lambda _: {"zh": 1.0})
     monkeypatch.setattr(recognizer, "_convert", script_conversions(script, ["zh"]))
-    return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+    return recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
 
 
 @pytest.mark.parametrize(

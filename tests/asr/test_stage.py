@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 
 from pipeline import Models
-from pipeline.asr.context import Context, Heard
+from pipeline.asr.context import Context
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer, Recognizer
+from pipeline.asr.recognizer import (
+    BatchRecognizer,
+    DraftRecognizer,
+    DraftRefusedError,
+    RecognitionOptions,
+    Recognizer,
+)
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
@@ -41,28 +47,14 @@ class Watched:
         self.drafts: list[int] = []
         """Where the audio of each draft ended, in samples."""
 
-    @property
-    def config(self) -> AsrConfig:
-        return self._recognizer.config
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        self.calls.append(([each.segment.id for each in options.context], [segment.id for segment in segments]))
+        return self._recognizer.transcribe(segments, options)
 
-    def transcribe(self, segment: SpeechSegment, *more: Any, **options: Any) -> Transcript:
-        self.calls.append(([], [segment.id]))
-        return self._recognizer.transcribe(segment, *more, **options)
-
-    def transcribe_packed(self, segments: Sequence[SpeechSegment], *more: Any, **options: Any) -> list[Transcript]:
-        self.calls.append(([], [segment.id for segment in segments]))
-        return self._recognizer.transcribe_packed(segments, *more, **options)
-
-    def transcribe_after(
-        self, context: Sequence[Heard], segment: SpeechSegment, *more: Any, **options: Any
-    ) -> Transcript:
-        self.calls.append(([each.segment.id for each in context], [segment.id]))
-        return self._recognizer.transcribe_after(context, segment, *more, **options)
-
-    def draft(self, context: Sequence[Heard], segment: SpeechSegment, *more: Any, **options: Any) -> Transcript | None:
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         assert isinstance(self._recognizer, DraftRecognizer)
         self.drafts.append(segment.start_sample + len(segment.samples))
-        return self._recognizer.draft(context, segment, *more, **options)
+        return self._recognizer.draft(segment, options)
 
 
 @pytest.fixture
@@ -120,16 +112,18 @@ def test_joined_segments_need_no_context(recognizer: Watched, segments: list[Spe
 
 
 class AtOnce(Watched):
-    """A recogniser that also notes which windows are recognised at once."""
+    """A recogniser that also notes which groups are recognised at once."""
 
     def __init__(self, recognizer: Recognizer) -> None:
         super().__init__(recognizer)
-        self.packs: list[list[list[int]]] = []
+        self.groups: list[list[list[int]]] = []
 
-    def transcribe_packs(self, packs: Sequence[Sequence[SpeechSegment]], *more: Any) -> list[list[Transcript]]:
-        self.packs.append([[segment.id for segment in pack] for pack in packs])
-        assert isinstance(self._recognizer, PackRecognizer)
-        return self._recognizer.transcribe_packs(packs, *more)
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
+    ) -> list[list[Transcript]]:
+        self.groups.append([[segment.id for segment in group] for group in groups])
+        assert isinstance(self._recognizer, BatchRecognizer)
+        return self._recognizer.transcribe_batch(groups, options)
 
 
 def test_several_windows_of_a_recording_are_recognised_at_once(
@@ -139,11 +133,11 @@ def test_several_windows_of_a_recording_are_recognised_at_once(
     both = AtOnce(demo_models.recognizer)
     items = [LONGER, first, SegmentSoFar(second), second, PAUSE, third]
     found = run(both, items, context=Context(8_000, 2_000), join_ms=lambda: 7_000)
-    assert (both.packs, both.calls) == ([[[0, 1], [2]]], [])
+    assert (both.groups, both.calls) == ([[[0, 1], [2]]], [])
     assert order(found) == [LONGER, 0, 1, 2, EndOfInput(20.0)]
     with_both = demo_models.recognizer
     assert isinstance(with_both, WhisperRecognizer)
-    assert found[1:4] == [one for each in with_both.transcribe_packs([[first, second], [third]]) for one in each]
+    assert found[1:4] == [one for each in with_both.transcribe_batch([[first, second], [third]]) for one in each]
 
 
 @pytest.mark.slow
@@ -151,7 +145,7 @@ def test_no_more_than_four_windows_are_recognised_at_once(demo_models: Models, s
     ten = [replace(segments[0], id=n, start_sample=n * 100_000, speech_end_sample=None) for n in range(10)]
     both = AtOnce(demo_models.recognizer)
     assert order(run(both, ten, join_ms=lambda: 100)) == [*range(10), EndOfInput(20.0)]
-    assert both.packs == [[[0], [1], [2], [3]], [[4], [5], [6], [7]], [[8], [9]]]
+    assert both.groups == [[[0], [1], [2], [3]], [[4], [5], [6], [7]], [[8], [9]]]
 
 
 def test_a_recording_with_one_window_is_recognised_as_one_of_several(
@@ -159,7 +153,7 @@ def test_a_recording_with_one_window_is_recognised_as_one_of_several(
 ) -> None:
     both = AtOnce(demo_models.recognizer)
     run(both, segments[:2], join_ms=lambda: 7_000)
-    assert (both.packs, both.calls) == ([[[0, 1]]], [])
+    assert (both.groups, both.calls) == ([[[0, 1]]], [])
 
 
 @pytest.mark.slow
@@ -176,7 +170,7 @@ def test_windows_that_depend_on_those_before_are_recognised_one_by_one(
     assert both.calls == [([], [0, 1]), ([], [2])]
     run(both, segments, join_ms=lambda: 7_000, several_languages=True)
     run(both, segments)  # live
-    assert both.packs == []
+    assert both.groups == []
 
 
 def test_pauses_keep_their_place(recognizer: Watched, segments: list[SpeechSegment]) -> None:
@@ -352,11 +346,11 @@ class Shared(Watched):
         super().__init__(recognizer)
         self.refused: list[int] = []
 
-    def draft(self, context: Sequence[Heard], segment: SpeechSegment, *more: Any, **options: Any) -> Transcript | None:
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         if len(self.refused) == len(self.drafts):
             self.refused.append(segment.start_sample + len(segment.samples))
             raise DraftRefusedError
-        return super().draft(context, segment, *more, **options)
+        return super().draft(segment, options)
 
 
 def test_a_refused_draft_is_asked_for_again_with_more_speech(
@@ -371,7 +365,7 @@ def test_a_refused_draft_is_asked_for_again_with_more_speech(
     drafts = [item for item in found if isinstance(item, TranscriptSoFar) and item.transcript.end_s < first.end_s]
     assert len(drafts) == len(recognizer.drafts)
     (final,) = [item for item in found if isinstance(item, Transcript)]
-    assert said(final.text) == said(demo_models.recognizer.transcribe(first).text)
+    assert said(final.text) == said(demo_models.recognizer.transcribe([first])[0].text)
 
 
 @pytest.mark.slow

@@ -84,7 +84,8 @@ def test_a_films_transcript_is_that_of_clean_speech(
     codec = {"a.mkv": "ac3", "a.mp4": "aac", "a.mxf": "pcm_s16le"}[name]
     path = film(tmp_path / name, Sound(in_centre(layout), codec, layout), picture=REGULAR)
     heard, clean = (
-        demo_models.recognizer.transcribe(SpeechSegment(0, 0, samples)).text for samples in (read_audio(path), SAID)
+        demo_models.recognizer.transcribe([SpeechSegment(0, 0, samples)])[0].text
+        for samples in (read_audio(path), SAID)
     )
     assert heard.replace("7", "seven") == clean.replace("7", "seven")
 
@@ -120,7 +121,9 @@ def test_stereo_of_opposite_polarity_is_not_mixed(scale: float, tmp_path: Path) 
 
 def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path: Path, demo_models: Models) -> None:
     found = of_channels(tmp_path / "a.m4a", SAID, -SAID, codec="aac")
-    heard, clean = (demo_models.recognizer.transcribe(SpeechSegment(0, 0, samples)).text for samples in (found, SAID))
+    heard, clean = (
+        demo_models.recognizer.transcribe([SpeechSegment(0, 0, samples)])[0].text for samples in (found, SAID)
+    )
     assert units(heard, "en") == units(clean, "en")  # 7 or seven
 
 

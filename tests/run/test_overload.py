@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
-from pipeline.asr.context import Heard, fits
+from pipeline.asr.context import fits
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.stage import AsrStage
 from pipeline.events import SAMPLE_RATE, Samples, SourceSentence, SpeechSegment, TargetText, Translation
 from pipeline.nmt.options import NmtConfig
@@ -73,21 +74,17 @@ def test_a_shorter_limit_cuts_sooner() -> None:
 class Recording:
     """Replaces the recogniser; records the segments of each call."""
 
-    def __init__(self, config: PipelineConfig) -> None:
-        self.config = dataclasses.replace(config.asr, beam_size=5)
+    def __init__(self) -> None:
         self.calls: list[tuple[list[int], int | None]] = []
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-        return self.transcribe_packed([segment], beam_size)[0]
-
-    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
-        self.calls.append(([segment.id for segment in segments], beam_size))
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        self.calls.append(([segment.id for segment in segments], options.beams))
         return [Transcript(segment.id, segment.start_s, segment.end_s, "Yes.", "en") for segment in segments]
 
 
-def recognised(config: PipelineConfig, level: int) -> tuple[Recording, list[int], PipelineStats]:
+def recognised(level: int) -> tuple[Recording, list[int], PipelineStats]:
     """Four waiting segments of 2.5 s, the last one much later, through the stage at a level."""
-    recognizer, stats, load = Recording(config), PipelineStats(), LoadControl(OPTIONS)
+    recognizer, stats, load = Recording(), PipelineStats(), LoadControl(OPTIONS)
     load.measures = measures(level, OPTIONS)
     inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
     outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
@@ -105,32 +102,30 @@ def recognised(config: PipelineConfig, level: int) -> tuple[Recording, list[int]
 
 
 def test_without_lag_every_segment_is_recognised_by_itself(demo_config: PipelineConfig) -> None:
-    recognizer, ids, stats = recognised(demo_config, level=0)
+    recognizer, ids, stats = recognised(level=0)
     assert ids == [0, 1, 2, 3]
     assert [beams for _, beams in recognizer.calls] == [None] * 4
     assert (stats.joined, stats.narrowed) == (0, 0)
 
 
 def test_level_1_narrows_the_search(demo_config: PipelineConfig) -> None:
-    recognizer, ids, stats = recognised(demo_config, level=1)
+    recognizer, ids, stats = recognised(level=1)
     assert ids == [0, 1, 2, 3]
     assert [beams for _, beams in recognizer.calls] == [1] * 4
     assert (stats.joined, stats.narrowed) == (0, 4)
 
 
 def test_level_2_joins_waiting_segments_and_keeps_the_end_of_input(demo_config: PipelineConfig) -> None:
-    recognizer, ids, stats = recognised(demo_config, level=2)
+    recognizer, ids, stats = recognised(level=2)
     assert recognizer.calls == [([0, 1, 2, 3], 1)]
     assert ids == [0, 1, 2, 3]
     assert stats.joined == 3
 
 
 @pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])
-def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(
-    room: int, demo_config: PipelineConfig
-) -> None:
+def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(room: int) -> None:
     """Joining does not depend on which stage is faster."""
-    recognizer, stats = Recording(demo_config), PipelineStats()
+    recognizer, stats = Recording(), PipelineStats()
     inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(room)
     outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
 
@@ -183,21 +178,11 @@ class Held:
     """A recogniser that blocks until released, like one on a slow machine."""
 
     def __init__(self, models: Models) -> None:
-        self.recognizer, self.config, self.go = models.recognizer, models.recognizer.config, threading.Event()
+        self.recognizer, self.go = models.recognizer, threading.Event()
 
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         self.go.wait()
-        return self.recognizer.transcribe(segment, beam_size)
-
-    def transcribe_packed(self, segments: Sequence[SpeechSegment], beam_size: int | None = None) -> list[Transcript]:
-        self.go.wait()
-        return self.recognizer.transcribe_packed(segments, beam_size)
-
-    def transcribe_after(
-        self, context: Sequence[Heard], segment: SpeechSegment, beam_size: int | None = None
-    ) -> Transcript:
-        self.go.wait()
-        return self.recognizer.transcribe_after(context, segment, beam_size)
+        return self.recognizer.transcribe(segments, options)
 
 
 def letters(texts: Iterable[str]) -> str:
@@ -366,15 +351,8 @@ def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
     nothing: str, demo_config: PipelineConfig, demo_models: Models
 ) -> None:
     class Silent:
-        config = demo_models.recognizer.config
-
-        def transcribe(self, segment: SpeechSegment, beam_size: int | None = None) -> Transcript:
-            return Transcript(segment.id, segment.start_s, segment.end_s, nothing, "en", heard_s=segment.heard_s)
-
-        def transcribe_after(
-            self, context: Sequence[Heard], segment: SpeechSegment, beam_size: int | None = None
-        ) -> Transcript:
-            return self.transcribe(segment)
+        def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+            return [Transcript(one.id, one.start_s, one.end_s, nothing, "en", heard_s=one.heard_s) for one in segments]
 
     async def work() -> None:
         models = Models(Silent(), demo_models.translations)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pipeline import PipelineConfig
 from pipeline.asr.context import Heard
 from pipeline.asr.drafting import Drafting
-from pipeline.asr.recognizer import DraftRecognizer, DraftRefusedError, PackRecognizer
+from pipeline.asr.recognizer import DEFAULT, BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.loading import Models
 from pipeline.run.drafts import DraftOptions
@@ -25,8 +25,6 @@ from pipeline.server.scheduling import (
     CallQueue,
     DraftBudget,
     Priority,
-    ScheduledDrafter,
-    ScheduledDraftingRecognizer,
     ScheduledRecognizer,
     Scheduler,
     scheduled,
@@ -224,7 +222,6 @@ def test_a_shared_recogniser_drafts_if_its_own_does(demo_models: Models) -> None
     recognizer = demo_models.recognizer
     found = scheduled(demo_models, Scheduler()).recognizer
     assert isinstance(found, DraftRecognizer) == isinstance(recognizer, DraftRecognizer)
-    assert found.config is recognizer.config
 
 
 @pytest.mark.slow
@@ -242,14 +239,15 @@ def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models: Models) -> N
     scheduler.taken = []
     both = scheduled(demo_models, scheduler, lambda spoken_s: 100.0 - spoken_s).recognizer
     first, second = cut(read_wav(PHRASES), 1600)[:2]
-    assert both.transcribe(first, 1) == own.transcribe(first, 1)
-    assert both.transcribe_packed([first, second], beam_size=1) == own.transcribe_packed([first, second], beam_size=1)
-    context = [Heard(first, own.transcribe(first).text)]
-    assert both.transcribe_after(context, second, language="en") == own.transcribe_after(context, second, language="en")
+    greedy = RecognitionOptions(beams=1)
+    assert both.transcribe([first], greedy) == own.transcribe([first], greedy)
+    assert both.transcribe([first, second], greedy) == own.transcribe([first, second], greedy)
+    after = RecognitionOptions(context=[Heard(first, own.transcribe([first])[0].text)], language="en")
+    assert both.transcribe([second], after) == own.transcribe([second], after)
     assert scheduler.taken == [(Priority.FINAL, 100.0 - one.speech_end_s) for one in (first, first, second)]
-    scheduled(demo_models, scheduler).recognizer.transcribe(first, 1)
+    scheduled(demo_models, scheduler).recognizer.transcribe([first], greedy)
     assert scheduler.taken[3:] == [(Priority.RECORDING, 0.0)]
-    assert not isinstance(both, PackRecognizer), "a live session would wait for several windows"
+    assert not isinstance(both, BatchRecognizer), "a live session would wait for several windows"
 
 
 def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> None:
@@ -259,7 +257,7 @@ def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> N
 
     def recognise(name: str, received_s: float) -> None:
         recognizer = scheduled(demo_models, scheduler, lambda spoken_s: received_s - spoken_s).recognizer
-        recognizer.transcribe(segment)
+        recognizer.transcribe([segment], DEFAULT)
         found.append(name)
 
     threads = []
@@ -277,13 +275,13 @@ def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> N
 def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> None:
     scheduler = Scheduler()
     recognizer = scheduled(demo_models, scheduler, lambda spoken_s: 0.0).recognizer
-    assert isinstance(recognizer, ScheduledDraftingRecognizer)
+    assert isinstance(recognizer, ScheduledRecognizer)
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
     refused = threading.Event()
 
     def draft() -> None:
         with pytest.raises(DraftRefusedError):
-            recognizer.draft((), segment)
+            recognizer.draft(segment, DEFAULT)
         refused.set()
 
     with scheduler.slot(Priority.FINAL):
@@ -291,7 +289,7 @@ def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> Non
         drafting.start()
         while not scheduler.waiting:
             pass
-        final = threading.Thread(target=recognizer.transcribe, args=(segment,), daemon=True)
+        final = threading.Thread(target=recognizer.transcribe, args=([segment], DEFAULT), daemon=True)
         final.start()
         assert refused.wait(HANG_S)
     final.join(HANG_S)
@@ -303,16 +301,16 @@ def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Mo
     scheduler = Scheduler(clock=lambda: times_s[0])
     first, second = (scheduled(demo_models, scheduler, lambda spoken_s: 0.0).recognizer for _ in range(2))
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
-    assert isinstance(first, ScheduledDraftingRecognizer)
-    assert isinstance(second, ScheduledDraftingRecognizer)
+    assert isinstance(first, ScheduledRecognizer)
+    assert isinstance(second, ScheduledRecognizer)
     with scheduler.slot(Priority.FINAL):
         times_s[0] += 12.0
     times_s[0] += 5.0
-    first.draft((), segment)
+    first.draft(segment, DEFAULT)
     with pytest.raises(DraftRefusedError):
-        first.draft((), segment)
+        first.draft(segment, DEFAULT)
     assert scheduler.refused_drafts == 1
-    second.draft((), segment)
+    second.draft(segment, DEFAULT)
 
 
 def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(demo_models: Models) -> None:
@@ -320,7 +318,7 @@ def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(
     segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
 
     def recognise(name: str, age_s: float | None) -> None:
-        scheduled(demo_models, scheduler, lambda _: age_s).recognizer.transcribe(segment)
+        scheduled(demo_models, scheduler, lambda _: age_s).recognizer.transcribe([segment], DEFAULT)
         found.append(name)
 
     threads = []
@@ -338,12 +336,12 @@ def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(
 def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models: Models) -> None:
     ahead = True
     recognizer = scheduled(demo_models, Scheduler(), lambda _: None if ahead else 0.0).recognizer
-    assert isinstance(recognizer, ScheduledDraftingRecognizer)
+    assert isinstance(recognizer, ScheduledRecognizer)
     segment = SpeechSegment(0, 0, np.zeros(16_000, np.int16))
     with pytest.raises(DraftRefusedError):
-        recognizer.draft((), segment)
+        recognizer.draft(segment, DEFAULT)
     ahead = False
-    recognizer.draft((), segment)
+    recognizer.draft(segment, DEFAULT)
 
 
 @pytest.mark.parametrize("ahead_s", [29.0, 31.0])
@@ -401,7 +399,10 @@ class Slow:
     def __init__(self) -> None:
         self.now_s = 0.0
 
-    def draft(self, *given: object, **more: object) -> Transcript | None:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        raise AssertionError("only drafts are asked for")
+
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         self.now_s += 2.0
         return None
 
@@ -416,11 +417,11 @@ def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models: Models) ->
             with super().slot(priority, age_s):
                 yield
 
-    drafter = ScheduledDrafter(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)
+    drafter = ScheduledRecognizer(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)
     drafting = Drafting(demo_models.recognizer, drafter, DraftOptions(every_ms=300), lambda: slow.now_s)
     end = 4 * SAMPLE_RATE
     segment = SpeechSegment(0, 0, np.zeros(end, np.int16), speech_end_sample=end, heard_sample=end)
-    assert drafting.draft(segment, (), None) is None
+    assert drafting.draft(segment, DEFAULT) is None
     assert slow.now_s == 9.0
     due = [s for s in range(20) if drafting.due(replace(segment, speech_end_sample=end + s * SAMPLE_RATE))]
     assert due[0] == 3, "1.2 times 2 s"

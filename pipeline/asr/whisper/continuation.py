@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.asr.whisper.search import Search
 from pipeline.asr.whisper.words import TimedWord
-from pipeline.events import MissingSpeech, SpeechSegment, Transcript, Word
+from pipeline.events import SpeechSegment, Transcript, Word
 from pipeline.languages.marks import CLOSERS, final_marks, letters
 
 # Characters of difference in the text that outweigh one second of difference in time. A word is rarely aligned more than
@@ -111,7 +111,7 @@ def with_case_of(transcript: Transcript, word: str) -> Transcript:
     return dataclasses.replace(transcript, text=first.lower() + transcript.text[1:], words=words)
 
 
-def divided(before: SpeechSegment, segment: SpeechSegment) -> bool:
+def consecutive(before: SpeechSegment, segment: SpeechSegment) -> bool:
     """Whether the two are consecutive parts of one segment."""
     return before.id == segment.id and before.start_sample + len(before.samples) == segment.start_sample
 
@@ -121,17 +121,16 @@ class Continuation:
     """What was heard after the context in one window."""
 
     result: Search
-    own: list[Word]
-    """The new words."""
+    """With the new words, and the stretches without words after the context; their times are those of the stream."""
     before: Word | None
     """The last word of the context."""
-    missing: tuple[MissingSpeech, ...] = ()
-    """Of the stretches after the context, with times in the stream."""
+    in_parts: bool
+    """Whether the context ends with the part before it of the same segment."""
 
     def marked(self, transcript: Transcript) -> Transcript:
         """The transcript of the new words with the marks before them, and the case of their first letter."""
         if self.before is None:
             return transcript
-        if not self.own:
+        if not self.result.words:
             return dataclasses.replace(transcript, previous_end=final_marks(self.before.text))
-        return continued(with_case_of(transcript, self.own[0].text), self.before)
+        return continued(with_case_of(transcript, self.result.words[0].text), self.before)

@@ -18,11 +18,12 @@ from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
 from pipeline.asr.terms import Replacement
+from pipeline.asr.whisper.language_id import known_language, whisper_code
 from pipeline.asr.whisper.mel import MelFilters
 from pipeline.asr.whisper.words import whole_words
 from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.languages import language_tag, spaced
+from pipeline.languages import spaced
 from pipeline.languages.marks import letters
 from pipeline.run.cores import usable_cores
 
@@ -234,7 +235,7 @@ class WhisperEngine:
         return Encoded(states, samples, window_s, self.languages[0])
 
     def detect(self, encoded: Encoded) -> dict[str, float]:
-        """The probability of each of the engine's languages. Their sum is below 1: the rest is on other languages.
+        """The probability of each language that the model knows, by Whisper's codes.
 
         One decoder step; the encoder does not run again. (Whisper base, window of 10 s, two cores: 20 ms, beside 150 to
         190 ms for the encoder.)
@@ -242,11 +243,6 @@ class WhisperEngine:
         Raises:
             RuntimeError: the model is not multilingual.
         """
-        probabilities = self.probabilities(encoded)
-        return {language: probabilities[whisper_code(language)] for language in self.languages}
-
-    def probabilities(self, encoded: Encoded) -> dict[str, float]:
-        """The probability of each language that the model knows, by Whisper's codes; see ``detect``."""
         (found,) = self._model.detect_language(encoded.states)
         return {token[2:-2]: probability for token, probability in found}
 
@@ -385,15 +381,3 @@ def _token_limit(audio_s: float, *, limited: bool = False) -> int:
     """Tokens that a search may generate."""
     least, per_s = (_LEAST_LIMITED, _LIMITED_PER_S) if limited else (_LEAST_TOKENS, _TOKENS_PER_S)
     return min(_MOST_GENERATED, least + round(per_s * audio_s))
-
-
-def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
-    """Whether a model with this tokenizer was trained on ``language``."""
-    code = whisper_code(language)
-    return tokenizer.token_to_id(f"<|{code}|>") is not None if multilingual else code == "en"
-
-
-def whisper_code(language: str) -> str:
-    """Whisper's code for a language: jw for jv, no for nb, tl for fil."""
-    code = language_tag(language).language
-    return "jw" if code == "jv" else code

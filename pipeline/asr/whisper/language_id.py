@@ -1,9 +1,13 @@
-"""Decide in which of several named languages each segment of a stream is spoken. Pure."""
+"""The languages that Whisper knows, and the decision in which of several each segment of a stream is spoken. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+
+import tokenizers
+
+from pipeline.languages import language_tag
 
 # The figures below were measured with Whisper base on 21 Chinese, 179 English, 61 Spanish, 60 French and 60 Italian
 # clips of people, whole and cut to 0.5, 1 and 2 s. The mean is over seven language pairs: English with each of the
@@ -60,3 +64,15 @@ def decide(probabilities: Mapping[str, float], before: str | None, speech_s: flo
         return likely
     margin = _SHORT_MARGIN if speech_s < _SHORT_S else _MARGIN
     return likely if probabilities[likely] > probabilities[before] * math.exp(margin) else before
+
+
+def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
+    """Whether a model with this tokenizer was trained on ``language``."""
+    code = whisper_code(language)
+    return tokenizer.token_to_id(f"<|{code}|>") is not None if multilingual else code == "en"
+
+
+def whisper_code(language: str) -> str:
+    """Whisper's code for a language: jw for jv, no for nb, tl for fil."""
+    code = language_tag(language).language
+    return "jw" if code == "jv" else code

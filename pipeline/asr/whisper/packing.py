@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.asr.context import gaps
 from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Word
 
-_Timed = TypeVar("_Timed", Word, MissingSpeech)
+_Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
 
 
 @dataclass(frozen=True, eq=False)

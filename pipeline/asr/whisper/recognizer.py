@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import compress, groupby
 from pathlib import Path
 
-from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
 from pipeline.asr.script import in_script, script_conversions
-from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
-from pipeline.asr.whisper.continuation import Continuation, divided, first_new_word
+from pipeline.asr.whisper.continuation import Continuation, consecutive, first_new_word
 from pipeline.asr.whisper.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine, WhisperWeights
 from pipeline.asr.whisper.files import check_window, find_recognizer, thresholds
 from pipeline.asr.whisper.guards import Evidence, compression_ratio, rejection
-from pipeline.asr.whisper.language_id import calibrated, decide
+from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
 from pipeline.asr.whisper.packing import Pack, pack, unpack
-from pipeline.asr.whisper.search import Search, Searcher, contradict
+from pipeline.asr.whisper.search import Search, Searcher, SearchOptions, contradict
 from pipeline.asr.whisper.validation import check_runs, check_whole, prompt_tokens
-from pipeline.asr.whisper.words import TimedWord, moved, plausible, without_pauses
+from pipeline.asr.whisper.words import moved, plausible, without_pauses
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
 from pipeline.store.packages import identify
@@ -42,6 +40,7 @@ _LEAST_TAIL_S = 0.5
 _CUT_OFF = math.log(0.5)
 # Words at the end of a draft that may be left out because they are doubtful.
 _MOST_LEFT_OUT = 2
+_NOTHING = Evidence("", 0, 0.0, 0.0)
 
 
 class WhisperRecognizer:
@@ -95,111 +94,123 @@ class WhisperRecognizer:
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt, config.window_s)
         self._on_silence = check_runs(self.engine, config, self._prompt)
 
-    def with_terms(self, terms: HeardTerms) -> WhisperRecognizer:
-        """This model with the glossary of one stream; not thread-safe."""
-        found = copy.copy(self)
-        found._searcher = self._searcher.with_terms(terms)
-        return found
-
-    def transcribe(self, segment: SpeechSegment, beam_size: int | None = None, before: str | None = None) -> Transcript:
-        """Recognise one segment. If the transcript's ``rejected`` is set, it must not be translated.
-
-        Looping or doubtful results are searched again with more beams and the full window.
-
-        Args:
-            beam_size: replaces the configured beam size.
-            before: language of the stream's last accepted transcript. With several languages, the segment is recognised
-                in this one unless another is clearly more probable.
-        """
-        encoded = self.engine.encode(segment.samples, self.config.window_s)
-        if len(self.languages) > 1:
-            encoded = dataclasses.replace(encoded, language=self._decide(encoded, segment, before))
-        return self._recognise(segment, encoded, beam_size)
-
-    def _recognise(self, segment: SpeechSegment, encoded: Encoded, beam_size: int | None) -> Transcript:
-        result = self._searcher.search(encoded, beam_size or self.config.beam_size)
-        return self._checked(segment, result, beam_size)
-
-    def _checked(self, segment: SpeechSegment, result: Search, beam_size: int | None) -> Transcript:
-        """The transcript of a segment from the first search; a second one if that is doubtful."""
-        beams, encoded = beam_size or self.config.beam_size, result.encoded
-        if self._searcher.worth_second_search(result):
-            full = self._encode(segment.samples, FULL_WINDOW_S, encoded.language)
-            again = self._searcher.search(full, max(_SECOND_SEARCH_BEAMS, 2 * beams))
-            if result.rejected == "repetition" or not contradict(result, again):
-                result = max(result, again, key=lambda one: one.better)
-        if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
-            return self._transcript(segment, shorter, repeated=True)
-        return self._transcript(segment, result)
-
-    def transcribe_packed(
-        self, segments: Sequence[SpeechSegment], beam_size: int | None = None, before: str | None = None
-    ) -> list[Transcript]:
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions = DEFAULT) -> list[Transcript]:
         """Recognise consecutive segments in one window, or one window for each run in one language.
 
-        Segments that have no words in the window, doubtful ones or few for their length are recognised alone; so are
-        neighbours that may have words of theirs. All are if the window's result is doubtful, is longer than Whisper's token
-        limit, or its words cannot be assigned to the segments.
+        With several languages, a segment is recognised in that before unless another is clearly more probable. Segments that
+        have no words in the window, doubtful ones or few for their length are recognised alone; so are neighbours that may
+        have words of theirs. All are if the window's result is doubtful, is longer than Whisper's token limit, or its words
+        cannot be assigned to the segments. Looping or doubtful results are searched again with more beams and the full window.
 
-        Args:
-            beam_size, before: see ``transcribe``.
-
-        Returns:
-            One transcript per segment.
+        A single segment is recognised in one window with the context, whose texts stay as they are. ``previous_end`` of the
+        transcript has the marks heard before it. If the new words are doubtful, the segment is recognised alone; marks and
+        the case of the first letter before it are still those heard in the context. If the context is not heard again, or
+        the segment is in another language, only the segment is recognised.
         """
-        if len(self.languages) == 1:
-            return self._recognise_packed(segments, self.languages[0], beam_size)
         if len(segments) == 1:
-            return [self.transcribe(segments[0], beam_size, before)]
+            (segment,) = segments
+            return [self._after_context(segment, options) if options.context else self._alone(segment, options)]
+        if (only := options.language or self._only_language) is not None:
+            return self._in_one_window(segments, replace(options, language=only))
         languages: list[str] = []
+        before = options.before
         for segment in segments:
-            before = segment.language or self._decide(self._searcher.encode_start(segment.speech), segment, before)
+            before = self._decide(self._searcher.encode_start(segment.speech), segment, before)
             languages.append(before)
         found: list[Transcript] = []
         for language, run in groupby(zip(languages, segments, strict=True), key=lambda pair: pair[0]):
-            found += self._recognise_packed([segment for _, segment in run], language, beam_size)
+            found += self._in_one_window([segment for _, segment in run], replace(options, language=language))
         return found
 
-    def _recognise_packed(
-        self, segments: Sequence[SpeechSegment], language: str, beam_size: int | None
-    ) -> list[Transcript]:
+    def _in_one_window(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         if len(segments) == 1:
-            return [self._alone(segments[0], language, beam_size)]
+            return [self._alone(segments[0], options)]
         packed = pack(segments)
-        encoded = self._encode(packed.samples, self.config.window_s, language)
-        result = self._searcher.search(encoded, beam_size or self.config.beam_size)
-        (found,) = self._divided_up([packed], [result], beam_size)
+        encoded = self._encode(packed.samples, self.config.window_s, options.language)
+        (found,) = self._divided_up([packed], [self._searcher.search(encoded, self._search(options))], options)
         return found
 
-    def transcribe_packs(
-        self, packs: Sequence[Sequence[SpeechSegment]], beam_size: int | None = None
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
     ) -> list[list[Transcript]]:
         """Recognise several windows of a recording at once, each of consecutive segments: faster than one after another.
 
-        Segments are recognised alone as in ``transcribe_packed``.
-
-        Args:
-            beam_size: see ``transcribe``.
+        Segments are recognised alone as in ``transcribe``.
 
         Returns:
             One transcript per segment of each window. They do not depend on the other windows, but may differ from those
-            of ``transcribe_packed``: use this for all windows of a recording, also for a single one.
+            of ``transcribe``: use this for all windows of a recording, also for a single one.
 
         Raises:
             ValueError: the recogniser is for several languages, which are detected one window after another.
         """
         if len(self.languages) > 1:
             raise ValueError(f"windows of {len(self.languages)} languages cannot be recognised at once")
-        packed = [pack(segments) for segments in packs]
-        encoded = [self._encode(each.samples, self._packs_window_s(each), self.languages[0]) for each in packed]
-        results = self._searcher.search_several(encoded, beam_size or self.config.beam_size)
+        packed = [pack(segments) for segments in groups]
+        encoded = [self._encode(each.samples, self._packs_window_s(each)) for each in packed]
+        results = self._searcher.search_several(encoded, self._search(options))
         several = [len(each.segments) > 1 for each in packed]
         joined, of_joined = [*compress(packed, several)], [*compress(results, several)]
-        divided_up = iter(self._divided_up(joined, of_joined, beam_size))
+        divided_up = iter(self._divided_up(joined, of_joined, options))
         return [
-            next(divided_up) if len(each.segments) > 1 else [self._checked(each.segments[0], result, beam_size)]
+            next(divided_up) if len(each.segments) > 1 else [self._checked(each.segments[0], result, options)]
             for each, result in zip(packed, results, strict=True)
         ]
+
+    def _after_context(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
+        language = options.language or self._only_language
+        if language is None:
+            language = segment.language or self._alone_encoded(segment, options).language
+            if language != options.before:
+                return self._alone(segment, replace(options, language=language))
+        options = replace(options, language=language)
+        after = self._after(segment, options, self._search(options))
+        if after is None:
+            return self._alone(segment, options)
+        short = segment.speech_end_s - segment.start_s < _LEAST_TAIL_S
+        if after.in_parts and short and not after.result.words:
+            return after.marked(self._build(segment, language, _NOTHING))
+        found = self._accepted(segment, after.result, judged=after.in_parts) or self._alone(segment, options)
+        return after.marked(found) if after.result.words else found
+
+    def draft(self, segment: SpeechSegment, options: RecognitionOptions = DEFAULT) -> Transcript | None:
+        """Recognise a segment in progress: one greedy search. Doubtful words at its end are left out.
+
+        The context is as in ``transcribe``; it is not used if the language must be detected.
+
+        Returns:
+            The transcript, which is empty if nothing was heard after the context; None if the result is doubtful.
+        """
+        search = replace(self._search(options), beams=1, limited=True)
+        language = options.language or self._only_language
+        if options.context and language is not None:
+            after = self._after(segment, replace(options, language=language), search)
+            if after is None:
+                return None
+            if not after.result.words:
+                return after.marked(self._build(segment, language, _NOTHING))
+            judged = after.result.rejected is None and after.in_parts
+            found = self._sure(segment, after.result, judged=judged)
+            return after.marked(found) if found is not None else None
+        result = self._searcher.search(self._alone_encoded(segment, options), search).moved(segment.start_s)
+        if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
+            return None
+        return self._sure(segment, result)
+
+    def _search(self, options: RecognitionOptions) -> SearchOptions:
+        return SearchOptions(options.beams or self.config.beam_size, options.terms)
+
+    def _checked(self, segment: SpeechSegment, result: Search, options: RecognitionOptions) -> Transcript:
+        """The transcript of a segment from the first search; a second one if that is doubtful."""
+        search, encoded = self._search(options), result.encoded
+        if self._searcher.worth_second_search(result):
+            full = self._encode(segment.samples, FULL_WINDOW_S, encoded.language)
+            again = self._searcher.search(full, replace(search, beams=max(_SECOND_SEARCH_BEAMS, 2 * search.beams)))
+            if result.rejected == "repetition" or not contradict(result, again):
+                result = max(result, again, key=lambda one: one.better)
+        if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
+            return self._transcript(segment, shorter, repeated=True)
+        return self._transcript(segment, result)
 
     def _packs_window_s(self, packed: Pack) -> float:
         """The window of one of several packs, in seconds: they share the decoder's runs if they have the same."""
@@ -207,18 +218,18 @@ class WhisperRecognizer:
         return self.config.window_s if short else max(self.config.window_s, _PACKS_WINDOW_S)
 
     def _divided_up(
-        self, packed: Sequence[Pack], results: Sequence[Search], beam_size: int | None
+        self, packed: Sequence[Pack], results: Sequence[Search], options: RecognitionOptions
     ) -> list[list[Transcript]]:
         """The transcripts of each pack's segments, from its search and from searches of the segments that need one alone.
 
         Segments that are recognised alone share the decoder's runs.
         """
         shares = [self._shares(each, result) for each, result in zip(packed, results, strict=True)]
-        language = results[0].encoded.language if results else self.languages[0]
+        options = replace(options, language=results[0].encoded.language if results else self.languages[0])
         unknown = [share.segment for each in shares for share in each if share.unsure]
-        alone = self._each_alone(unknown, language, beam_size)
+        alone = self._each_alone(unknown, options)
         neighbours = [one for each in shares for one in doubted(each, alone)]
-        alone |= self._each_alone(neighbours, language, beam_size)
+        alone |= self._each_alone(neighbours, options)
         return [in_order(each, alone) for each in shares]
 
     def _shares(self, packed: Pack, result: Search) -> list[Share]:
@@ -229,115 +240,37 @@ class WhisperRecognizer:
                 placed = unpack(without_pauses(words), packed)
                 missing = unpack(result.missing, packed)
                 return [
-                    self._share(segment, result, own, without) if own else Share(segment, (), None)
+                    self._share(segment, replace(result, words=tuple(own), missing=tuple(without)))
                     for segment, own, without in zip(packed.segments, placed, missing, strict=True)
                 ]
         return [Share(segment, (), None) for segment in packed.segments]
 
-    def _share(
-        self, segment: SpeechSegment, result: Search, own: Sequence[Word], missing: Sequence[MissingSpeech]
-    ) -> Share:
-        found = self._own(segment, result, own, missing)
-        timed = [word for word in own if isinstance(word, TimedWord)]
-        if found is not None and self._searcher.is_foreign(segment.speech, timed, result.encoded.language):
+    def _share(self, segment: SpeechSegment, result: Search) -> Share:
+        found = self._accepted(segment, result) if result.words else None
+        if not result.words or (
+            found is not None and self._searcher.is_foreign(segment.speech, result.words, result.encoded.language)
+        ):
             return Share(segment, (), None)
-        return Share(segment, own, found, sparse(segment, own))
+        return Share(segment, result.words, found, sparse(segment, result.words))
 
-    def transcribe_after(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        beam_size: int | None = None,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript:
-        """Recognise ``segment`` in one window with ``context``, the segments before it, whose texts stay as they are.
-
-        ``previous_end`` of the transcript has the marks heard before it. If the new words are doubtful, the segment is
-        recognised alone; marks and the case of the first letter before it are still those heard in the context. If the
-        context is not heard again, or the segment is in another language, only the segment is recognised.
-
-        Args:
-            beam_size, before: see ``transcribe``; ``before`` is the language of the context.
-            language: the language spoken, if it is known.
-        """
-        language = language or self._only_language
-        if language is None:
-            language = segment.language
-            if language is None:
-                language = self._decide(self.engine.encode(segment.samples, self.config.window_s), segment, before)
-            if language != before:
-                return self._alone(segment, language, beam_size)
-        after = self._after(context, segment, language, beam_size or self.config.beam_size)
-        if after is None:
-            return self._alone(segment, language, beam_size)
-        in_parts = divided(context[-1].segment, segment)
-        if in_parts and not after.own and segment.speech_end_s - segment.start_s < _LEAST_TAIL_S:
-            return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-        found = self._own(segment, after.result, after.own, after.missing, judged=in_parts)
-        found = found or self._alone(segment, language, beam_size)
-        return after.marked(found) if after.own else found
-
-    def draft(
-        self,
-        context: Sequence[Heard],
-        segment: SpeechSegment,
-        before: str | None = None,
-        language: str | None = None,
-    ) -> Transcript | None:
-        """Recognise a segment in progress: one greedy search. Doubtful words at its end are left out.
-
-        Args:
-            context: what was said before it, as in ``transcribe_after``; not used if the language must be detected.
-            before: see ``transcribe``.
-            language: the language spoken, if it is known.
-
-        Returns:
-            The transcript, which is empty if nothing was heard after the context; None if the result is doubtful.
-        """
-        language = language or self._only_language
-        if context and language is not None:
-            after = self._after(context, segment, language, beams=1, limited=True)
-            if after is None:
-                return None
-            if not after.own:
-                return after.marked(self._build(segment, language, "", 0.0, 0.0, None, ()))
-            judged = after.result.rejected is None and divided(context[-1].segment, segment)
-            found = self._sure(segment, after.result, after.own, after.missing, judged=judged)
-            return after.marked(found) if found is not None else None
-        encoded = self.engine.encode(segment.samples, self.config.window_s)
-        encoded = dataclasses.replace(encoded, language=language or self._decide(encoded, segment, before))
-        result = self._searcher.search(encoded, 1, limited=True)
-        if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
-            return None
-        return self._sure(segment, result, self._words_of(segment, result), self._missing_of(segment, result))
-
-    def _sure(
-        self,
-        segment: SpeechSegment,
-        result: Search,
-        own: Sequence[Word],
-        missing: Sequence[MissingSpeech],
-        *,
-        judged: bool = False,
-    ) -> Transcript | None:
+    def _sure(self, segment: SpeechSegment, result: Search, *, judged: bool = False) -> Transcript | None:
         """The transcript of words of which the last ones may be doubtful: they may be cut off. None if all are."""
-        cut_off = bool(own) and isinstance(own[-1], TimedWord) and own[-1].mean_log_probability < _CUT_OFF
-        for left_out in range(int(cut_off), min(len(own), _MOST_LEFT_OUT + 1)):
-            found = self._own(segment, result, own[: len(own) - left_out], missing, judged=judged)
+        words = result.words
+        cut_off = bool(words) and words[-1].mean_log_probability < _CUT_OFF
+        for left_out in range(int(cut_off), min(len(words), _MOST_LEFT_OUT + 1)):
+            found = self._accepted(segment, replace(result, words=words[: len(words) - left_out]), judged=judged)
             if found is not None:
                 return found if found.words else None
         return None
 
-    def _after(
-        self, context: Sequence[Heard], segment: SpeechSegment, language: str, beams: int, *, limited: bool = False
-    ) -> Continuation | None:
+    def _after(self, segment: SpeechSegment, options: RecognitionOptions, search: SearchOptions) -> Continuation | None:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
+        context, language = options.context, options.language or self.languages[0]
         packed = pack([*(each.segment for each in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
-        result = self._searcher.search(encoded, beams, limited=limited, from_s=begin_s)
-        accepted = (None, "uncertain") if limited else (None,)  # a draft is judged by its new words
+        result = self._searcher.search(encoded, replace(search, from_s=begin_s))
+        accepted = (None, "uncertain") if search.limited else (None,)  # a draft is judged by its new words
         if result.rejected not in accepted or not result.hypothesis.ended:
             return None
         words = result.words
@@ -347,12 +280,12 @@ class WhisperRecognizer:
         new = first_new_word(" ".join(each.text for each in context), shown, begin_s)
         if new is None:
             return None
-        in_parts = divided(context[-1].segment, segment)
+        in_parts = consecutive(context[-1].segment, segment)
         if not in_parts and self._searcher.is_foreign(segment.speech, words[new:], language):
             return None
         shift_s = segment.start_s - begin_s
         own = [
-            dataclasses.replace(
+            replace(
                 word,
                 start_s=max(word.start_s + shift_s, segment.start_s),
                 end_s=max(word.end_s + shift_s, segment.start_s),
@@ -360,96 +293,87 @@ class WhisperRecognizer:
             for word in without_pauses(words[new:])
         ]
         missing = tuple(moved(each, shift_s) for each in result.missing)
-        return Continuation(result, own, words[new - 1] if new else None, missing)
+        return Continuation(
+            replace(result, words=tuple(own), missing=missing), words[new - 1] if new else None, in_parts
+        )
 
     @property
     def _only_language(self) -> str | None:
         return self.languages[0] if len(self.languages) == 1 else None
 
-    def _alone(self, segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
-        return self._recognise(segment, self._encode(segment.samples, self.config.window_s, language), beam_size)
+    def _alone(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
+        result = self._searcher.search(self._alone_encoded(segment, options), self._search(options))
+        return self._checked(segment, result, options)
 
-    def _each_alone(
-        self, segments: Sequence[SpeechSegment], language: str, beam_size: int | None
-    ) -> dict[int, Transcript]:
+    def _alone_encoded(self, segment: SpeechSegment, options: RecognitionOptions) -> Encoded:
+        """The segment's audio, encoded, with its language."""
+        encoded = self.engine.encode(segment.samples, self.config.window_s)
+        language = options.language or self._only_language or self._decide(encoded, segment, options.before)
+        return replace(encoded, language=language)
+
+    def _each_alone(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> dict[int, Transcript]:
         """The transcripts, by segment id, of segments that are recognised each alone but share the decoder's runs."""
-        encoded = [self._encode(segment.samples, self.config.window_s, language) for segment in segments]
-        results = self._searcher.search_several(encoded, beam_size or self.config.beam_size)
+        encoded = [self._encode(segment.samples, self.config.window_s, options.language) for segment in segments]
+        results = self._searcher.search_several(encoded, self._search(options))
         return {
-            segment.id: self._checked(segment, result, beam_size)
+            segment.id: self._checked(segment, result, options)
             for segment, result in zip(segments, results, strict=True)
         }
 
-    def _encode(self, samples: Samples, window_s: float, language: str) -> Encoded:
-        return dataclasses.replace(self.engine.encode(samples, window_s), language=language)
+    def _encode(self, samples: Samples, window_s: float, language: str | None = None) -> Encoded:
+        return replace(self.engine.encode(samples, window_s), language=language or self.languages[0])
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """See ``LanguageDetector``."""
         if len(self.languages) == 1:
             return {}
-        return calibrated(self.engine.detect(self._searcher.encode_start(samples)), self._on_silence)
+        return self._probabilities(self._searcher.encode_start(samples))
+
+    def _probabilities(self, encoded: Encoded) -> dict[str, float]:
+        """The probability of each language in encoded audio; their sum is 1."""
+        found = self.engine.detect(encoded)
+        return calibrated({one: found[whisper_code(one)] for one in self.languages}, self._on_silence)
 
     def _decide(self, encoded: Encoded, segment: SpeechSegment, before: str | None) -> str:
         """The language in which to recognise a segment, given its encoded audio or the beginning of it."""
         if segment.language is not None:
             return segment.language
-        probabilities = calibrated(self.engine.detect(encoded), self._on_silence)
+        probabilities = self._probabilities(encoded)
         decided = decide(probabilities, before, segment.speech_end_s - segment.start_s)
         log.debug("segment %d: %s (before: %s; %s)", segment.id, decided, before, probabilities)
         return decided
 
-    def _own(
-        self,
-        segment: SpeechSegment,
-        result: Search,
-        own: Sequence[Word],
-        missing: Sequence[MissingSpeech],
-        *,
-        judged: bool = False,
-    ) -> Transcript | None:
+    def _accepted(self, segment: SpeechSegment, result: Search, *, judged: bool = False) -> Transcript | None:
         """The transcript of one segment of a window from its words, or None if they do not pass the checks.
 
         ``judged``: the window is one segment, divided, and has passed them. Few words alone would often seem uncertain.
         """
-        probabilities = [p for word in own if isinstance(word, TimedWord) for p in word.log_probabilities]
-        text = "".join(word.text for word in own).strip()
+        probabilities = [p for word in result.words for p in word.log_probabilities]
+        text = "".join(word.text for word in result.words).strip()
         sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
-        no_speech = result.hypothesis.no_speech_probability
-        rejected = rejection(Evidence(text, len(probabilities), sure, no_speech), self.thresholds)
+        evidence = Evidence(text, len(probabilities), sure, result.hypothesis.no_speech_probability)
+        rejected = rejection(evidence, self.thresholds)
         if rejected is not None and not (judged and rejected == "uncertain"):
             return None
-        return self._build(segment, result.encoded.language, text, sure, no_speech, None, own, missing)
+        return self._build(segment, result.encoded.language, evidence, result.words, result.missing)
 
     def _transcript(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
-        found = result.hypothesis
-        timed = self.config.word_timestamps and result.rejected is None
-        words = self._words_of(segment, result) if timed else []
-        return self._build(
-            segment, result.encoded.language, found.text.strip(), found.log_probability, found.no_speech_probability,
-            result.rejected, words, self._missing_of(segment, result), repeated=repeated,
-        )  # fmt: skip
-
-    def _words_of(self, segment: SpeechSegment, result: Search) -> list[TimedWord]:
-        """The words of a search over a segment alone, with their times in the stream."""
-        return [moved(word, segment.start_s) for word in result.words]
-
-    def _missing_of(self, segment: SpeechSegment, result: Search) -> list[MissingSpeech]:
-        """The stretches without words of a search over a segment alone, with their times in the stream."""
-        return [moved(each, segment.start_s) for each in result.missing]
+        """The transcript of a segment from a search over it alone."""
+        found, result = result.hypothesis, result.moved(segment.start_s)
+        evidence = Evidence(found.text.strip(), 0, found.log_probability, found.no_speech_probability)
+        words = result.words if result.rejected is None else ()
+        transcript = self._build(segment, result.encoded.language, evidence, words, result.missing)
+        return replace(transcript, rejected=result.rejected, repeated=repeated)
 
     def _build(
         self,
         segment: SpeechSegment,
         language: str,
-        text: str,
-        log_probability: float,
-        no_speech: float,
-        rejected: str | None,
-        words: Sequence[Word],
+        evidence: Evidence,
+        words: Sequence[Word] = (),
         missing: Sequence[MissingSpeech] = (),
-        *,
-        repeated: bool = False,
     ) -> Transcript:
+        text = evidence.text
         timed = [Word(word.text, word.start_s, word.end_s, heard=word.heard) for word in without_pauses(words)]
         believed = self.config.word_timestamps and plausible(timed, text, segment.start_s, segment.end_s)
         shown, timed = in_script(text, timed if believed else (), self._convert[language])
@@ -459,11 +383,9 @@ class WhisperRecognizer:
             end_s=segment.end_s,
             text=shown,
             language=language,
-            no_speech_probability=no_speech,
-            mean_log_probability=log_probability,
+            no_speech_probability=evidence.no_speech,
+            mean_log_probability=evidence.log_probability,
             compression_ratio=compression_ratio(text),
-            rejected=rejected,
-            repeated=repeated,
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,
             words=tuple(timed),

@@ -11,9 +11,10 @@ import numpy as np
 
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper.coverage import inserted, shortened, unheard
-from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine, whisper_code
+from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.whisper.foreign import LEAST_S, SURE, foreign_words, in_another_language
 from pipeline.asr.whisper.guards import SHORT_TOKENS, Evidence, find_loop, rejection
+from pipeline.asr.whisper.language_id import whisper_code
 from pipeline.asr.whisper.words import TimedWord, marked, moved, timed_words
 from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples
 from pipeline.languages.marks import letters
@@ -70,6 +71,25 @@ class Search:
         """Sort key for searches of the same audio: accepted, then without repetition, then the most probable."""
         return self.rejected is None, self.rejected != "repetition", self.hypothesis.log_probability
 
+    def moved(self, by_s: float) -> Search:
+        """The result with times ``by_s`` seconds later."""
+        words = tuple(moved(word, by_s) for word in self.words)
+        return dataclasses.replace(self, words=words, missing=tuple(moved(each, by_s) for each in self.missing))
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search."""
+
+    beams: int
+    """Number of hypotheses; 1 is greedy."""
+    terms: HeardTerms | None = None
+    """The glossary of the stream."""
+    limited: bool = False
+    """Whether to give up a loop sooner, because a draft must not take long."""
+    from_s: float = 0.0
+    """What comes before is known, and not heard again."""
+
 
 class Searcher:
     """Searches with one model, its thresholds and its prompt."""
@@ -80,33 +100,19 @@ class Searcher:
         thresholds: Thresholds,
         prompt: tuple[int, ...],
         window_s: float,
-        terms: HeardTerms | None = None,
     ) -> None:
-        """``prompt``: tokens of the text before the speech. ``terms``: the glossary, which makes it a stream's searcher.
+        """``prompt``: tokens of the text before the speech. ``window_s``: in which stretches without words are heard again."""
+        self._engine, self._thresholds, self._prompt, self._window_s = engine, thresholds, prompt, window_s
 
-        ``window_s``: in which stretches without words are heard again.
-        """
-        self._engine, self._thresholds, self._prompt, self._terms = engine, thresholds, prompt, terms
-        self._window_s = window_s
+    def search(self, encoded: Encoded, options: SearchOptions) -> Search:
+        """Search for the text and judge it. Sound in which nothing was heard is heard again by itself."""
+        return self._completed(self._search(encoded, options), options)
 
-    def with_terms(self, terms: HeardTerms) -> Searcher:
-        """A stream's searcher."""
-        return Searcher(self._engine, self._thresholds, self._prompt, self._window_s, terms)
-
-    def search(self, encoded: Encoded, beams: int, *, limited: bool = False, from_s: float = 0.0) -> Search:
-        """Search for the text and judge it. Sound in which nothing was heard is heard again by itself.
-
-        Args:
-            limited: give up a loop sooner, because a draft must not take long.
-            from_s: what comes before is known, and not heard again.
-        """
-        return self._completed(self._search(encoded, beams, limited=limited), beams, limited=limited, from_s=from_s)
-
-    def _search(self, encoded: Encoded, beams: int, *, limited: bool = False) -> Search:
-        expected = self._terms.expected(encoded.language) if self._terms is not None else []
+    def _search(self, encoded: Encoded, options: SearchOptions) -> Search:
+        expected = options.terms.expected(encoded.language) if options.terms is not None else []
         prompt = self._prompt_with(expected)
-        found = self._engine.generate(encoded, beams, prompt, limited=limited)
-        return self._judged(encoded, self._short(encoded, found, beams, prompt), expected, limited=limited)
+        found = self._engine.generate(encoded, options.beams, prompt, limited=options.limited)
+        return self._judged(encoded, self._short(encoded, found, options.beams, prompt), options, expected)
 
     def _short(self, encoded: Encoded, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
         """``found``, searched again without timestamps if it is short: the probability of a whole text is known for these."""
@@ -114,39 +120,39 @@ class Searcher:
             return found
         return self._engine.generate(encoded, beams, prompt, limited=True, timestamps=False)
 
-    def search_several(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
+    def search_several(self, encoded: Sequence[Encoded], options: SearchOptions) -> list[Search]:
         """Search for the text of several windows in one language, and judge each.
 
-        The search is greedy; windows in which it is not sure of its words are searched again with ``beams`` hypotheses.
+        The search is greedy; windows in which it is not sure of its words are searched again with all hypotheses.
         """
-        if self._terms is not None and not self._terms.empty:  # each prompt depends on what was heard before
-            return [self.search(each, beams) for each in encoded]
-        found = self._searched(encoded, 1)
-        unsure = [number for number, one in enumerate(found) if beams > 1 and not one.sure]
-        again = self._searched([encoded[number] for number in unsure], beams)
+        if options.terms is not None and not options.terms.empty:  # each prompt depends on what was heard before
+            return [self.search(each, options) for each in encoded]
+        found = self._searched(encoded, dataclasses.replace(options, beams=1))
+        unsure = [number for number, one in enumerate(found) if options.beams > 1 and not one.sure]
+        again = self._searched([encoded[number] for number in unsure], options)
         for number, one in zip(unsure, again, strict=True):
             found[number] = one
-        return [self._completed(one, beams) for one in found]
+        return [self._completed(one, options) for one in found]
 
-    def _searched(self, encoded: Sequence[Encoded], beams: int) -> list[Search]:
-        found = self._engine.generate_several(encoded, beams, self._prompt)
+    def _searched(self, encoded: Sequence[Encoded], options: SearchOptions) -> list[Search]:
+        found = self._engine.generate_several(encoded, options.beams, self._prompt)
         return [
-            self._judged(each, self._short(each, one, beams, self._prompt), [])
+            self._judged(each, self._short(each, one, options.beams, self._prompt), options)
             for each, one in zip(encoded, found, strict=True)
         ]
 
-    def _completed(self, found: Search, beams: int, *, limited: bool = False, from_s: float = 0.0) -> Search:
+    def _completed(self, found: Search, options: SearchOptions) -> Search:
         """``found`` with the words of stretches in which the search has left out what was said."""
         if found.rejected is not None or not found.hypothesis.ended or not found.words:
             return found
         encoded, words = found.encoded, shortened(found.words)
         tokens, missing = found.hypothesis.tokens, []
-        stretches = unheard(words, encoded.samples, from_s)
+        stretches = unheard(words, encoded.samples, options.from_s)
         for start_s, end_s in stretches[:_MOST_STRETCHES]:
-            begin_s = max(from_s, start_s - _AROUND_S)
+            begin_s = max(options.from_s, start_s - _AROUND_S)
             part = encoded.samples[round(begin_s * SAMPLE_RATE) : round((end_s + _AROUND_S) * SAMPLE_RATE)]
             alone = dataclasses.replace(self._engine.encode(part, self._window_s), language=encoded.language)
-            again = self._search(alone, beams, limited=limited)
+            again = self._search(alone, options)
             log.debug("%.1f to %.1f s without words: %r (%s)", start_s, end_s, again.hypothesis.text, again.rejected)
             if again.rejected is None and again.hypothesis.ended and again.words:
                 words = inserted(words, [moved(word, begin_s) for word in again.words])
@@ -161,7 +167,9 @@ class Searcher:
         hypothesis = dataclasses.replace(found.hypothesis, tokens=tokens, text=text, replaced=())
         return dataclasses.replace(found, hypothesis=hypothesis, words=tuple(words), missing=tuple(missing))
 
-    def _judged(self, encoded: Encoded, found: Hypothesis, expected: list[str], *, limited: bool = False) -> Search:
+    def _judged(
+        self, encoded: Encoded, found: Hypothesis, options: SearchOptions, expected: Sequence[str] = ()
+    ) -> Search:
         words = self._words(encoded, found)
         if words and len(found.tokens) > SHORT_TOKENS:  # the thresholds are those of texts without timestamps
             mean = float(np.mean([p for word in words for p in word.log_probabilities]))
@@ -175,8 +183,8 @@ class Searcher:
             found.text_log_probability,
         )
         rejected = rejection(evidence, self._thresholds)
-        if self._terms is not None and (rejected is None or (limited and rejected == "uncertain")):
-            corrected = self._corrected(encoded, found, expected, self._terms)
+        if options.terms is not None and (rejected is None or (options.limited and rejected == "uncertain")):
+            corrected = self._corrected(encoded, found, expected, options.terms)
             words = self._words(encoded, corrected) if corrected.tokens != found.tokens else words
             found = corrected
         result = Search(encoded, found, rejected, tuple(words))
@@ -202,7 +210,7 @@ class Searcher:
     def _other_language(self, encoded: Encoded) -> bool:
         if not self._engine.multilingual:
             return False
-        return in_another_language(self._engine.probabilities(encoded), whisper_code(encoded.language))
+        return in_another_language(self._engine.detect(encoded), whisper_code(encoded.language))
 
     def is_foreign(self, samples: Samples, words: Sequence[TimedWord], language: str) -> bool:
         """Whether the speech in ``samples`` [n], of which ``words`` were heard in a longer window, is in another language."""
@@ -227,11 +235,11 @@ class Searcher:
                 return (*tokens, *self._prompt)
         return found
 
-    def _corrected(self, encoded: Encoded, found: Hypothesis, expected: list[str], terms: HeardTerms) -> Hypothesis:
+    def _corrected(self, encoded: Encoded, found: Hypothesis, expected: Sequence[str], terms: HeardTerms) -> Hypothesis:
         """``found`` with the terms that were misheard in it."""
 
         def better(before: str, after: str, term: str) -> bool:
-            prompt = self._prompt_with([*expected, term] if term not in expected else expected)
+            prompt = self._prompt_with([*expected, *({term} - {*expected})])
             old = found.tokens if before == found.text else self._engine.tokens(before)
             new = self._engine.tokens(after)
             gain = self._engine.score(encoded, new, prompt) - self._engine.score(encoded, old, prompt)

@@ -10,6 +10,7 @@ import numpy as np
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, WhisperEngine
 from pipeline.asr.whisper.files import RECOGNIZER_FILES
+from pipeline.asr.whisper.language_id import whisper_code
 from pipeline.errors import ModelError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE
 
@@ -60,4 +61,4 @@ def check_runs(engine: WhisperEngine, config: AsrConfig, prompt: tuple[int, ...]
         raise ModelError(f"the speech model {config.model} cannot run: {one_line(error)}; fetch it again") from error
     if not math.isfinite(found.log_probability + found.no_speech_probability):
         raise ModelError(f"the speech model {config.model} is damaged: its scores are not finite; fetch it again")
-    return on_silence
+    return {language: on_silence[whisper_code(language)] for language in engine.languages if on_silence}

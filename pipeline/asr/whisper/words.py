@@ -36,7 +36,8 @@ class TimedWord(Word):
         return sum(self.log_probabilities) / max(1, len(self.log_probabilities))
 
 
-_Timed = TypeVar("_Timed", TimedWord, MissingSpeech)
+_Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
+_Word = TypeVar("_Word", bound=Word)
 
 
 def marked(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[TimedWord]:
@@ -109,9 +110,9 @@ def moved(timed: _Timed, by_s: float) -> _Timed:
     return replace(timed, start_s=timed.start_s + by_s, end_s=timed.end_s + by_s)
 
 
-def without_pauses(words: Iterable[Word]) -> list[Word]:
+def without_pauses(words: Iterable[_Word]) -> list[_Word]:
     """``words`` without the silence before a sentence that its first word includes."""
-    found: list[Word] = []
+    found: list[_Word] = []
     for word in words:
         if not found or found[-1].text.endswith(SENTENCE_ENDS):
             letters = word.text.strip()

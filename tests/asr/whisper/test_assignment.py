@@ -131,10 +131,10 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(
         rejected.extend(one.id for one in some)
         return {one.id: Transcript(one.id, one.start_s, one.end_s, "", "en", rejected="uncertain") for one in some}
 
-    expected = recognizer.transcribe_packs([segments])
+    expected = recognizer.transcribe_batch([segments])
     monkeypatch.setattr(WhisperRecognizer, "_each_alone", uncertain)
     monkeypatch.setattr(whisper, "sparse", lambda one, words: one.id == 1)
-    assert recognizer.transcribe_packs([segments]) == expected
+    assert recognizer.transcribe_batch([segments]) == expected
     assert rejected == [1, 0, 2]  # the neighbours may have its words
 
 
@@ -142,7 +142,7 @@ def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_
     demo_models: Models, demo_config: PipelineConfig
 ) -> None:
     segments = segments_of(read_wav(EXAMPLES / "travel.wav"), demo_config.vad)
-    found = demo_models.recognizer.transcribe_packed(segments)
+    found = demo_models.recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["travel"], strict=True):
         assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "6 o'clock" for "six o'clock"
 
@@ -158,7 +158,7 @@ def test_a_sentence_that_is_far_softer_than_those_around_it_is_heard_in_its_plac
     whole += np.random.default_rng(0).normal(0, 5, len(whole)).astype(np.int16)
     segments = segments_of(whole, for_recordings(demo_config).vad)
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
-    (found,) = demo_models.recognizer.transcribe_packs([segments])
+    (found,) = demo_models.recognizer.transcribe_batch([segments])
     assert [one.text for one in found] == [
         "What time does the train to Berlin leave?",
         "I would like three tickets to Berlin, please.",
@@ -177,12 +177,12 @@ def test_only_segments_that_a_window_leaves_out_are_recognised_again(
     again: list[int] = []
     each_alone = WhisperRecognizer._each_alone
 
-    def noted(self: WhisperRecognizer, some: Sequence[SpeechSegment], *more: str) -> dict[int, Transcript]:
+    def noted(self: WhisperRecognizer, some: Sequence[SpeechSegment], *more: object) -> dict[int, Transcript]:
         again.extend(one.id for one in some)
         return each_alone(self, some, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(WhisperRecognizer, "_each_alone", noted)
-    found = [one for each in recognizer.transcribe_packs([segments[:7], segments[7:13], segments[13:]]) for one in each]
+    found = [one for each in recognizer.transcribe_batch([segments[:7], segments[7:13], segments[13:]]) for one in each]
     assert 0 < len(again) == len(set(again)) < 13, "of 16, some of which a window leaves out"
     for one, said in zip(found, spoken_texts()["day"], strict=True):
         assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "10.20" for "ten twenty"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline import Models
 from pipeline.asr.context import Heard
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.continuation import continued, first_new_word, with_case_of
 from pipeline.asr.whisper.words import TimedWord
@@ -114,14 +115,14 @@ def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognize
     in_context = alone = corrected = 0
     for whole, text in zip(cut(read_wav(EXAMPLES / "travel.wav"), 1600), said, strict=True):
         first, second = halves(whole, 0.4)
-        before = recognizer.transcribe(first)
-        after = recognizer.transcribe_after([Heard(first, before.text)], second)
+        before = recognizer.transcribe([first])[0]
+        after = recognizer.transcribe([second], RecognitionOptions(context=[Heard(first, before.text)]))[0]
         print(f"{before.text} | {after.previous_end} | {after.text}")
         assert (after.segment_id, after.start_s, after.end_s) == (second.id, second.start_s, second.end_s)
         assert "".join(word.text for word in after.words).strip() == after.text
         assert all(second.start_s <= word.start_s <= word.end_s <= second.end_s + 0.1 for word in after.words)
         in_context += edits(units(text, "en"), units(f"{before.text} {after.text}", "en"))
-        alone += edits(units(text, "en"), units(f"{before.text} {recognizer.transcribe(second).text}", "en"))
+        alone += edits(units(text, "en"), units(f"{before.text} {recognizer.transcribe([second])[0].text}", "en"))
         corrected += before.text.endswith(".") and after.previous_end == ""
         assert not after.text[0].isupper(), "it goes on with a sentence"
     assert in_context <= 1
@@ -134,11 +135,11 @@ def test_a_segment_recognised_alone_goes_on_with_the_sentence(
 ) -> None:
     """The words heard in context are doubtful; those heard alone begin with a capital letter."""
     first, second = halves(cut(read_wav(EXAMPLES / "travel.wav"), 1600)[1], 0.4)
-    before = recognizer.transcribe(first)
-    alone = dataclasses.replace(recognizer.transcribe(second), text="Leaves at half past nine.", words=())
-    monkeypatch.setattr(recognizer, "_own", lambda *_, **__: None)
+    before = recognizer.transcribe([first])[0]
+    alone = dataclasses.replace(recognizer.transcribe([second])[0], text="Leaves at half past nine.", words=())
+    monkeypatch.setattr(recognizer, "_accepted", lambda *_, **__: None)
     monkeypatch.setattr(recognizer, "_alone", lambda *_: alone)
-    found = recognizer.transcribe_after([Heard(first, before.text)], second)
+    found = recognizer.transcribe([second], RecognitionOptions(context=[Heard(first, before.text)]))[0]
     assert (found.text, found.previous_end) == ("leaves at half past nine.", "")
 
 
@@ -146,7 +147,7 @@ def test_a_sentence_after_a_whole_one_begins_anew(recognizer: WhisperRecognizer)
     first, second, third, *_ = cut(read_wav(PHRASES), 1600)
     texts = spoken_texts()["phrases"]
     context = [Heard(first, texts[0]), Heard(second, texts[1])]
-    found = recognizer.transcribe_after(context, third)
+    found = recognizer.transcribe([third], RecognitionOptions(context=context))[0]
     assert edits(units(texts[2], "en"), units(found.text, "en")) <= 1  # "$12" instead of "twelve dollars"
     assert found.previous_end == texts[1][-1]
     assert found.text[0].isupper()
@@ -155,15 +156,17 @@ def test_a_sentence_after_a_whole_one_begins_anew(recognizer: WhisperRecognizer)
 def test_context_that_is_not_heard_again_is_left_out(recognizer: WhisperRecognizer) -> None:
     first, second, *_ = cut(read_wav(PHRASES), 1600)
     other = Heard(first, "Something else was said there, which nobody can hear in this audio at all.")
-    found = recognizer.transcribe_after([other], second)
-    assert found == recognizer.transcribe(second)
+    found = recognizer.transcribe([second], RecognitionOptions(context=[other]))[0]
+    assert found == recognizer.transcribe([second])[0]
     assert found.previous_end is None
 
 
 def test_silence_after_speech_has_no_text(recognizer: WhisperRecognizer) -> None:
     first, *_ = cut(read_wav(PHRASES), 1600)
     silence = SpeechSegment(1, first.start_sample + len(first.samples) + 8_000, np.zeros(2 * SAMPLE_RATE, np.int16))
-    found = recognizer.transcribe_after([Heard(first, recognizer.transcribe(first).text)], silence)
+    found = recognizer.transcribe(
+        [silence], RecognitionOptions(context=[Heard(first, recognizer.transcribe([first])[0].text)])
+    )[0]
     assert found.rejected is not None
 
 

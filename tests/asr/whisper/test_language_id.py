@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from pipeline import Models
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import RecognitionOptions as Options
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper import recognizer as whisper
-from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis, whisper_code
-from pipeline.asr.whisper.language_id import calibrated, decide
+from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis
+from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
 from pipeline.asr.whisper.packing import Pack, pack
 from pipeline.bench.errors import edits, units
 from pipeline.errors import UsageError
@@ -116,7 +117,7 @@ def test_turns_in_two_languages_are_recognised_each_in_its_own(
 ) -> None:
     before = None
     for language, text, segment in turns:
-        transcript = two.transcribe(segment, before=before)
+        transcript = two.transcribe([segment], Options(before=before))[0]
         assert_heard(transcript, language, text)
         if text == spoken_texts()["chinese"][0]:  # Chinese is divided into characters
             assert len(transcript.words) > 4
@@ -132,14 +133,14 @@ def test_packed_turns_share_a_window_with_their_own_language_only(
         windows.append([segment.id for segment in segments])
         return pack(segments)
 
-    def watched_alone(segment: SpeechSegment, language: str, beam_size: int | None) -> Transcript:
+    def watched_alone(segment: SpeechSegment, options: Options) -> Transcript:
         windows.append([segment.id])
-        return alone(segment, language, beam_size)
+        return alone(segment, options)
 
     alone = two._alone
     monkeypatch.setattr(whisper, "pack", watched)
     monkeypatch.setattr(two, "_alone", watched_alone)
-    found = two.transcribe_packed([segment for _, _, segment in turns])
+    found = two.transcribe([segment for _, _, segment in turns])
     assert windows == [[0, 1], [2], [3, 4], [5, 6]]
     assert [one.segment_id for one in found] == [segment.id for _, _, segment in turns]
     for (language, text, _), one in zip(turns, found, strict=True):
@@ -157,7 +158,7 @@ def test_the_language_is_detected_without_a_second_encoder_run(
         return encode(samples, window_s)
 
     monkeypatch.setattr(two.engine, "encode", watched)
-    two.transcribe(turns[1][2])
+    two.transcribe([turns[1][2]])
     assert windows == [10.0]
 
 
@@ -168,24 +169,26 @@ def test_a_known_language_is_not_detected_again(
         raise AssertionError("detection of a known language")
 
     known = [dataclasses.replace(segment, language=language) for language, _, segment in turns]
-    expected = two.transcribe(known[5])
+    expected = two.transcribe([known[5]])[0]
     monkeypatch.setattr(two.engine, "detect", detect)
-    assert_heard(two.transcribe(known[5], before="en"), *turns[5][:2])
-    assert two.transcribe_after([Heard(known[0], turns[0][1])], known[5], before="en") == expected
-    assert two.draft([], known[0], before="zh") == two.draft([], known[0], language="en")
-    assert [one.language for one in two.transcribe_packed([known[0], known[5]])] == ["en", "zh"]
+    assert_heard(two.transcribe([known[5]], Options(before="en"))[0], *turns[5][:2])
+    after_english = Options(context=[Heard(known[0], turns[0][1])], before="en")
+    assert two.transcribe([known[5]], after_english) == [expected]
+    assert two.draft(known[0], Options(before="zh")) == two.draft(known[0], Options(language="en"))
+    assert [one.language for one in two.transcribe([known[0], known[5]])] == ["en", "zh"]
 
 
 def test_streams_that_share_a_recogniser_keep_their_languages(
     two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With probabilities as on silence there is no evidence for a change."""
-    monkeypatch.setattr(two.engine, "detect", lambda *_: dict(two._on_silence))
+    monkeypatch.setattr(two.engine, "detect", lambda *_: two._on_silence)
     segment = turns[2][2]
     for before in ("zh", "en"):
-        assert two.transcribe(segment, 1, before).language == before
+        assert two.transcribe([segment], Options(beams=1, before=before))[0].language == before
     later = dataclasses.replace(segment, id=7, start_sample=segment.start_sample + SAMPLE_RATE)
-    assert [one.language for one in two.transcribe_packed([segment, later], 1, "zh")] == ["zh", "zh"]
+    found = two.transcribe([segment, later], Options(beams=1, before="zh"))
+    assert [one.language for one in found] == ["zh", "zh"]
 
 
 def test_a_second_search_is_in_the_same_language(
@@ -201,7 +204,7 @@ def test_a_second_search_is_in_the_same_language(
 
     monkeypatch.setattr(two.engine, "generate", looping_at_first)
     language, text, segment = turns[5]
-    assert_heard(two.transcribe(segment), language, text)
+    assert_heard(two.transcribe([segment])[0], language, text)
     assert searches == [(10.0, "zh"), (FULL_WINDOW_S, "zh")]
 
 
@@ -218,22 +221,23 @@ def test_one_language_is_never_detected(
         raise AssertionError("detection with one language")
 
     english = [turns[0][2], turns[1][2]]
-    expected = two.transcribe(english[0])
+    expected = two.transcribe([english[0]])[0]
     monkeypatch.setattr(one.engine, "detect", detect)
     assert one.detect(turns[0][2].samples) == {}
-    assert one.transcribe(english[0]) == one.transcribe(english[0], before="zh") == expected
-    assert [found.language for found in one.transcribe_packed(english, before="zh")] == ["en", "en"]
+    after_chinese = Options(before="zh")
+    assert one.transcribe(english[:1]) == one.transcribe(english[:1], after_chinese) == [expected]
+    assert [found.language for found in one.transcribe(english, after_chinese)] == ["en", "en"]
 
 
 def test_the_order_of_the_languages_does_not_matter(turns: list[tuple[str, str, SpeechSegment]]) -> None:
     other = WhisperRecognizer(AsrConfig(model="base", script="traditional", prompt="Hello."), ["zh", "en"])
-    assert_heard(other.transcribe(turns[0][2]), *turns[0][:2])
+    assert_heard(other.transcribe([turns[0][2]])[0], *turns[0][:2])
     # The configured script is Chinese only.
-    assert "火車站在哪裡" in other.transcribe(turns[5][2]).text
+    assert "火車站在哪裡" in other.transcribe([turns[5][2]])[0].text
 
 
 def test_silence_is_withheld_with_two_languages(two: WhisperRecognizer) -> None:
-    assert two.transcribe(SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))).rejected is not None
+    assert two.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))])[0].rejected is not None
 
 
 def test_whisper_is_asked_for_a_language_by_its_own_code() -> None:
@@ -241,8 +245,8 @@ def test_whisper_is_asked_for_a_language_by_its_own_code() -> None:
     assert list(map(whisper_code, [*tags, "yue", "EN"])) == ["no", "tl", "jw", "he", "zh", "pt", "yue", "en"]
     silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))
     heard = WhisperRecognizer(AsrConfig(model="base"), tags)
-    assert set(heard.engine.detect(heard.engine.encode(silence.samples, 10.0))) == set(tags)
-    assert heard.transcribe(silence).language in tags
+    assert set(heard.detect(silence.samples)) == set(tags)
+    assert heard.transcribe([silence])[0].language in tags
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ import pytest
 from pipeline import Models, PipelineConfig
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer, engine, search
 from pipeline.asr.whisper import recognizer as whisper
 from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.asr.whisper.guards import Evidence, rejection
+from pipeline.asr.whisper.search import SearchOptions
 from pipeline.bench.errors import edits, units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
@@ -49,7 +51,7 @@ def tiny_en() -> WhisperRecognizer:
 def test_speech_is_recognised_with_few_errors(recognizer: WhisperRecognizer, recording: Path, most: float) -> None:
     wrong = total = 0
     for segment, said in zip(cut(read_wav(recording), 1600), spoken_texts()[recording.stem], strict=True):
-        transcript = recognizer.transcribe(segment)
+        transcript = recognizer.transcribe([segment])[0]
         print(f"{said} => {transcript.text} ({transcript.mean_log_probability:.2f})")
         assert transcript.rejected is None
         assert (transcript.start_s, transcript.end_s) == (segment.start_s, segment.end_s)
@@ -66,7 +68,7 @@ def test_speech_over_music_is_heard_in_its_context(recognizer: WhisperRecognizer
     loud = np.sqrt(np.mean(samples[np.abs(samples) > 500] ** 2))
     mixed = samples + music * loud / np.std(music) * 10 ** (-10 / 20)
     over = mixed.clip(-32768, 32767).astype(np.int16)
-    found = recognizer.transcribe_packed(
+    found = recognizer.transcribe(
         [dataclasses.replace(s, samples=over[s.start_sample :][: len(s.samples)]) for s in cut(read_wav(PHRASES), 1600)]
     )
     said, heard = (units(" ".join(texts), "en") for texts in (spoken_texts()["phrases"], [one.text for one in found]))
@@ -76,7 +78,7 @@ def test_speech_over_music_is_heard_in_its_context(recognizer: WhisperRecognizer
 
 def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer: WhisperRecognizer) -> None:
     segments = cut(read_wav(PHRASES), 1600)
-    found = recognizer.transcribe_packed(segments)
+    found = recognizer.transcribe(segments)
     assert [one.segment_id for one in found] == [segment.id for segment in segments]
     for one, segment, said in zip(found, segments, spoken_texts()["phrases"], strict=True):
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
@@ -105,21 +107,21 @@ def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(
 ) -> None:
     segments = cut(read_wav(PHRASES), 1600)
     packs = [segments[:4], segments[4:], segments[2:3], segments[1:], segments]
-    alone = [recognizer.transcribe_packs([pack])[0] for pack in packs]
+    alone = [recognizer.transcribe_batch([pack])[0] for pack in packs]
     searches = searched(monkeypatch)
-    assert recognizer.transcribe_packs(packs) == alone
+    assert recognizer.transcribe_batch(packs) == alone
     assert searches[0] == (3, 1), "the windows of one length share the decoder's runs"
     said = spoken_texts()["phrases"]
     assert [one.segment_id for each in alone[:2] for one in each] == [segment.id for segment in segments]
     for one in (one for each in alone[:2] for one in each):
         assert edits(units(said[one.segment_id], "en"), units(one.text, "en")) <= 2  # "wanna" for "want to"
-    assert recognizer.transcribe_packs(packs[1:3]) == alone[1:3]
+    assert recognizer.transcribe_batch(packs[1:3]) == alone[1:3]
 
 
 def test_windows_of_several_languages_are_not_recognised_at_once() -> None:
     both = WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
     with pytest.raises(ValueError, match="windows of 2 languages cannot be recognised at once"):
-        both.transcribe_packs([cut(read_wav(PHRASES), 1600)[:1]])
+        both.transcribe_batch([cut(read_wav(PHRASES), 1600)[:1]])
 
 
 def test_packed_segments_without_speech_among_them_get_no_text(recognizer: WhisperRecognizer) -> None:
@@ -130,7 +132,7 @@ def test_packed_segments_without_speech_among_them_get_no_text(recognizer: Whisp
     for number, part in enumerate(parts):
         placed.append(dataclasses.replace(part, id=number, start_sample=at, speech_end_sample=None))
         at += len(part.samples) + SAMPLE_RATE
-    found = recognizer.transcribe_packed(placed)
+    found = recognizer.transcribe(placed)
     assert [one.rejected is None for one in found] == [True, False, True]
     said = spoken_texts()["phrases"]
     assert units(found[2].text, "en") == units(said[1], "en")
@@ -149,12 +151,12 @@ def test_no_speech_gives_nothing_to_translate(
         "chords": sum(np.sin(2 * np.pi * f * t) * (np.sin(2 * np.pi * t * r) > 0) for f, r in CHORDS) * 0.1,
     }[kind]
     heard = {"base": recognizer, "tiny.en": tiny_en}[model]
-    transcript = heard.transcribe(SpeechSegment(0, 0, (signal * 32767).astype(np.int16)))
+    transcript = heard.transcribe([SpeechSegment(0, 0, (signal * 32767).astype(np.int16))])[0]
     assert transcript.rejected is not None, transcript
 
 
 def test_a_transcript_carries_its_confidence(recognizer: WhisperRecognizer) -> None:
-    transcript = recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+    transcript = recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
     assert -1 < transcript.mean_log_probability < 0
     assert 0 <= transcript.no_speech_probability < 0.5
     assert 0.5 < transcript.compression_ratio < 2
@@ -191,13 +193,13 @@ def test_a_confident_result_is_searched_once_in_the_short_window(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = watched(recognizer, monkeypatch)
-    recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+    recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])
     assert engine.looks == [(10.0, 5)]
 
 
 def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = watched(recognizer, monkeypatch)
-    assert recognizer.transcribe(SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))).rejected is not None
+    assert recognizer.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))])[0].rejected is not None
     assert engine.looks == [(10.0, 5)] * 2  # the text is short, and judged without timestamps
 
 
@@ -206,9 +208,9 @@ def test_one_segment_is_not_searched_for_as_a_window_and_again_alone(
 ) -> None:
     searches = searched(monkeypatch)
     silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))
-    (found,) = recognizer.transcribe_packed([silence])
+    (found,) = recognizer.transcribe([silence])
     assert searches == [(1, 5), (1, 5)]  # the text is short, and judged without timestamps
-    assert found == recognizer.transcribe(silence)
+    assert found == recognizer.transcribe([silence])[0]
 
 
 def test_no_more_than_four_windows_share_the_decoders_runs(
@@ -226,11 +228,11 @@ def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypoth
 ) -> None:
     engine = recognizer.engine
     encoded = [engine.encode(one.samples, 10.0) for one in cut(read_wav(PHRASES), 1600)[:2]]
-    sure = [recognizer._searcher.search(each, 1).hypothesis.log_probability for each in encoded]
+    sure = [recognizer._searcher.search(each, SearchOptions(1)).hypothesis.log_probability for each in encoded]
     assert abs(sure[0] - sure[1]) > 0.001
     monkeypatch.setattr(search, "_SURE", sum(sure) / 2)
     searches = searched(monkeypatch)
-    found = recognizer._searcher.search_several(encoded, 5)
+    found = recognizer._searcher.search_several(encoded, SearchOptions(5))
     assert searches == [(2, 1), (1, 5)]
     beams = [5 if each == min(sure) else 1 for each in sure]
     again = [engine.generate(*each) for each in zip(encoded, beams, strict=True)]
@@ -241,7 +243,7 @@ def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = watched(recognizer, monkeypatch, loops=1)
-    transcript = recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+    transcript = recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
     assert engine.looks == [(10.0, 5), (FULL_WINDOW_S, 10)]
     assert (transcript.rejected, transcript.repeated) == (None, False)
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
@@ -249,7 +251,7 @@ def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
 
 def test_a_persistent_loop_is_cut_and_flagged(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
     watched(recognizer, monkeypatch, loops=2)
-    transcript = recognizer.transcribe(cut(read_wav(PHRASES), 1600)[0])
+    transcript = recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
     assert transcript.repeated
     assert transcript.rejected is None
     # The repeated phrase was never said, so not even one occurrence is kept.
@@ -271,7 +273,7 @@ def test_a_word_that_two_searches_hear_differently_is_rejected(
 
     monkeypatch.setattr(recognizer.engine, "generate", generate)
     monkeypatch.setattr(search, "unheard", lambda *_: [])  # the rest of the phrase
-    first, second = recognizer.transcribe(segment), recognizer.transcribe(segment)
+    first, second = recognizer.transcribe([segment])[0], recognizer.transcribe([segment])[0]
     assert (first.text, first.rejected) == ("Dero.", "uncertain")
     assert (second.text, second.rejected) == ("two", None)
 
@@ -295,7 +297,7 @@ def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(
 ) -> None:
     segments = cut(read_wav(PHRASES), 1600)
     monkeypatch.setattr(engine, "_MOST_GENERATED", 30)
-    found = recognizer.transcribe_packed(segments)
+    found = recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["phrases"], strict=True):
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
 
@@ -305,7 +307,7 @@ def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(
 ) -> None:
     segments = cut(read_wav(PHRASES), 1600)[:3]
     monkeypatch.setattr(whisper, "unpack", lambda words, packed: [[*words], [], []])
-    found = recognizer.transcribe_packed(segments)
+    found = recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["phrases"], strict=False):
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
 
@@ -316,7 +318,7 @@ def test_a_phrase_said_four_times_is_shown(recognizer: WhisperRecognizer) -> Non
     pause = np.zeros(SAMPLE_RATE * 3 // 10, np.int16)
     question, other = phrases[1].samples, phrases[3].samples
     samples = np.concatenate([part for sound in (*[question] * 4, other) for part in (sound, pause)])
-    transcript = recognizer.transcribe(SpeechSegment(0, 0, samples), 1)
+    transcript = recognizer.transcribe([SpeechSegment(0, 0, samples)], RecognitionOptions(beams=1))[0]
     said = spoken_texts()["phrases"]
     assert transcript.rejected is None
     assert edits(units(" ".join([said[1]] * 4 + [said[3]]), "en"), units(transcript.text, "en")) <= 1
@@ -341,9 +343,9 @@ def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recogniz
 
 def test_hotwords_decide_how_a_name_is_spelt(recognizer: WhisperRecognizer) -> None:
     segment = next(s for s in cut(read_wav(PHRASES), 1600) if s.id == 4)  # "I want to go to Shanghai next week."
-    assert "Shanghai" in recognizer.transcribe(segment).text
+    assert "Shanghai" in recognizer.transcribe([segment])[0].text
     spelt = WhisperRecognizer(AsrConfig(model="base", hotwords="Shang-Hai, the city of Shang-Hai"), "en")
-    assert "Shang-Hai" in spelt.transcribe(segment).text
+    assert "Shang-Hai" in spelt.transcribe([segment])[0].text
 
 
 def test_a_long_prompt_is_refused() -> None:
@@ -402,7 +404,7 @@ def test_a_model_with_128_mel_bands_runs(tmp_path: Path, caplog: pytest.LogCaptu
     heard = WhisperRecognizer(AsrConfig(model=str(made)), "en")
     segment = cut(read_wav(PHRASES), 1600)[0]
     assert heard.engine.features(segment.samples, 10.0).shape == (1, 128, 1000)
-    assert heard.transcribe(segment).segment_id == 0
+    assert heard.transcribe([segment])[0].segment_id == 0
 
 
 def test_a_model_with_non_finite_scores_is_reported_as_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,16 +443,16 @@ def test_sound_without_words_is_listed_where_it_is(
     clear = dataclasses.replace(before, id=1, start_sample=40 * SAMPLE_RATE)
     match way:
         case "alone":
-            found = recognizer.transcribe(segment)
+            found = recognizer.transcribe([segment])[0]
         case "packed":
-            found, other = recognizer.transcribe_packed([segment, clear])
+            found, other = recognizer.transcribe([segment, clear])
             assert other.missing == ()
         case "together":
-            ((found, _),) = recognizer.transcribe_packs([[segment, clear]])
+            ((found, _),) = recognizer.transcribe_batch([[segment, clear]])
         case "after":
-            found = recognizer.transcribe_after([known], segment)
+            found = recognizer.transcribe([segment], RecognitionOptions(context=[known]))[0]
         case _:
-            draft = recognizer.draft((), segment)
+            draft = recognizer.draft(segment)
             assert draft is not None
             found = draft
     assert edits(units(" ".join(spoken_texts()["phrases"][:2]), "en"), units(found.text, "en")) <= 2
@@ -474,22 +476,22 @@ def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer: Whisper
     other = dataclasses.replace(chinese()[3], id=1, start_sample=later, speech_start_sample=None)
     context = [Heard(english, spoken_texts()["phrases"][0])]
     for found in (
-        recognizer.transcribe(other),
-        recognizer.transcribe_after(context, other),
-        recognizer.transcribe_packed([english, other])[1],
-        recognizer.transcribe_packs([[english, other]])[0][1],
+        recognizer.transcribe([other])[0],
+        recognizer.transcribe([other], RecognitionOptions(context=context))[0],
+        recognizer.transcribe([english, other])[1],
+        recognizer.transcribe_batch([[english, other]])[0][1],
     ):
         assert (found.rejected, found.segment_id) == ("language", 1)
-    assert recognizer.draft((), other) is None
-    assert recognizer.draft(context, other) is None
-    first, _ = recognizer.transcribe_packed([english, other])
+    assert recognizer.draft(other) is None
+    assert recognizer.draft(other, RecognitionOptions(context=context)) is None
+    first, _ = recognizer.transcribe([english, other])
     assert units(first.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
 def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept() -> None:
     said, english = chinese()[0], cut(read_wav(PHRASES), 1600)[0]
     joined = np.concatenate([said.samples, np.zeros(SAMPLE_RATE // 5, np.int16), english.samples])
-    found = WhisperRecognizer(AsrConfig(model="base"), "zh").transcribe(SpeechSegment(0, 0, joined))
+    found = WhisperRecognizer(AsrConfig(model="base"), "zh").transcribe([SpeechSegment(0, 0, joined)])[0]
     assert found.rejected is None
     assert units(found.text, "zh") == units(spoken_texts()["chinese"][0], "zh")
     assert found.words[-1].end_s < len(said.samples) / SAMPLE_RATE + 0.5

@@ -58,7 +58,7 @@ def test_quiet_whispering_is_heard_as_the_same_speech_voiced(
     said = units(" ".join(spoken_texts()[recording.stem]), "en")
     wrong = []
     for sound in (voiced.astype(np.float64), whispered(voiced)):
-        found = recognizer.transcribe_packs([cut(at_level(sound, peak_db), 1600)])[0]
+        found = recognizer.transcribe_batch([cut(at_level(sound, peak_db), 1600)])[0]
         assert all(one.rejected is None for one in found)
         wrong.append(edits(said, units(" ".join(one.text for one in found), "en")))
     assert wrong[1] <= wrong[0] + 2

@@ -100,7 +100,7 @@ def pairs() -> Iterator[tuple[SpeechSegment, float]]:
 def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_models: Models) -> None:
     by_words, by_letters = [], []
     for segment, second_s in pairs():
-        transcript = demo_models.recognizer.transcribe(segment)
+        transcript = demo_models.recognizer.transcribe([segment])[0]
         timed, untimed = sentences(transcript), sentences(dataclasses.replace(transcript, words=()))
         if len(timed) < 2 or not transcript.words:
             continue
@@ -117,8 +117,8 @@ def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_mo
 def test_text_is_the_same_with_and_without_word_times(demo_models: Models, demo_config: PipelineConfig) -> None:
     plain = WhisperRecognizer(dataclasses.replace(demo_config.asr, word_timestamps=False), "en")
     for segment in cut(read_wav(PHRASES), 1600):
-        timed = demo_models.recognizer.transcribe(segment)
-        untimed = plain.transcribe(segment)
+        timed = demo_models.recognizer.transcribe([segment])[0]
+        untimed = plain.transcribe([segment])[0]
         assert untimed.words == ()
         assert timed.text == untimed.text
         assert "".join(word.text for word in timed.words).strip() in (timed.text, "")

@@ -1,0 +1,202 @@
+"""A recogniser that emits partial text itself, in the stage and in the whole chain."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline import (
+    Models,
+    PartialText,
+    PipelineConfig,
+    PipelineEvent,
+    RecognitionOptions,
+    SourceSentence,
+    SourceText,
+    SpeechSegment,
+    SpeechTranslator,
+    Transcript,
+    Translation,
+)
+from pipeline.asr.context import Context
+from pipeline.asr.streaming import StreamedSegments
+from pipeline.audio.recording import Recording
+from pipeline.captions.states import OpenTexts
+from pipeline.events import SAMPLE_RATE, Samples, TranscriptSoFar, Word
+from pipeline.run.drafts import DraftOptions
+from tests.asr.test_stage import growing, run, run_live
+from tests.conftest import PHRASES, read_wav
+from tests.drafting import Pace, Steady, at_once, chunks
+from tests.vad.test_stage import cut
+
+SAID = ("Where", "is", "it?")
+
+
+class WordByWord:
+    """Hears a word of ``SAID`` in each half second; what it hears of the newest half second is a guess."""
+
+    def __init__(self, fails_at: int = -1) -> None:
+        self.streams: list[Stream] = []
+        self.fails_at = fails_at
+        """The stream whose end fails."""
+
+    def open(self, options: RecognitionOptions) -> Stream:
+        self.streams.append(Stream(fails=len(self.streams) == self.fails_at))
+        return self.streams[-1]
+
+
+class Stream:
+    def __init__(self, *, fails: bool) -> None:
+        self.fed: list[int] = []
+        """Samples of each call."""
+        self.ended, self._fails = False, fails
+
+    def feed(self, samples: Samples) -> PartialText:
+        assert not self.ended
+        self.fed.append(len(samples))
+        length_s = sum(self.fed) / SAMPLE_RATE
+        words = spoken(length_s)
+        guess = [Word(" wear", words[-1].end_s, length_s)] if words else []
+        return PartialText([*words, *guess], len(words), "en")
+
+    def finish(self) -> PartialText:
+        if self._fails:
+            raise OSError("connection refused")
+        self.ended = True
+        words = spoken(sum(self.fed) / SAMPLE_RATE)
+        return PartialText(words, len(words), "en")
+
+
+def spoken(length_s: float) -> list[Word]:
+    return [Word(f" {SAID[at % len(SAID)]}", at / 2, at / 2 + 0.5) for at in range(math.floor(2 * length_s))]
+
+
+@pytest.fixture(scope="module")
+def segments() -> list[SpeechSegment]:
+    return cut(read_wav(PHRASES), 1600)[:3]
+
+
+def text_of(segment: SpeechSegment) -> str:
+    return "".join(word.text for word in spoken(len(segment.samples) / SAMPLE_RATE)).strip()
+
+
+def transcripts(found: Sequence[object]) -> list[Transcript]:
+    return [each for each in found if isinstance(each, Transcript)]
+
+
+def committed(found: Sequence[object], number: int) -> list[str]:
+    """The texts committed so far in a segment, one for each event."""
+    states = [each.transcript if isinstance(each, TranscriptSoFar) else each for each in found]
+    return [
+        "".join(word.text for word in state.words[: state.committed_words])
+        for state in states
+        if isinstance(state, Transcript) and state.segment_id == number and state.rejected is None
+    ]
+
+
+def test_a_stream_is_fed_with_what_is_new_in_its_segment(segments: list[SpeechSegment]) -> None:
+    recognizer = WordByWord()
+    streamed, options = StreamedSegments(recognizer), RecognitionOptions()
+    first, second, _ = segments
+    for part in growing(first)[:-1]:
+        draft = streamed.draft(part.segment, options)
+        assert draft is not None
+        assert draft.committed_words == max(0, len(draft.words) - 1)
+    found = streamed.transcribe([first, second], options)
+    assert [each.text for each in found] == [text_of(first), text_of(second)]
+    assert found[1].words[0].start_s == second.start_s
+    assert [sum(stream.fed) for stream in recognizer.streams] == [len(first.samples), len(second.samples)]
+    (silent,) = streamed.transcribe([replace(first, samples=np.zeros(100, np.int16))], options)
+    assert silent.rejected == "empty"
+
+
+def test_words_that_the_recogniser_calls_stable_are_committed_at_once(segments: list[SpeechSegment]) -> None:
+    recognizer = WordByWord()
+    items = [item for segment in segments for item in (*growing(segment), segment)]
+    found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(every_ms=300))  # type: ignore[arg-type]
+    assert [each.text for each in transcripts(found)] == [text_of(segment) for segment in segments]
+    assert [sum(stream.fed) for stream in recognizer.streams] == [len(segment.samples) for segment in segments]
+    for segment in segments:
+        states = committed(found, segment.id)
+        assert len(states) >= 3
+        assert all(after.startswith(before) for before, after in pairwise(states))
+    drafts = [each.transcript for each in found if isinstance(each, TranscriptSoFar)]
+    assert all(each.committed_words >= len(each.words) - 1 for each in drafts)
+    assert any(each.text.endswith("wear") for each in drafts)
+    assert not any("wear" in each for segment in segments for each in committed(found, segment.id))
+
+
+def test_joined_segments_and_those_of_a_stage_without_drafts_have_a_stream_each(segments: list[SpeechSegment]) -> None:
+    for options in ({"join_ms": lambda: 19_000}, {}):
+        recognizer: Any = WordByWord()
+        found = run(recognizer, segments, **options)
+        assert [each.text for each in transcripts(found)] == [text_of(segment) for segment in segments]
+        assert len(recognizer.streams) == 3
+
+
+def test_words_beyond_a_cut_are_in_the_next_segment(segments: list[SpeechSegment]) -> None:
+    first, *_ = segments
+    at = 16 * SAMPLE_RATE // 10  # three words and a bit
+    end = first.start_sample + at
+    left = replace(first, samples=first.samples[:at], forced_cut=True, speech_end_sample=end)
+    right = replace(first, id=1, start_sample=end, samples=first.samples[at:])
+    recognizer: Any = WordByWord()
+    found = run_live(recognizer, [*growing(first)[:-1], left, right], drafts=DraftOptions(every_ms=300))
+    one, two = transcripts(found)
+    assert (one.text, one.committed_words) == ("Where is it?", 3)
+    assert two.text.startswith("Where")  # was committed before the cut
+    assert two.committed_words > 0
+
+
+def test_a_stream_that_fails_costs_what_is_not_committed(segments: list[SpeechSegment]) -> None:
+    recognizer: Any = WordByWord(fails_at=0)
+    first, second, _ = segments
+    found = run_live(recognizer, [*growing(first), first, second], drafts=DraftOptions(every_ms=300))
+    shown, failed, after = transcripts(found)
+    assert shown.text
+    assert shown.text == committed(found, 0)[-1].strip()
+    assert (failed.rejected, after.text) == ("failed", text_of(second))
+
+
+def chain(config: PipelineConfig, models: Models, source: Any, *, live: bool) -> list[PipelineEvent]:
+    """The events of a run; none of its committed text is withdrawn."""
+
+    async def work() -> list[PipelineEvent]:
+        async with SpeechTranslator(config, models, live=live) as translator:
+            at_once(translator.stats)
+            return [event async for event in translator.run(source)]
+
+    events, texts = asyncio.run(work()), OpenTexts()
+    for event in events:
+        texts.push(event)
+    return events
+
+
+def test_the_chain_shows_and_translates_what_a_stream_has_heard(
+    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recognizer = WordByWord()
+    models = replace(demo_models, recognizer=recognizer)
+    events = chain(demo_config, models, Steady(chunks(read_wav(PHRASES)), Pace(monkeypatch)), live=True)
+    sentences = [event for event in events if isinstance(event, SourceSentence)]
+    assert len(sentences) > 3
+    assert [event.text for event in sentences].count("Where is it?") > 3
+    assert sum(isinstance(event, Translation) for event in events) == len(sentences)
+    before = [event for event in events[: events.index(sentences[0])] if isinstance(event, SourceText)]
+    assert max(event.committed for event in before) > 0
+    assert any("wear" in event.text for event in events if isinstance(event, SourceText))
+    assert not any("wear" in event.text for event in sentences)
+    assert len(recognizer.streams) == len({event.segment_id for event in events if isinstance(event, Transcript)})
+
+
+def test_a_recording_has_the_text_of_whole_segments(demo_config: PipelineConfig, demo_models: Models) -> None:
+    models = replace(demo_models, recognizer=WordByWord())
+    events = chain(demo_config, models, Recording(PHRASES), live=False)
+    assert [each.text for each in transcripts(events)] == [text_of(one) for one in cut(read_wav(PHRASES), 1600)]
