@@ -201,7 +201,7 @@ async def _tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
         failures: list[str] = []
         async with Sampler(process) as sampler:
             try:
-                sessions, _ = await clients.played(url, samples, number, 1, [], apart_s)
+                sessions, _ = await clients.played(url, samples, number, 1, apart_s)
             except* (clients.ServerError, *clients.LOST) as group:
                 failures = _reasons(group)
     if failures:

@@ -1,4 +1,4 @@
-"""Load a server with speakers and readers at real pace, and with clients that misuse it; report lag, losses, CPU and memory.
+"""Load a server with speakers and readers at real pace; report lag, losses, CPU and memory.
 
 The server is a process of its own, started with these models. First one speaker is alone, then all speak the same recording.
 """
@@ -34,7 +34,6 @@ from pipeline.resources import DEMO_SPEECH
 if TYPE_CHECKING:
     from pipeline.bench.serve_clients import Played
 
-_ADVERSARIES = ("stalled", "garbage", "huge", "silent", "flood")
 _MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via", "glossary")
 _SAMPLE_S = 0.5
 
@@ -70,11 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--readers", type=whole_number(0, 1_000), default=20, metavar="N", help="of all speakers (default: %(default)s)"
     )
     parser.add_argument("--seconds", type=whole_number(1, 86_400), default=60, metavar="S", help="default: %(default)s")
-    parser.add_argument(
-        "--adversaries", nargs="*", choices=_ADVERSARIES, default=[], metavar="KIND",
-        help=f"clients that misuse the server, of {', '.join(_ADVERSARIES)}: a reader that stops reading, random bytes, "
-        "messages of 100 MB, WebSockets that send nothing, 1,000 connections",
-    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -119,7 +113,6 @@ class Report:
     load: Load
     refusal: str
     """What the server said to one speaker too many."""
-    adversaries: Sequence[str]
 
     def differences(self, session: Played) -> WordErrors:
         """The recognised words of a session against those of the speaker who was alone."""
@@ -139,7 +132,6 @@ class Report:
 
         return {
             "seconds": self.alone.seconds,
-            "adversaries": list(self.adversaries),
             "alone": figures(self.alone) | dataclasses.asdict(self.alone_load),
             "sessions": [figures(session) for session in self.sessions],
             **dataclasses.asdict(self.load),
@@ -148,7 +140,7 @@ class Report:
 
     def as_text(self) -> str:
         lines = [
-            f"{self.alone.seconds:.0f} s; adversaries: {', '.join(self.adversaries) or 'none'}",
+            f"{self.alone.seconds:.0f} s",
             f"{'':9} {'shown, s':>20}   {'committed, s':>20}   {'of its readers, s':>20}   {'words':>5} {'missing':>7} {'extra':>5} {'other':>5}  lost",
             f"{'':9} {'mean':>6} {'p90':>6} {'max':>6}   " + 2 * f"{'mean':>6} {'p90':>6} {'max':>6}   ",
         ]
@@ -192,11 +184,11 @@ async def _measured(options: argparse.Namespace, models: list[str], samples: Sam
 
         say(f"one speaker alone, {options.seconds} s …")
         async with Sampler(process) as before:
-            (alone,), _ = await played(url, samples, 1, min(1, options.readers), [])
+            (alone,), _ = await played(url, samples, 1, min(1, options.readers))
         say(f"{options.speakers} speakers and {options.readers} readers, {options.seconds} s …")
         async with Sampler(process) as during:
-            sessions, refusal = await played(url, samples, options.speakers, options.readers, options.adversaries)
-    return Report(language, alone, before.load(), sessions, during.load(), refusal, options.adversaries)
+            sessions, refusal = await played(url, samples, options.speakers, options.readers)
+    return Report(language, alone, before.load(), sessions, during.load(), refusal)
 
 
 @asynccontextmanager

@@ -1,13 +1,12 @@
-"""Clients for a measured server: speakers and readers, and adversaries that misuse it."""
+"""Clients for a measured server: speakers and readers."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,78 +110,6 @@ async def read(url: str, session: str, began: asyncio.Future[float]) -> Heard:
         return mine
 
 
-async def _stall(url: str, session: str) -> None:
-    """A reader that stops to read."""
-    async with opened(url, {"type": "watch", "session": session}) as (socket, _):
-        socket.transport.pause_reading()
-        await asyncio.Event().wait()
-
-
-async def _garbage(url: str, session: str) -> None:
-    """Random bytes, as a WebSocket's first message and instead of HTTP."""
-    while True:
-        with suppress(*LOST):
-            async with connect(url, proxy=None, close_timeout=1) as socket:
-                await socket.send(os.urandom(2_000))
-        await _raw(url, os.urandom(2_000))
-        await asyncio.sleep(0.5)
-
-
-async def _huge(url: str, session: str) -> None:
-    """Messages of 100 MB."""
-    message = bytes(100_000_000)
-    while True:
-        with suppress(*LOST):
-            async with connect(url, proxy=None, close_timeout=1) as socket:
-                await socket.send(message)
-        await asyncio.sleep(5.0)
-
-
-async def _silent(url: str, session: str) -> None:
-    """WebSockets that never send, opened again whenever they are closed."""
-
-    async def one() -> None:
-        while True:
-            with suppress(*LOST):
-                async with connect(url, proxy=None, close_timeout=1) as socket:
-                    await socket.wait_closed()
-            await asyncio.sleep(1.0)
-
-    await asyncio.gather(*(one() for _ in range(10)))
-
-
-async def _flood(url: str, session: str) -> None:
-    """1,000 connections that say nothing, opened again whenever they are closed."""
-
-    async def one() -> None:
-        while True:
-            await _raw(url, b"")
-            await asyncio.sleep(10.0)
-
-    await asyncio.gather(*(one() for _ in range(1_000)))
-
-
-async def _raw(url: str, data: bytes) -> None:
-    host, _, port = url.split("/")[2].rpartition(":")
-    with suppress(*LOST):
-        reader, writer = await asyncio.open_connection(host, int(port))
-        try:
-            writer.write(data)
-            while await reader.read(1 << 16):
-                pass
-        finally:
-            writer.close()
-
-
-ADVERSARIES: dict[str, Callable[[str, str], Coroutine[Any, Any, None]]] = {
-    "stalled": _stall,
-    "garbage": _garbage,
-    "huge": _huge,
-    "silent": _silent,
-    "flood": _flood,
-}
-
-
 @dataclass(frozen=True)
 class Played:
     """One speaker and its readers."""
@@ -204,7 +131,7 @@ class Played:
 
 
 async def played(
-    url: str, samples: Samples, speakers: int, readers: int, adversaries: Sequence[str], apart_s: float = 1.0
+    url: str, samples: Samples, speakers: int, readers: int, apart_s: float = 1.0
 ) -> tuple[list[Played], str]:
     """Speak with several speakers, ``apart_s`` seconds after each other, with readers shared out among them.
 
@@ -215,23 +142,17 @@ async def played(
         ServerError: a speaker or reader was refused.
     """
     loop = asyncio.get_running_loop()
-    async with AsyncExitStack() as stack:
-        group = await stack.enter_async_context(asyncio.TaskGroup())
+    async with asyncio.TaskGroup() as group:
         sessions: list[tuple[Heard, list[asyncio.Task[Heard]]]] = []
-        speaking = []
         for number in range(speakers):
             began: asyncio.Future[float] = loop.create_future()
             heard: asyncio.Future[Heard] = loop.create_future()
-            speaking.append(group.create_task(speak(url, samples, began, heard)))
+            group.create_task(speak(url, samples, began, heard))
             mine = await heard
             count = readers // speakers + (number < readers % speakers)
             sessions.append((mine, [group.create_task(read(url, mine.session, began)) for _ in range(count)]))
             await asyncio.sleep(apart_s)
         refusal = await _refusal(url) if speakers > 1 else ""
-        attacks = [group.create_task(ADVERSARIES[name](url, sessions[0][0].session)) for name in adversaries]
-        await asyncio.wait([*speaking, *(task for _, tasks in sessions for task in tasks)])
-        for attack in attacks:
-            attack.cancel()
     seconds = len(samples) / SAMPLE_RATE
     return [Played(mine, [task.result() for task in tasks], seconds) for mine, tasks in sessions], refusal
 
