@@ -12,6 +12,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
@@ -276,6 +278,24 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
             status = status or 1
     # Do not wait for worker threads: model calls cannot be interrupted.
     os._exit(status)
+
+
+def program(module: str, prog: str, before: Callable[[], None] | None = None) -> Callable[..., NoReturn]:
+    """The ``main`` of an entry module: runs ``module.run`` with the process's arguments and ends the process.
+
+    Args:
+        module: imported when the program starts, because its libraries take a second.
+        prog: its name in help and errors; ``main`` takes another one.
+        before: called before the import.
+    """
+
+    def main(prog: str = prog) -> NoReturn:
+        quiet_interrupts()
+        if before is not None:
+            before()
+        main_program(partial(import_module(module).run, prog=prog))
+
+    return main
 
 
 def settle() -> None:

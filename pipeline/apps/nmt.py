@@ -24,8 +24,8 @@ _EXAMPLES = (
 )
 
 
-def arguments() -> Parser:
-    parser = Parser(prog="python -m pipeline.nmt", description=description_of(__doc__), examples=_EXAMPLES)
+def arguments(prog: str = "python -m pipeline.nmt") -> Parser:
+    parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     models = parser.add_argument_group("languages and models")
     models.add_argument(
         "--model",
@@ -58,8 +58,8 @@ def arguments() -> Parser:
     return parser
 
 
-def run(argv: list[str]) -> int:
-    options = arguments().parse_args(argv)
+def run(argv: list[str], prog: str = "python -m pipeline.nmt") -> int:
+    options = arguments(prog).parse_args(argv)
     if sys.stdout is None:
         raise SinkError("standard output is closed, so translations cannot be written; redirect it to a file")
     model = _load(options)

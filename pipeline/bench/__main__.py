@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
-from pipeline.apps.cli import Parser, description_of, importing, main_program, quiet_interrupts
+from pipeline.apps.cli import Parser, description_of, importing, program
 
 
 class _Command(NamedTuple):
@@ -60,11 +59,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.bench") -> int:
     return status
 
 
-def main(prog: str = "python -m pipeline.bench") -> NoReturn:
-    """Run the command with the process's arguments and end the process. ``prog`` is its name in help and errors."""
-    quiet_interrupts()
-    main_program(partial(run, prog=prog))
-
+main = program(__name__, "python -m pipeline.bench")
 
 if __name__ == "__main__":
     main()

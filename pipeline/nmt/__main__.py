@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from pipeline.apps.cli import program
 
-
-def main() -> NoReturn:
-    """Run the command with the process's arguments and end the process."""
-    from pipeline.apps.cli import main_program, quiet_interrupts
-
-    quiet_interrupts()
-    from pipeline.apps.nmt import run
-
-    main_program(run)
-
+main = program("pipeline.apps.nmt", "python -m pipeline.nmt")
 
 if __name__ == "__main__":
     main()
