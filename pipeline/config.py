@@ -14,14 +14,12 @@ from typing import Any
 from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.bounds import Checked, mistake, within
 from pipeline.errors import ConfigError, UsageError
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.languages import language_tag
 from pipeline.languages.options import LanguageConfig, as_codes
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import CONFIGS, named_configs
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions, GlossaryOptions, SentenceOptions
 from pipeline.run.overload import OverloadOptions
-from pipeline.sentences.options import SentenceOptions
 from pipeline.subtitles.rules import PRESETS, SubtitleRules, conflicts
 from pipeline.vad.options import VadConfig
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.apps.cli import program
-from pipeline.run.memory import keep_freed_memory
+from pipeline.run.machine import keep_freed_memory
 
 # Freed memory is to be kept from before NumPy is imported, which starts threads.
 main = program("pipeline.apps.translate", "python -m pipeline.translate", before=keep_freed_memory)

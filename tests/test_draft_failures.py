@@ -33,7 +33,7 @@ from pipeline import (
 )
 from pipeline.apps.live_run import LiveRun
 from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.captions.changes import States
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import SinkError

@@ -28,7 +28,7 @@ from pipeline import (
 )
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
 from pipeline.run.stats import PipelineStats

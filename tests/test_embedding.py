@@ -31,7 +31,7 @@ from pipeline import (
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.events import SpeechSegment
-from pipeline.nmt.cache import SentenceCache
+from pipeline.nmt.written import SentenceCache
 from pipeline.run.stats import PipelineStats
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
 

@@ -38,7 +38,7 @@ from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.spool import Spooled
-from pipeline.bench.errors import units
+from pipeline.bench.words import units
 from pipeline.errors import AudioError, PipelineError, SinkError
 from pipeline.events import Samples, SourceNotice, SpeechSegment
 from pipeline.sinks.jsonl import JsonlSink

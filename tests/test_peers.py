@@ -32,7 +32,7 @@ from pipeline import (
     Transcript,
     Translation,
 )
-from pipeline.bench.errors import units
+from pipeline.bench.words import units
 from pipeline.captions.states import OpenTexts
 from pipeline.events import Samples, SpeechSegment
 from pipeline.nmt.model import MarianModel

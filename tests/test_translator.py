@@ -31,7 +31,7 @@ from pipeline import (
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
-from pipeline.bench.errors import units
+from pipeline.bench.words import units
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import AudioError, PipelineError
 from pipeline.events import Samples, SpeechSegment

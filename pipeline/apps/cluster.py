@@ -24,7 +24,7 @@ from pipeline.apps.cli import report
 from pipeline.apps.recording_run import Options
 from pipeline.apps.results import Result
 from pipeline.errors import PipelineError, StageError, UsageError, first_line, one_line
-from pipeline.run.cores import usable_cores
+from pipeline.run.machine import usable_cores
 
 if TYPE_CHECKING:
     from distributed import Client, Future

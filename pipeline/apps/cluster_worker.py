@@ -14,8 +14,7 @@ import pipeline
 from pipeline.apps.recording_run import Options, open_recording, translate_recording
 from pipeline.apps.results import Result
 from pipeline.config import PipelineConfig
-from pipeline.run.cores import usable_cores
-from pipeline.run.memory import keep_freed_memory
+from pipeline.run.machine import keep_freed_memory, usable_cores
 
 if TYPE_CHECKING:
     from pipeline.loading import Models

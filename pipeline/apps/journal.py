@@ -42,11 +42,11 @@ from pipeline.events import (
     Translation,
 )
 from pipeline.glossary.files import load_glossary
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
-from pipeline.run.failures import FAILED
+from pipeline.run.options import GlossaryOptions
+from pipeline.run.worker import FAILED
 from pipeline.sinks.files import FORMATS
 from pipeline.sinks.jsonl import Text, line, read_event
 from pipeline.sinks.sink import BlockFile

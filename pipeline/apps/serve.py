@@ -34,7 +34,7 @@ from pipeline.apps.listening import (
 from pipeline.apps.options import add_model_arguments, configured_several
 from pipeline.errors import UsageError
 from pipeline.loading import SharedModels, load_shared
-from pipeline.run.cores import usable_cores
+from pipeline.run.machine import usable_cores
 from pipeline.server.limits import MOST_SESSIONS, ServerLimits
 
 if TYPE_CHECKING:

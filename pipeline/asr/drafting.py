@@ -13,7 +13,7 @@ from pipeline.asr.streaming import StreamedSegments
 from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.languages.marks import final_marks
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 
 Attempt: TypeAlias = Callable[[SpeechSegment, Callable[[], Transcript]], Transcript]
 

@@ -26,11 +26,10 @@ from pipeline.asr.streaming import by_segment
 from pipeline.asr.terms import HeardTerms
 from pipeline.errors import PipelineError
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
-from pipeline.run.drafts import DraftOptions
-from pipeline.run.failures import FAILED, FailedCalls
+from pipeline.run.options import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
+from pipeline.run.worker import FAILED, FailedCalls, Worker
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pipeline.events import Transcript
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.near import NearMiss, NearMisses
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.run.options import GlossaryOptions
 
 # Terms that something in the newest text is a little like come into the prompt too.
 _LOOSELY = 0.1

@@ -29,13 +29,12 @@ from pipeline.apps.recordings import find_recordings
 from pipeline.apps.translate import for_recordings
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.bench.asr import faster_whisper
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.config import PipelineConfig
 from pipeline.errors import PipelineError, UsageError, one_line
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.loading import load_models
-from pipeline.run.cores import usable_cores
-from pipeline.run.memory import keep_freed_memory
+from pipeline.run.machine import keep_freed_memory, usable_cores
 from pipeline.translator import SpeechTranslator
 
 _BATCH = 8

@@ -24,8 +24,8 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.engine import WhisperEngine
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.audio.recording import read_audio
-from pipeline.bench.errors import edits, units
-from pipeline.bench.segments import PACK_MS, packs, segments_of
+from pipeline.bench.play import PACK_MS, packs, segments_of
+from pipeline.bench.words import edits, units
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript

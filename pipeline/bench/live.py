@@ -22,10 +22,9 @@ from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.streaming import by_segment
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.bench.measures import measured
-from pipeline.bench.play import PlayedRun, load_for_long_run, play
+from pipeline.bench.play import PlayedRun, load_for_long_run, packs, play, segments_of
 from pipeline.bench.reference import read_reference
 from pipeline.bench.report import Result, as_json, as_text, picture_of
-from pipeline.bench.segments import packs, segments_of
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import Samples, SourceSentence

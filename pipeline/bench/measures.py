@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.bench.errors import units
-from pipeline.bench.word_times import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, versions
+from pipeline.bench.words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units, versions
 from pipeline.events import SourceSentence
 from pipeline.latency import emissions
 from pipeline.latency.alignment import aligned
 from pipeline.latency.emissions import Emission, TextSoFar, Unit, committed_only, unit_of
 from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from pipeline.sentences.whole import whole_words
+from pipeline.sentences.splitting import whole_words
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class SpokenUnit:
     """A word, or a character in a language without spaces, and when it had been said."""
 
     text: str
-    """Without case and punctuation; see ``pipeline.bench.errors.units``."""
+    """Without case and punctuation; see ``pipeline.bench.words.units``."""
     end_s: float
 
 

@@ -29,7 +29,7 @@ from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.settings import read_json
 from pipeline.nmt.students import StudentFiles, find_student
-from pipeline.run.cores import usable_cores
+from pipeline.run.machine import usable_cores
 from pipeline.sinks.sink import BlockFile
 from pipeline.store.firefox import PREFIX
 

@@ -1,24 +1,35 @@
-"""Play a recording through the chain in real time and measure the run."""
+"""Play a recording through the chain in real time and measure the run, or cut it into segments and windows at once."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.apps.cli import settle
+from pipeline.asr.context import fits
 from pipeline.audio.recording import Recording
 from pipeline.bench.processes import peak_mb, resident_mb
-from pipeline.bench.word_times import Received
+from pipeline.bench.words import Received
 from pipeline.config import PipelineConfig
-from pipeline.run.cores import usable_cores
+from pipeline.events import Samples, SpeechSegment
+from pipeline.run.machine import usable_cores
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+from pipeline.vad.detector import SpeechDetector
+from pipeline.vad.endpointing import Endpointer
+from pipeline.vad.options import VadConfig
 
 if TYPE_CHECKING:
     from pipeline.loading import Models
+
+
+PACK_MS = 28_000
+"""Milliseconds of speech in a window: Whisper's 30 s less its padding."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +110,26 @@ async def play(path: Path, config: PipelineConfig, models: Models) -> PlayedRun:
         memory_peak_mb=peak_mb(),
         received=received,
     )
+
+
+def segments_of(samples: Samples, config: VadConfig) -> list[SpeechSegment]:
+    """Return the segments that the VAD stage would emit."""
+    detector, endpointer = SpeechDetector(config), Endpointer(config)
+    segments: list[SpeechSegment] = []
+    for frames in (detector.push(samples), detector.flush()):
+        for frame, decision in frames:
+            for segment in endpointer.push(frame, *decision):
+                segments.append(dataclasses.replace(segment, heard_sample=detector.heard_samples))
+    return segments + endpointer.flush()
+
+
+def packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
+    """Group consecutive segments into windows of at most ``PACK_MS``."""
+    pack: list[SpeechSegment] = []
+    for segment in segments:
+        if pack and not fits(pack, segment, PACK_MS):
+            yield pack
+            pack = []
+        pack.append(segment)
+    if pack:
+        yield pack

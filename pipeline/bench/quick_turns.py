@@ -20,8 +20,8 @@ from av.audio.frame import AudioFrame
 from pipeline.apps.translate import for_recordings
 from pipeline.audio.recording import Recording
 from pipeline.bench.asr import faster_whisper
-from pipeline.bench.errors import units
 from pipeline.bench.play import load_for_long_run
+from pipeline.bench.words import units
 from pipeline.config import PipelineConfig
 from pipeline.events import SAMPLE_RATE, Samples, SourceSentence
 from pipeline.latency.alignment import aligned

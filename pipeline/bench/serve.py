@@ -24,9 +24,9 @@ import numpy as np
 
 from pipeline.apps.cli import whole_number
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.bench.errors import units
 from pipeline.bench.measures import WordErrors, word_errors
 from pipeline.bench.processes import Usage, machine_cpu_s, usage_of
+from pipeline.bench.words import units
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.resources import DEMO_SPEECH

@@ -16,7 +16,6 @@ from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, TargetText, TargetToken, Translation
 from pipeline.glossary.terms import Glossary
 from pipeline.languages import known_language, language_tag, sets_sentences_apart
-from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
 from pipeline.nmt.decoder import Decoder
 from pipeline.nmt.decoders import load_decoder
@@ -39,7 +38,7 @@ from pipeline.nmt.term_repair import Repair, repairing
 from pipeline.nmt.term_search import Wording, search_with_terms
 from pipeline.nmt.terms import SourceTerm
 from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.nmt.written import PartText, RunningSearch, Written, as_events, translated
+from pipeline.nmt.written import PartText, RunningSearch, SentenceCache, Written, as_events, translated
 
 
 class MarianModel(ModelText):

@@ -21,11 +21,10 @@ from pipeline.nmt.commitment import Commitment, appends
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.translator import TermTranslator, TextTranslator
-from pipeline.run.drafts import DraftOptions
-from pipeline.run.failures import FailedCalls
+from pipeline.run.options import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
+from pipeline.run.worker import FailedCalls, Worker
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from pipeline.glossary.current import CurrentGlossary
 from pipeline.nmt.same_language import SameLanguageStage, SameLanguageText
 from pipeline.nmt.stage import NmtStage, Text
 from pipeline.nmt.translator import TextTranslator
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker

@@ -1,13 +1,16 @@
-"""A translation as it is written token by token, and as events."""
+"""A translation as it is written token by token, kept for the next time, and as events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.events import Confidence, SourceSentence, TargetText, TargetToken, Translation
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import OnStart, Token
+from pipeline.nmt.recovery import Rewind
 from pipeline.nmt.tokenizer import MarianTokenizer
 
 
@@ -90,6 +93,34 @@ class RunningSearch:
         self.state = state
         if self._on_start is not None:
             self._on_start(state)
+
+
+class SentenceCache:
+    """Maps source ids, with the terms if a glossary has any of them, to the tokens that their search yielded. Thread-safe."""
+
+    def __init__(self, bound: int) -> None:
+        """Keep at most ``bound`` sentences; 0 disables the cache."""
+        self.bound = bound
+        self.hits = 0
+        self._kept: OrderedDict[Hashable, tuple[Token | Rewind, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, source: Hashable) -> tuple[Token | Rewind, ...] | None:
+        with self._lock:
+            if (found := self._kept.get(source)) is not None:
+                self._kept.move_to_end(source)
+                self.hits += 1
+            return found
+
+    def put(self, source: Hashable, tokens: tuple[Token | Rewind, ...]) -> None:
+        with self._lock:
+            self._kept[source] = tokens
+            self._kept.move_to_end(source)
+            while len(self._kept) > self.bound:
+                self._kept.popitem(last=False)
 
 
 def translated(events: Iterable[TargetText | Translation]) -> str:

@@ -1,4 +1,4 @@
-"""One daemon thread per stage: runs blocking model calls off the event loop, in order."""
+"""One daemon thread per stage: runs blocking model calls off the event loop, in order; and what a failed call costs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from pipeline.errors import StageError
+from pipeline.errors import PipelineError, StageError, one_line
 
 T = TypeVar("T")
 
-
+MOST_IN_A_ROW = 3
+"""So many calls that fail one after another end the run: the next one would fail too."""
+FAILED = "failed"
+"""``Transcript.rejected`` of a segment whose recognition failed."""
 # A model call that still runs while the interpreter shuts down crashes the process. The exit waits for it this long.
 _EXIT_WAIT_S = 30.0
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
@@ -137,3 +140,24 @@ class Worker:
     def _put(self, job: _Job[object] | None) -> None:
         self._jobs.append(job)
         self._job_count.release()
+
+
+class FailedCalls:
+    """Decides whether a run goes on without what a failed call was made for."""
+
+    def __init__(self) -> None:
+        self._in_a_row = 0
+
+    def worked(self) -> None:
+        self._in_a_row = 0
+
+    def reason(self, error: Exception) -> str:
+        """Count a failed call and return its reason in one line.
+
+        Raises:
+            Exception: ``error``, if it ends the run: a PipelineError, or the last of ``MOST_IN_A_ROW``.
+        """
+        self._in_a_row += 1
+        if isinstance(error, PipelineError) or self._in_a_row >= MOST_IN_A_ROW:
+            raise error
+        return one_line(error)

@@ -15,8 +15,8 @@ from pipeline.captions.states import common_length, replacing
 from pipeline.events import Pause, SourceSentence, SourceText, Transcript, Word
 from pipeline.languages import sets_sentences_apart
 from pipeline.languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
+from pipeline.run.options import SentenceOptions
 from pipeline.sentences.boundaries import CONTEXT, ends_open, is_end, word_lists
-from pipeline.sentences.options import SentenceOptions
 from pipeline.sentences.splitting import last_clause, split_sentences
 
 SourceEvent = SourceText | SourceSentence

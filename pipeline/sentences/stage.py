@@ -10,9 +10,9 @@ from functools import partial
 from pipeline.events import EndOfInput, Pause, SourceSentence, SourceText, Transcript, TranscriptSoFar
 from pipeline.glossary.current import CurrentGlossary
 from pipeline.glossary.terms import Glossary
+from pipeline.run.options import SentenceOptions
 from pipeline.run.worker import Worker
 from pipeline.sentences.assembler import SentenceAssembler, SourceEvent
-from pipeline.sentences.options import SentenceOptions
 
 
 class SentenceStage:

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, Transcript, Translation
 from pipeline.languages import language_tag, nearest, sets_sentences_apart
 from pipeline.nmt.same_language import SameLanguageText
-from pipeline.sentences.whole import whole_words
+from pipeline.sentences.splitting import whole_words
 from pipeline.server.access import Access, bearer_token
 from pipeline.server.chains import Chain
 from pipeline.server.protocol import ProtocolError, shown

@@ -23,7 +23,7 @@ import webvtt
 from pipeline import MarianModel, States, Translation, load_config
 from pipeline.apps import live
 from pipeline.apps.cli import report
-from pipeline.bench.errors import units
+from pipeline.bench.words import units
 from pipeline.captions.states import OpenTexts
 from pipeline.config import with_overrides
 from pipeline.errors import PipelineError, UsageError

@@ -15,7 +15,7 @@ import pytest
 import srt
 
 from pipeline import SourceDelta, States
-from pipeline.bench.errors import units
+from pipeline.bench.words import units
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 

@@ -18,7 +18,7 @@ from pipeline.apps import live, translate
 from pipeline.apps.journal import SUFFIX, header
 from pipeline.apps.recordings import Begin, begin, plan
 from pipeline.audio.recording import Recording
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText

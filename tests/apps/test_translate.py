@@ -988,7 +988,7 @@ MEASURED = """
 import json, sys
 from pipeline.apps import translate
 from pipeline.bench.processes import resident_mb
-from pipeline.run.memory import keep_freed_memory
+from pipeline.run.machine import keep_freed_memory
 keep_freed_memory()  # as pipeline.translate.main
 sizes = []
 def count(self, stats, real=translate.Result.count):

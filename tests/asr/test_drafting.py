@@ -25,7 +25,7 @@ from pipeline.events import (
     TranscriptSoFar,
     Word,
 )
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 

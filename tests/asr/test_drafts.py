@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.asr.drafts import Agreement, DraftSchedule, agreeing, divided, steadied, without_end
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import letters
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 
 TRUTH = [
     "It",

@@ -15,12 +15,12 @@ from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
-from pipeline.bench.errors import edits, units
-from pipeline.bench.segments import segments_of
+from pipeline.bench.play import segments_of
+from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence
 from pipeline.glossary.current import CurrentGlossary
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.run.options import GlossaryOptions
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.stages import standard_stages
 from pipeline.vad.options import VadConfig

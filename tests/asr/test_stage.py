@@ -25,10 +25,9 @@ from pipeline.asr.stage import AsrStage
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.marks import letters
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions, GlossaryOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from tests.conftest import PHRASES, read_wav

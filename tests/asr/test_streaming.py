@@ -30,7 +30,7 @@ from pipeline.asr.streaming import StreamedSegments
 from pipeline.audio.recording import Recording
 from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Samples, TranscriptSoFar, Word
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from tests.asr.test_stage import growing, run, run_live
 from tests.conftest import PHRASES, read_wav
 from tests.drafting import Pace, Steady, at_once, chunks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pipeline.asr.terms import HeardTerms, Replacement
 from pipeline.asr.whisper.words import TimedWord, marked
 from pipeline.events import Transcript
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.run.options import GlossaryOptions
 
 NAMES = ("Velmora", "Quindarra", "Brontik", "Oskelund", "Taravelle", "Kubernetes")
 GLOSSARY = Glossary(tuple(Term(name, None) for name in NAMES))

@@ -13,7 +13,7 @@ import pytest
 from pipeline import Models
 from pipeline.audio.channels import ChannelWeights, mono_weights
 from pipeline.audio.recording import read_audio
-from pipeline.bench.errors import units
+from pipeline.bench.words import units
 from pipeline.errors import AudioError
 from pipeline.events import Samples, SpeechSegment
 from tests.audio.films import Sound, film, likeness, tones

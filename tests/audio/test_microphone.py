@@ -21,7 +21,7 @@ import srt
 from pipeline.audio import capture
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.spool import Spooled
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
 from tests.audio.portaudio import FakePortAudio, ended

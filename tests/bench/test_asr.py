@@ -11,9 +11,9 @@ import pytest
 
 from pipeline.bench import __main__ as bench
 from pipeline.bench.asr import Clip, Row, as_text
-from pipeline.bench.errors import edits, spelt, units
+from pipeline.bench.play import segments_of
 from pipeline.bench.quick_turns import Count, joined
-from pipeline.bench.segments import segments_of
+from pipeline.bench.words import edits, spelt, units
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.vad.options import VadConfig

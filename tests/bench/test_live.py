@@ -14,7 +14,7 @@ import pytest
 from pipeline.bench.__main__ import arguments, run
 from pipeline.bench.measures import measured
 from pipeline.bench.play import Stats
-from pipeline.bench.word_times import Received
+from pipeline.bench.words import Received
 from pipeline.errors import AudioError, ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, TargetText
 from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, write_wav

@@ -7,7 +7,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bench.errors import edits
+from pipeline.bench.words import edits
 from pipeline.latency.alignment import aligned, resegment
 
 units = st.text("abc", max_size=8).map(list)

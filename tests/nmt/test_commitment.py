@@ -35,7 +35,7 @@ from pipeline.nmt.recovery import Rewind, recovering
 from pipeline.nmt.search import beam_search, greedy
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.nmt.test_recovery import Looping
 from tests.streams import changes

@@ -31,7 +31,7 @@ from pipeline.events import (
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
 from tests.conftest import make_model_dir

@@ -16,7 +16,7 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.recovery import draft_limit
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.nmt.test_drafts import TOKENS, texts_of, translation
 from tests.streams import changes

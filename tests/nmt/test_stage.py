@@ -19,13 +19,12 @@ from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, SourceSentence, TargetText, Translation
 from pipeline.languages import spaced
-from pipeline.nmt.cache import SentenceCache
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.generation import OnStart, Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TextTranslator
-from pipeline.nmt.written import translated
+from pipeline.nmt.written import SentenceCache, translated
 from pipeline.run.overload import LoadControl, OverloadOptions
 from tests.conftest import HANG_S, ROOT, golden, make_model_dir, tiny_with
 

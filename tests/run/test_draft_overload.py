@@ -19,7 +19,7 @@ from pipeline import (
     Translation,
 )
 from pipeline.apps.controls import NoticeSink
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE
 from pipeline.run.overload import OverloadOptions
 from pipeline.run.stats import PipelineStats

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pipeline.run.memory import keep_freed_memory
+from pipeline.run.machine import keep_freed_memory
 
 FAULTS = """
 import resource, threading
@@ -23,7 +23,7 @@ thread.start()
 thread.join()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-KEEP = "from pipeline.run.memory import keep_freed_memory; keep_freed_memory()"
+KEEP = "from pipeline.run.machine import keep_freed_memory; keep_freed_memory()"
 
 
 def faults(setting: str) -> int:
@@ -41,11 +41,11 @@ def test_freed_memory_is_kept_for_the_next_allocation(monkeypatch: pytest.Monkey
 
 THREADS = """
 import os, sys
-from pipeline.run import memory
+from pipeline.run import machine
 def stop():
     print(len(os.listdir("/proc/self/task")), "numpy" in sys.modules)
     sys.exit()
-memory.keep_freed_memory = stop
+machine.keep_freed_memory = stop
 from pipeline.translate import main
 main()
 """

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.captions.states import OpenTexts
 from pipeline.events import Pause, SourceSentence, SourceText, Transcript, Word
+from pipeline.run.options import SentenceOptions
 from pipeline.sentences.assembler import SentenceAssembler, SourceEvent, final_marks
-from pipeline.sentences.options import SentenceOptions
 
 OPTIONS = SentenceOptions()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.events import SourceSentence, Word
-from pipeline.sentences.whole import whole_words
+from pipeline.sentences.splitting import whole_words
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pipeline.asr.whisper import WhisperRecognizer, engine
 from pipeline.asr.whisper.engine import WhisperWeights
 from pipeline.errors import UsageError
 from pipeline.loading import load_shared
-from pipeline.run.cores import usable_cores
+from pipeline.run.machine import usable_cores
 from pipeline.server.capacity import calls_at_once, sessions_for, slowest_window_s
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service

@@ -9,8 +9,8 @@ import pytest
 
 from pipeline import Models, PipelineConfig, SpeechTranslator
 from pipeline.audio.recording import read_audio
-from pipeline.glossary.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.run.options import GlossaryOptions
 from pipeline.server.chains import chain_of
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.protocol import ProtocolError

@@ -32,7 +32,7 @@ from pipeline.audio.recording import Recording
 from pipeline.events import PipelineEvent, Samples, SourceSentence, Translation
 from pipeline.languages.chinese import conversion
 from pipeline.languages.options import LanguageConfig
-from pipeline.sentences.whole import whole_words
+from pipeline.sentences.splitting import whole_words
 from pipeline.server import openai as interface
 from pipeline.server.access import Access
 from pipeline.server.guard import BodyDrain

@@ -18,7 +18,7 @@ from pipeline.asr.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.loading import Models
-from pipeline.run.drafts import DraftOptions
+from pipeline.run.options import DraftOptions
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import (
     Call,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.bench.segments import segments_of
+from pipeline.bench.play import segments_of
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
 from pipeline.vad.options import VadConfig
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipeline.bench.segments import segments_of
+from pipeline.bench.play import segments_of
 from pipeline.events import Samples
 from pipeline.vad.detector import SpeechDetector, level_db
 from pipeline.vad.gate import FrameDecision

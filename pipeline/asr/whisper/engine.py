@@ -25,7 +25,7 @@ from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages import spaced
 from pipeline.languages.marks import letters
-from pipeline.run.cores import usable_cores
+from pipeline.run.machine import usable_cores
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""

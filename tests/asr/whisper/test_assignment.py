@@ -11,8 +11,8 @@ from pipeline.apps.translate import for_recordings
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper import recognizer as whisper
 from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
-from pipeline.bench.errors import edits, units
-from pipeline.bench.segments import segments_of
+from pipeline.bench.play import segments_of
+from pipeline.bench.words import edits, units
 from pipeline.config import PipelineConfig
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from pipeline.loading import Models

@@ -16,7 +16,7 @@ from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.continuation import continued, first_new_word, with_case_of
 from pipeline.asr.whisper.words import TimedWord
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut

@@ -20,7 +20,7 @@ from pipeline.asr.whisper import recognizer as whisper
 from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis
 from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
 from pipeline.asr.whisper.packing import Pack, pack
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts

@@ -21,7 +21,7 @@ from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis, Whis
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.asr.whisper.guards import Evidence, rejection
 from pipeline.asr.whisper.search import SearchOptions
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 from pipeline.run.stats import PipelineStats

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline import Models
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.bench.errors import edits, units
+from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, Samples
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut

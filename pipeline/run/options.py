@@ -1,4 +1,4 @@
-"""Options of drafts: text of a sentence in progress, which later words may change."""
+"""Options that several stages share or that no model has: drafts, sentences and the glossary."""
 
 from __future__ import annotations
 
@@ -34,3 +34,29 @@ class DraftOptions(Checked):
     # every draft. Measured on 109 s of read speech, en to pt, from the end of a word until its translation was shown, and words taken
     # back per final word, the final translation included: 3 2.8 s and 0.42, 4 3.3 s and 0.20; as it was before, 8 4.6 s and 0.16.
     agreeing: int = within(3, 1, 100)
+
+
+@dataclass(frozen=True)
+class SentenceOptions(Checked):
+    """When a sentence ends, in milliseconds of audio."""
+
+    # A pause of this length ends a sentence that has its final mark. A shorter one does not: the recogniser writes a full
+    # stop at every pause, and only the next words show whether the sentence has ended.
+    pause_ms: int = within(1_800, 0, 10_000)
+    # A pause of this length ends any sentence. 0 ends every sentence with its segment.
+    long_pause_ms: int = within(2_000, 0, 10_000)
+    # A sentence that has been spoken for this long ends at the next pause; an unfinished one is cut at a clause mark a quarter
+    # before.
+    max_sentence_ms: int = within(20_000, 1_000, 60_000)
+
+
+@dataclass(frozen=True)
+class GlossaryOptions(Checked):
+    """Names and terms to recognise and translate as they are given."""
+
+    # A TSV or CSV file of terms; None: no glossary. It is read again when it changes.
+    file: str | None = None
+    # Terms that the recogniser is told to expect in a stretch of speech: those said lately, then the first of the file.
+    prompt_terms: int = within(10, 0, 50)
+    # Correct words that sound and look like a term to it.
+    correct: bool = True

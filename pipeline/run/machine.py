@@ -1,9 +1,10 @@
-"""The memory allocator of this process."""
+"""The memory allocator of this process, and its processor cores."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import sys
 
 # Parameters of glibc's mallopt (malloc.h).
@@ -31,3 +32,8 @@ def keep_freed_memory() -> None:
             if not libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES):
                 libc.mallopt(_M_MMAP_THRESHOLD, _MOST_UNMAPPED_BYTES)
             libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def usable_cores() -> int:
+    """The number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bench.errors import units
-from pipeline.bench.word_times import Newest, Received, ShownUnit, shown_units, source_texts, target_texts
+from pipeline.bench.words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units
 from pipeline.events import EndOfInput, SourceText, TargetText
 from tests.streams import Stream, spoken, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH
