@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.apps.cli import Parser, description_of, some_path, tell
-from pipeline.apps.options import add_layout_arguments
+from pipeline.apps.options import add_preset_argument
 from pipeline.config import load_config
 from pipeline.errors import UsageError
 from pipeline.names import escaped
@@ -28,7 +28,10 @@ def arguments(prog: str = "python -m pipeline.check") -> Parser:
     )
     parser.add_argument("files", nargs="+", type=some_path, metavar="FILE", help="SubRip or WebVTT")
     parser.add_argument("--config", default="en-zh", metavar="NAME|FILE", help="whose [subtitles] are the rules")
-    add_layout_arguments(parser)
+    add_preset_argument(parser)
+    parser.add_argument(
+        "--bilingual", action="store_true", help="each subtitle has two languages, with lines and a speed of their own"
+    )
     return parser
 
 
