@@ -66,15 +66,6 @@ def fetch(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def announce(folder: RemoteFile, journal: Path, header: bytes) -> None:
-    """Begin a recording's journal in ``folder``.
-
-    Raises:
-        UsageError, AudioError: see ``RemoteFile.open``.
-    """
-    (folder / journal.name).write(header)
-
-
 def deliver(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
     """Copy finished outputs to ``folder``, and remove them here.
 

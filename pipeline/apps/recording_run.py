@@ -218,7 +218,7 @@ def _open_sinks(
     events = JournalSink(job.journal, begun_with, resume=resume)
     stack.callback(events.close)
     if job.remote is not None and not resume:
-        mirror.announce(job.remote, job.journal, events.header)
+        (job.remote / job.journal.name).write(events.header)
     makers = sink_makers(config.subtitles, resume=True)
     recording = job.recording if isinstance(job.recording, Path) else None
     files = open_sinks(paths, recording, makers, config.languages.targets)

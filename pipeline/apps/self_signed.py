@@ -39,7 +39,11 @@ def self_signed(names: Iterable[str], folder: Path) -> tuple[Path, str]:
     """
     path, wanted = folder / "self-signed.pem", {_general_name(name) for name in names}
     certificate = _kept(path)
-    if certificate is None or not wanted <= _names_in(certificate) or _ends_soon(certificate):
+    if (
+        certificate is None
+        or not wanted <= _names_in(certificate)
+        or certificate.not_valid_after_utc - datetime.now(UTC) < _RENEWED
+    ):
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _made(key, wanted)
         try:
@@ -73,10 +77,6 @@ def _names_in(certificate: x509.Certificate) -> set[x509.GeneralName]:
         return set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except x509.ExtensionNotFound:
         return set()
-
-
-def _ends_soon(certificate: x509.Certificate) -> bool:
-    return certificate.not_valid_after_utc - datetime.now(UTC) < _RENEWED
 
 
 def _made(key: ec.EllipticCurvePrivateKey, names: set[x509.GeneralName]) -> x509.Certificate:

@@ -154,11 +154,7 @@ def _pattern(form: str, *, exact_case: bool) -> re.Pattern[str]:
         pattern = f"(?:{literal}{_ENGLISH_ENDINGS}|{literal[:-1]}ies)"
     else:
         pattern = literal + _ENGLISH_ENDINGS
-    return re.compile(pattern, _flags(exact_case))
-
-
-def _flags(exact_case: bool) -> re.RegexFlag:
-    return re.NOFLAG if exact_case else re.IGNORECASE
+    return re.compile(pattern, re.NOFLAG if exact_case else re.IGNORECASE)
 
 
 def _boundary(text: str, at: int) -> bool:

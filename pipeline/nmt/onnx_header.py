@@ -55,14 +55,14 @@ def read_header(path: Path) -> OnnxHeader:
 def header_of(model: Any, path: Path) -> OnnxHeader:
     """The header of an ``onnx.ModelProto`` that was built from ``path``."""
     inputs, outputs = (
-        {port.name: Port(port.name, TYPES[port.type.tensor_type.elem_type], _shape_of(port)) for port in ports}
+        {
+            port.name: Port(port.name, TYPES[kind.elem_type], tuple(d.dim_param or d.dim_value for d in kind.shape.dim))
+            for port in ports
+            for kind in (port.type.tensor_type,)
+        }
         for ports in (model.graph.input, model.graph.output)
     )
     return OnnxHeader(path, model.ir_version, model.opset_import[0].version, inputs, outputs)
-
-
-def _shape_of(port: Any) -> tuple[int | str, ...]:
-    return tuple(size.dim_param or size.dim_value for size in port.type.tensor_type.shape.dim)
 
 
 def _model(path: Path, data: mmap.mmap) -> OnnxHeader:

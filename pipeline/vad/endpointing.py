@@ -213,7 +213,7 @@ class Endpointer:
         first = max(0, min(len(self._open), self._max) - self._cut_search)
         # With a short limit, the search range may reach into the pre-roll: the segment would have no speech.
         first = max(first, next((i for i, frame in enumerate(self._open) if frame.speech), 0))
-        energies = [_energy(frame.samples) for frame in self._open[first:]]
+        energies = [np.mean(np.square(frame.samples.astype(np.float32))) for frame in self._open[first:]]
         at = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
         segment = self._close_segment(self._open[:at], forced=True)
         self._open_start += len(segment.samples)
@@ -243,7 +243,3 @@ class Endpointer:
 def _speech_end(frames: Sequence[_Frame]) -> int:
     """Number of frames up to and including the last speech frame."""
     return max((i for i, frame in enumerate(frames, 1) if frame.speech), default=0)
-
-
-def _energy(frame: Samples) -> float:
-    return float(np.mean(np.square(frame.astype(np.float32))))

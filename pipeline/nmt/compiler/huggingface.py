@@ -18,17 +18,9 @@ from pipeline.nmt.settings import read_json
 
 Weights = dict[str, NDArray[Any]]
 
-_SAFETENSORS, _PYTORCH = "model.safetensors", "pytorch_model.bin"
+SAFETENSORS, PYTORCH = "model.safetensors", "pytorch_model.bin"
 # Importing ml_dtypes adds bfloat16 to numpy, where safetensors looks it up by name.
 _FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
-
-
-def has_safetensors(directory: Path) -> bool:
-    return _has(directory, _SAFETENSORS)
-
-
-def has_pytorch(directory: Path) -> bool:
-    return _has(directory, _PYTORCH)
 
 
 def can_read_pytorch() -> bool:
@@ -41,7 +33,7 @@ def read_safetensors(directory: Path) -> Weights:
     Raises:
         ModelError: a file is missing, damaged or quantised, or a weight is in two files.
     """
-    return _read(directory, _SAFETENSORS, _read_safetensors)
+    return _read(directory, SAFETENSORS, _read_safetensors)
 
 
 def read_pytorch(directory: Path) -> Weights:
@@ -52,14 +44,15 @@ def read_pytorch(directory: Path) -> Weights:
     """
     if not can_read_pytorch():
         raise ModelError(
-            f"{directory} has its weights only in {_PYTORCH}, which needs PyTorch to read; install the extra: "
+            f"{directory} has its weights only in {PYTORCH}, which needs PyTorch to read; install the extra: "
             "pip install 'streaming-speech-translation[train]', or give the model as safetensors or as an fp32 ONNX "
             "export"
         )
-    return _read(directory, _PYTORCH, _read_pytorch)
+    return _read(directory, PYTORCH, _read_pytorch)
 
 
-def _has(directory: Path, name: str) -> bool:
+def has(directory: Path, name: str) -> bool:
+    """Whether a directory has weights in the file ``name`` or in several, which its index names."""
     return (directory / name).is_file() or (directory / f"{name}.index.json").is_file()
 
 

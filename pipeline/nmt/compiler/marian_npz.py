@@ -40,10 +40,6 @@ _ENTRY = re.compile(r"(.+?) *: *(\d{1,8}) *")
 _MAX_POSITIONS = 512
 
 
-def has_npz(directory: Path) -> bool:
-    return any(True for _ in directory.glob("*.npz"))
-
-
 def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]]:
     """Read an unpacked archive: (weights by transformers' names, config, settings files).
 

@@ -10,14 +10,15 @@ from pipeline.errors import ModelError
 from pipeline.nmt.compiler.assemble import assemble, read_architecture
 from pipeline.nmt.compiler.checkpoint import Checkpoint
 from pipeline.nmt.compiler.huggingface import (
+    PYTORCH,
+    SAFETENSORS,
     Weights,
     can_read_pytorch,
-    has_pytorch,
-    has_safetensors,
+    has,
     read_pytorch,
     read_safetensors,
 )
-from pipeline.nmt.compiler.marian_npz import has_npz, read_npz
+from pipeline.nmt.compiler.marian_npz import read_npz
 from pipeline.nmt.compiler.onnx_export import has_onnx, read_onnx
 from pipeline.nmt.exports import OPTIONAL_SETTINGS, TOKENIZER
 from pipeline.nmt.settings import read_json
@@ -39,11 +40,11 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
         raise ModelError(f"no such model directory: {directory}; give the directory of the checkpoint")
     if not os.access(directory, os.R_OK | os.X_OK):
         raise ModelError(f"the model directory {directory} is not readable; check its permissions")
-    if has_safetensors(directory):
+    if has(directory, SAFETENSORS):
         return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
-    if has_npz(directory):
+    if any(directory.glob("*.npz")):
         return _from_marian(directory, tokenizer)
-    if has_pytorch(directory) and (can_read_pytorch() or not has_onnx(directory)):
+    if has(directory, PYTORCH) and (can_read_pytorch() or not has_onnx(directory)):
         return _from_transformers(directory, read_pytorch, "PyTorch", tokenizer)
     if has_onnx(directory):
         return _from_onnx(directory, tokenizer)
