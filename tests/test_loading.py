@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import MarianModel, Models, PipelineConfig, load_config, load_models
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper.engine import WhisperWeights
+from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.loading import load_shared
 from pipeline.nmt.options import NmtConfig

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,10 @@ from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.script import in_script, script_conversion, script_conversions
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper.engine import Hypothesis
 from pipeline.errors import UsageError
 from pipeline.events import Transcript, Word
 from pipeline.languages.chinese import simplified, traditional
+from tests.asr.whisper.conftest import Watched, result
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -25,19 +25,16 @@ SAID = "The Plane From Tokyo arrives at 7 O'Clock"
 TRADITIONAL, SIMPLIFIED = f"{SAID}，理髮。", f"{SAID}，理发。"
 
 
-@pytest.fixture(scope="module")
-def recognizer() -> WhisperRecognizer:
-    return WhisperRecognizer(AsrConfig(model="base", log_probability_threshold=-20.0), "zh")
-
-
-def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> Transcript:
+def heard(models: Models, script: str | None, text: str) -> Transcript:
     """The transcript of a real model whose search result is replaced by ``text``, and which takes it for Chinese."""
-    tokens = tuple(recognizer.engine.tokenizer.encode(text))
-    hypothesis = Hypothesis(tokens, text, -0.1, -1.0, 0.0, ended=True)
-    monkeypatch.setattr(recognizer.engine, "generate", lambda *_, **__: hypothesis)
-    monkeypatch.setattr(recognizer.engine, "detect", lambda _: {"zh": 1.0})
-    monkeypatch.setattr(recognizer, "_convert", script_conversions(script, ["zh"]))
-    return recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
+    assert isinstance(models.recognizer, WhisperRecognizer)
+    weights = models.recognizer.engine.weights
+    model = Watched(weights.model)
+    config = AsrConfig(model="base", script=script, log_probability_threshold=-20.0)
+    recognizer = WhisperRecognizer(config, "zh", weights=replace(weights, model=model))
+    model.heard = lambda *_: result(recognizer.engine.tokenizer.encode(text))
+    model.detected = lambda: {"zh": 1.0}
+    return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[:1])[0]
 
 
 @pytest.mark.parametrize(
@@ -53,14 +50,14 @@ def heard(recognizer: WhisperRecognizer, script: str | None, text: str, monkeypa
     ],
 )
 def test_a_transcript_is_in_the_configured_script_with_its_words(
-    recognizer: WhisperRecognizer, script: str | None, text: str, shown: str, monkeypatch: pytest.MonkeyPatch
+    demo_models: Models, script: str | None, text: str, shown: str
 ) -> None:
-    transcript = heard(recognizer, script, text, monkeypatch)
+    transcript = heard(demo_models, script, text)
     assert transcript.text == shown
     assert transcript.rejected is None
     assert len(transcript.words) > 3
     assert "".join(word.text for word in transcript.words).strip() == shown
-    as_heard = heard(recognizer, "as-heard", text, monkeypatch)
+    as_heard = heard(demo_models, "as-heard", text)
     assert [word.end_s for word in transcript.words] == [word.end_s for word in as_heard.words]
 
 
@@ -68,7 +65,7 @@ def test_words_are_converted_in_the_context_of_the_whole() -> None:
     words = [Word("理", 0.0, 0.2), Word("发。", 0.2, 0.4), Word("出", 0.5, 0.6), Word("发", 0.6, 0.8)]
     assert in_script("理发。出发", words, traditional) == (
         "理髮。出發",
-        [dataclasses.replace(word, text=text) for word, text in zip(words, ("理", "髮。", "出", "發"), strict=True)],
+        [replace(word, text=text) for word, text in zip(words, ("理", "髮。", "出", "發"), strict=True)],
     )
     assert in_script("理发", [], traditional) == ("理髮", [])
 
@@ -97,11 +94,6 @@ def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_
     with pytest.raises(UsageError, match="leave the key out"):
         configured(parser.parse_args(["--config", str(path), "--source", language]))
     assert configured(parser.parse_args(["--config", str(path)])).asr.script == "traditional"
-
-
-def test_english_speech_is_not_touched(demo_models: Models) -> None:
-    assert isinstance(demo_models.recognizer, WhisperRecognizer)
-    assert demo_models.recognizer._convert == {"en": None}
 
 
 @pytest.mark.parametrize("languages", [["en", "zh"], ["zh", "en"]])

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from pipeline import Models, PipelineConfig
 from pipeline.apps.serve import arguments
-from pipeline.asr.whisper import WhisperRecognizer, engine
-from pipeline.asr.whisper.engine import WhisperWeights
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import weights as model_weights
+from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.errors import UsageError
 from pipeline.loading import load_shared
 from pipeline.run.machine import usable_cores
@@ -65,7 +66,7 @@ def test_calls_at_once_share_the_cores(
     cores: int, threads: int, at_once: int, demo_models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
-    monkeypatch.setattr(engine, "usable_cores", lambda: cores)
+    monkeypatch.setattr(model_weights, "usable_cores", lambda: cores)
     weights = WhisperWeights.load(demo_models.recognizer.engine.weights.directory, threads=threads, several_calls=True)
     assert weights.calls_at_once == at_once
     assert demo_models.recognizer.engine.weights.calls_at_once == 1, "a single stream needs no more"

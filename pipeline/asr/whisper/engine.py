@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import ctranslate2
@@ -20,12 +19,12 @@ from numpy.typing import NDArray
 from pipeline.asr.terms import Replacement
 from pipeline.asr.whisper.language_id import known_language, whisper_code
 from pipeline.asr.whisper.mel import MelFilters
+from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.asr.whisper.words import whole_words
-from pipeline.errors import ModelError, UsageError, first_line
+from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages import spaced
 from pipeline.languages.marks import letters
-from pipeline.run.machine import usable_cores
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""
@@ -51,8 +50,6 @@ _LIMITED_PER_S, _LEAST_LIMITED = 9, 16
 _LIMIT_STEP_S = 5.0
 # Windows that share the decoder's runs. More gain little (see ``generate_several``), and take memory: with large models, much.
 _MOST_AT_ONCE = 4
-# Threads of a call unless configured, on as many cores or more: CTranslate2's default.
-_DEFAULT_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -101,94 +98,28 @@ class TokenTimes:
     """[tokens], natural logarithms."""
 
 
-def _calls_at_once(threads: int) -> int:
-    """The calls that the cores carry at the same time, each on ``threads`` threads."""
-    cores = usable_cores()
-    return max(1, cores // (threads or min(cores, _DEFAULT_THREADS)))
-
-
-@dataclass(frozen=True)
-class WhisperWeights:
-    """A Whisper model in memory. Thread-safe: engines for different languages may share it."""
-
-    directory: Path
-    model: Any
-    """``ctranslate2.models.Whisper``."""
-    tokenizer: tokenizers.Tokenizer
-
-    @property
-    def calls_at_once(self) -> int:
-        """How many calls run at the same time; further ones wait."""
-        return int(self.model.num_workers)
-
-    @classmethod
-    def load(
-        cls, directory: Path, compute_type: str = "int8", threads: int = 0, several_calls: bool = False
-    ) -> WhisperWeights:
-        """Load a CTranslate2 Whisper model.
-
-        Args:
-            threads: of each call; 0: up to four.
-            several_calls: calls of several threads run at the same time, as many as the cores carry. Each further one takes
-                about 40 MB with base.
-
-        Raises:
-            ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
-        """
-        try:
-            model = ctranslate2.models.Whisper(
-                str(directory),
-                device="cpu",
-                compute_type=compute_type,
-                intra_threads=threads,
-                inter_threads=_calls_at_once(threads) if several_calls else 1,
-            )
-            return cls(directory, model, tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json")))
-        except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception
-            raise ModelError(
-                f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"
-            ) from error
-
-
 class WhisperEngine:
     """A loaded Whisper model for one or more languages. Thread-safe."""
 
-    def __init__(
-        self,
-        directory: Path,
-        languages: str | Sequence[str],
-        *,
-        compute_type: str = "int8",
-        threads: int = 0,
-        weights: WhisperWeights | None = None,
-        several_calls: bool = False,
-    ) -> None:
-        """Load a CTranslate2 Whisper model.
-
-        Args:
-            languages: the spoken language or languages.
-            weights: those of the directory, if they are in memory already.
-            several_calls: see ``WhisperWeights.load``.
+    def __init__(self, weights: WhisperWeights, languages: str | Sequence[str]) -> None:
+        """``languages``: the spoken language or languages.
 
         Raises:
-            ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
             UsageError: the model does not know one of the languages, or is English-only and there are several.
         """
         self.languages = (languages,) if isinstance(languages, str) else tuple(languages)
-        self.weights = weights or WhisperWeights.load(directory, compute_type, threads, several_calls)
-        self._model, text = self.weights.model, self.weights.tokenizer
-        self._tokenizer_file = directory / "tokenizer.json"
+        self.weights, self._model, text = weights, weights.model, weights.tokenizer
         self.multilingual = multilingual = bool(self._model.is_multilingual)
         if len(self.languages) > 1 and not multilingual:
             raise UsageError(
-                f"the speech model in {directory} is English-only, but the spoken language is one of "
+                f"the speech model in {weights.directory} is English-only, but the spoken language is one of "
                 f"{', '.join(self.languages)}; choose a multilingual model, such as base or small"
             )
         for language in self.languages:
-            if not known_language(text, language, multilingual):
+            if not self.knows(language):
                 knows = "only English" if not multilingual else "other languages"
                 raise UsageError(
-                    f"the speech model in {directory} does not know the language {language!r}; it knows {knows}"
+                    f"the speech model in {weights.directory} does not know the language {language!r}; it knows {knows}"
                 )
         self._tokenizers = {
             language: Tokenizer(text, multilingual, task="transcribe", language=whisper_code(language))
@@ -361,7 +292,7 @@ class WhisperEngine:
         Files of some conversions, Whisper base and small among them, lack the first one, of a blank and "t". With them,
         " the" would become two tokens, which the decoder never writes.
         """
-        table = json.loads(self._tokenizer_file.read_text("utf-8"))
+        table = json.loads((self.weights.directory / "tokenizer.json").read_text("utf-8"))
         model = table["model"]
         as_text = model["merges"] and isinstance(model["merges"][0], str)
         first = " ".join(_FIRST_MERGE) if as_text else list(_FIRST_MERGE)

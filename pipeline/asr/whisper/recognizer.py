@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import compress, groupby
+from itertools import groupby
 from pathlib import Path
 
 from pipeline.asr.options import AsrConfig
@@ -14,16 +13,17 @@ from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
 from pipeline.asr.script import in_script, script_conversions
 from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
 from pipeline.asr.whisper.continuation import Continuation, consecutive, first_new_word
-from pipeline.asr.whisper.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine, WhisperWeights
+from pipeline.asr.whisper.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
 from pipeline.asr.whisper.files import check_window, find_recognizer, thresholds
-from pipeline.asr.whisper.guards import Evidence, compression_ratio, rejection
 from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
 from pipeline.asr.whisper.packing import Pack, pack, unpack
 from pipeline.asr.whisper.search import Search, Searcher, SearchOptions, contradict
+from pipeline.asr.whisper.transcripts import NOTHING, Transcripts
 from pipeline.asr.whisper.validation import check_runs, check_whole, prompt_tokens
+from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.asr.whisper.words import moved, plausible, without_pauses
 from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from pipeline.store.packages import identify
 
 log = logging.getLogger(__name__)
@@ -35,12 +35,6 @@ _SECOND_SEARCH_BEAMS = 5
 _PACKS_WINDOW_S = 20.0
 # In less speech than this at the end of a segment, nothing was said if nothing is heard after the words before it.
 _LEAST_TAIL_S = 0.5
-# Mean natural-log probability of the tokens of a draft's last word below which it is left out: it is probably cut off.
-# Measured on 120 drafts of 100 s of speech: of the words below it one in three is in the next draft, of the others 93 %.
-_CUT_OFF = math.log(0.5)
-# Words at the end of a draft that may be left out because they are doubtful.
-_MOST_LEFT_OUT = 2
-_NOTHING = Evidence("", 0, 0.0, 0.0)
 
 
 class WhisperRecognizer:
@@ -82,17 +76,12 @@ class WhisperRecognizer:
             log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
         check_window(config, known)
         self.thresholds = thresholds(config, known)
-        self.engine = WhisperEngine(
-            directory,
-            self.languages,
-            compute_type=config.compute_type,
-            threads=config.threads,
-            weights=weights,
-            several_calls=several_calls,
-        )
+        weights = weights or WhisperWeights.load(directory, config.compute_type, config.threads, several_calls)
+        self.engine = WhisperEngine(weights, self.languages)
         self._prompt = prompt_tokens(self.engine, config)
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt, config.window_s)
         self._on_silence = check_runs(self.engine, config, self._prompt)
+        self._transcripts = Transcripts(self.thresholds, self._convert, timed=config.word_timestamps)
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions = DEFAULT) -> list[Transcript]:
         """Recognise consecutive segments in one window, or one window for each run in one language.
@@ -127,7 +116,7 @@ class WhisperRecognizer:
             return [self._alone(segments[0], options)]
         packed = pack(segments)
         encoded = self._encode(packed.samples, self.config.window_s, options.language)
-        (found,) = self._divided_up([packed], [self._searcher.search(encoded, self._search(options))], options)
+        (found,) = self._divided_up([(packed, self._searcher.search(encoded, self._search(options)))], options)
         return found
 
     def transcribe_batch(
@@ -149,12 +138,11 @@ class WhisperRecognizer:
         packed = [pack(segments) for segments in groups]
         encoded = [self._encode(each.samples, self._packs_window_s(each)) for each in packed]
         results = self._searcher.search_several(encoded, self._search(options))
-        several = [len(each.segments) > 1 for each in packed]
-        joined, of_joined = [*compress(packed, several)], [*compress(results, several)]
-        divided_up = iter(self._divided_up(joined, of_joined, options))
+        searched = list(zip(packed, results, strict=True))
+        divided_up = iter(self._divided_up([one for one in searched if len(one[0].segments) > 1], options))
         return [
             next(divided_up) if len(each.segments) > 1 else [self._checked(each.segments[0], result, options)]
-            for each, result in zip(packed, results, strict=True)
+            for each, result in searched
         ]
 
     def _after_context(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
@@ -169,8 +157,10 @@ class WhisperRecognizer:
             return self._alone(segment, options)
         short = segment.speech_end_s - segment.start_s < _LEAST_TAIL_S
         if after.in_parts and short and not after.result.words:
-            return after.marked(self._build(segment, language, _NOTHING))
-        found = self._accepted(segment, after.result, judged=after.in_parts) or self._alone(segment, options)
+            return after.marked(self._transcripts.build(segment, language, NOTHING))
+        found = self._transcripts.accepted(segment, after.result, judged=after.in_parts) or self._alone(
+            segment, options
+        )
         return after.marked(found) if after.result.words else found
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions = DEFAULT) -> Transcript | None:
@@ -188,14 +178,14 @@ class WhisperRecognizer:
             if after is None:
                 return None
             if not after.result.words:
-                return after.marked(self._build(segment, language, _NOTHING))
+                return after.marked(self._transcripts.build(segment, language, NOTHING))
             judged = after.result.rejected is None and after.in_parts
-            found = self._sure(segment, after.result, judged=judged)
+            found = self._transcripts.sure(segment, after.result, judged=judged)
             return after.marked(found) if found is not None else None
         result = self._searcher.search(self._alone_encoded(segment, options), search).moved(segment.start_s)
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
-        return self._sure(segment, result)
+        return self._transcripts.sure(segment, result)
 
     def _search(self, options: RecognitionOptions) -> SearchOptions:
         return SearchOptions(options.beams or self.config.beam_size, options.terms)
@@ -209,8 +199,8 @@ class WhisperRecognizer:
             if result.rejected == "repetition" or not contradict(result, again):
                 result = max(result, again, key=lambda one: one.better)
         if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
-            return self._transcript(segment, shorter, repeated=True)
-        return self._transcript(segment, result)
+            return self._transcripts.alone(segment, shorter, repeated=True)
+        return self._transcripts.alone(segment, result)
 
     def _packs_window_s(self, packed: Pack) -> float:
         """The window of one of several packs, in seconds: they share the decoder's runs if they have the same."""
@@ -218,14 +208,14 @@ class WhisperRecognizer:
         return self.config.window_s if short else max(self.config.window_s, _PACKS_WINDOW_S)
 
     def _divided_up(
-        self, packed: Sequence[Pack], results: Sequence[Search], options: RecognitionOptions
+        self, searched: Sequence[tuple[Pack, Search]], options: RecognitionOptions
     ) -> list[list[Transcript]]:
         """The transcripts of each pack's segments, from its search and from searches of the segments that need one alone.
 
         Segments that are recognised alone share the decoder's runs.
         """
-        shares = [self._shares(each, result) for each, result in zip(packed, results, strict=True)]
-        options = replace(options, language=results[0].encoded.language if results else self.languages[0])
+        shares = [self._shares(packed, result) for packed, result in searched]
+        options = replace(options, language=options.language or self._only_language)
         unknown = [share.segment for each in shares for share in each if share.unsure]
         alone = self._each_alone(unknown, options)
         neighbours = [one for each in shares for one in doubted(each, alone)]
@@ -246,22 +236,12 @@ class WhisperRecognizer:
         return [Share(segment, (), None) for segment in packed.segments]
 
     def _share(self, segment: SpeechSegment, result: Search) -> Share:
-        found = self._accepted(segment, result) if result.words else None
+        found = self._transcripts.accepted(segment, result) if result.words else None
         if not result.words or (
             found is not None and self._searcher.is_foreign(segment.speech, result.words, result.encoded.language)
         ):
             return Share(segment, (), None)
         return Share(segment, result.words, found, sparse(segment, result.words))
-
-    def _sure(self, segment: SpeechSegment, result: Search, *, judged: bool = False) -> Transcript | None:
-        """The transcript of words of which the last ones may be doubtful: they may be cut off. None if all are."""
-        words = result.words
-        cut_off = bool(words) and words[-1].mean_log_probability < _CUT_OFF
-        for left_out in range(int(cut_off), min(len(words), _MOST_LEFT_OUT + 1)):
-            found = self._accepted(segment, replace(result, words=words[: len(words) - left_out]), judged=judged)
-            if found is not None:
-                return found if found.words else None
-        return None
 
     def _after(self, segment: SpeechSegment, options: RecognitionOptions, search: SearchOptions) -> Continuation | None:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
@@ -342,52 +322,3 @@ class WhisperRecognizer:
         decided = decide(probabilities, before, segment.speech_end_s - segment.start_s)
         log.debug("segment %d: %s (before: %s; %s)", segment.id, decided, before, probabilities)
         return decided
-
-    def _accepted(self, segment: SpeechSegment, result: Search, *, judged: bool = False) -> Transcript | None:
-        """The transcript of one segment of a window from its words, or None if they do not pass the checks.
-
-        ``judged``: the window is one segment, divided, and has passed them. Few words alone would often seem uncertain.
-        """
-        probabilities = [p for word in result.words for p in word.log_probabilities]
-        text = "".join(word.text for word in result.words).strip()
-        sure = math.fsum(probabilities) / len(probabilities) if probabilities else 0.0
-        evidence = Evidence(text, len(probabilities), sure, result.hypothesis.no_speech_probability)
-        rejected = rejection(evidence, self.thresholds)
-        if rejected is not None and not (judged and rejected == "uncertain"):
-            return None
-        return self._build(segment, result.encoded.language, evidence, result.words, result.missing)
-
-    def _transcript(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
-        """The transcript of a segment from a search over it alone."""
-        found, result = result.hypothesis, result.moved(segment.start_s)
-        evidence = Evidence(found.text.strip(), 0, found.log_probability, found.no_speech_probability)
-        words = result.words if result.rejected is None else ()
-        transcript = self._build(segment, result.encoded.language, evidence, words, result.missing)
-        return replace(transcript, rejected=result.rejected, repeated=repeated)
-
-    def _build(
-        self,
-        segment: SpeechSegment,
-        language: str,
-        evidence: Evidence,
-        words: Sequence[Word] = (),
-        missing: Sequence[MissingSpeech] = (),
-    ) -> Transcript:
-        text = evidence.text
-        timed = [Word(word.text, word.start_s, word.end_s, heard=word.heard) for word in without_pauses(words)]
-        believed = self.config.word_timestamps and plausible(timed, text, segment.start_s, segment.end_s)
-        shown, timed = in_script(text, timed if believed else (), self._convert[language])
-        return Transcript(
-            segment_id=segment.id,
-            start_s=segment.speech_start_s,
-            end_s=segment.end_s,
-            text=shown,
-            language=language,
-            no_speech_probability=evidence.no_speech,
-            mean_log_probability=evidence.log_probability,
-            compression_ratio=compression_ratio(text),
-            heard_s=segment.heard_s,
-            speech_end_s=segment.speech_end_s,
-            words=tuple(timed),
-            missing=tuple(missing),
-        )

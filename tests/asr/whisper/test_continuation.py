@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Models
 from pipeline.asr.context import Heard
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
@@ -94,12 +93,6 @@ def test_text_that_is_heard_again_as_it_was_is_found_whole(said: list[str], know
     assert first_new_word(" ".join(said[:known]), spoken(" ".join(said)), 0.5 * known) == known
 
 
-@pytest.fixture(scope="module")
-def recognizer(demo_models: Models) -> WhisperRecognizer:
-    assert isinstance(demo_models.recognizer, WhisperRecognizer)
-    return demo_models.recognizer
-
-
 def halves(whole: SpeechSegment, share: float) -> tuple[SpeechSegment, SpeechSegment]:
     """A segment cut in two without regard to words."""
     at = round(len(whole.samples) * share)
@@ -137,7 +130,7 @@ def test_a_segment_recognised_alone_goes_on_with_the_sentence(
     first, second = halves(cut(read_wav(EXAMPLES / "travel.wav"), 1600)[1], 0.4)
     before = recognizer.transcribe([first])[0]
     alone = dataclasses.replace(recognizer.transcribe([second])[0], text="Leaves at half past nine.", words=())
-    monkeypatch.setattr(recognizer, "_accepted", lambda *_, **__: None)
+    monkeypatch.setattr(recognizer._transcripts, "accepted", lambda *_, **__: None)
     monkeypatch.setattr(recognizer, "_alone", lambda *_: alone)
     found = recognizer.transcribe([second], RecognitionOptions(context=[Heard(first, before.text)]))[0]
     assert (found.text, found.previous_end) == ("leaves at half past nine.", "")

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Models
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import RecognitionOptions as Options
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper import recognizer as whisper
-from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis
+from pipeline.asr.whisper.engine import FULL_WINDOW_S
 from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
-from pipeline.asr.whisper.packing import Pack, pack
 from pipeline.bench.words import edits, units
 from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
+from tests.asr.whisper.conftest import result, watched
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
@@ -125,107 +122,76 @@ def test_turns_in_two_languages_are_recognised_each_in_its_own(
 
 
 def test_packed_turns_share_a_window_with_their_own_language_only(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:
-    windows: list[list[int]] = []
-
-    def watched(segments: Sequence[SpeechSegment]) -> Pack:
-        windows.append([segment.id for segment in segments])
-        return pack(segments)
-
-    def watched_alone(segment: SpeechSegment, options: Options) -> Transcript:
-        windows.append([segment.id])
-        return alone(segment, options)
-
-    alone = two._alone
-    monkeypatch.setattr(whisper, "pack", watched)
-    monkeypatch.setattr(two, "_alone", watched_alone)
-    found = two.transcribe([segment for _, _, segment in turns])
-    assert windows == [[0, 1], [2], [3, 4], [5, 6]]
+    copy, model = watched(two)
+    found = copy.transcribe([segment for _, _, segment in turns])
+    assert [window_s for window_s in model.encoded if window_s != 5.0] == [10.0] * 4, "two of them, one, two and two"
     assert [one.segment_id for one in found] == [segment.id for _, _, segment in turns]
     for (language, text, _), one in zip(turns, found, strict=True):
         assert_heard(one, language, text)
 
 
 def test_the_language_is_detected_without_a_second_encoder_run(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:
-    windows: list[float] = []
-    encode = two.engine.encode
+    copy, model = watched(two)
+    copy.transcribe([turns[1][2]])
+    assert model.encoded == [10.0]
 
-    def watched(samples: Samples, window_s: float) -> Encoded:
-        windows.append(window_s)
-        return encode(samples, window_s)
 
-    monkeypatch.setattr(two.engine, "encode", watched)
-    two.transcribe([turns[1][2]])
-    assert windows == [10.0]
+def unwanted() -> dict[str, float]:
+    raise AssertionError("detection of a known language")
 
 
 def test_a_known_language_is_not_detected_again(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:
-    def detect(*_: object) -> dict[str, float]:
-        raise AssertionError("detection of a known language")
-
+    copy, model = watched(two)
     known = [dataclasses.replace(segment, language=language) for language, _, segment in turns]
-    expected = two.transcribe([known[5]])[0]
-    monkeypatch.setattr(two.engine, "detect", detect)
-    assert_heard(two.transcribe([known[5]], Options(before="en"))[0], *turns[5][:2])
+    expected = two.transcribe([known[5]])
+    model.detected = unwanted
+    assert_heard(copy.transcribe([known[5]], Options(before="en"))[0], *turns[5][:2])
     after_english = Options(context=[Heard(known[0], turns[0][1])], before="en")
-    assert two.transcribe([known[5]], after_english) == [expected]
-    assert two.draft(known[0], Options(before="zh")) == two.draft(known[0], Options(language="en"))
-    assert [one.language for one in two.transcribe([known[0], known[5]])] == ["en", "zh"]
+    assert copy.transcribe([known[5]], after_english) == expected
+    assert copy.draft(known[0], Options(before="zh")) == copy.draft(known[0], Options(language="en"))
+    assert [one.language for one in copy.transcribe([known[0], known[5]])] == ["en", "zh"]
 
 
 def test_streams_that_share_a_recogniser_keep_their_languages(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:
     """With probabilities as on silence there is no evidence for a change."""
-    monkeypatch.setattr(two.engine, "detect", lambda *_: two._on_silence)
+    copy, model = watched(two)
+    model.detected = lambda: two._on_silence
     segment = turns[2][2]
     for before in ("zh", "en"):
-        assert two.transcribe([segment], Options(beams=1, before=before))[0].language == before
+        assert copy.transcribe([segment], Options(beams=1, before=before))[0].language == before
     later = dataclasses.replace(segment, id=7, start_sample=segment.start_sample + SAMPLE_RATE)
-    found = two.transcribe([segment, later], Options(beams=1, before="zh"))
+    found = copy.transcribe([segment, later], Options(beams=1, before="zh"))
     assert [one.language for one in found] == ["zh", "zh"]
 
 
 def test_a_second_search_is_in_the_same_language(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]], monkeypatch: pytest.MonkeyPatch
+    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:
-    searches: list[tuple[float, str]] = []
-    generate = two.engine.generate
-
-    def looping_at_first(encoded: Encoded, beams: int, prompt: tuple[int, ...] = (), **_: object) -> Hypothesis:
-        searches.append((encoded.window_s, encoded.language))
-        found = generate(encoded, beams, prompt)
-        return found if len(searches) > 1 else dataclasses.replace(found, text="好的" * 40, ended=False)
-
-    monkeypatch.setattr(two.engine, "generate", looping_at_first)
+    copy, model = watched(two)
+    loop = copy.engine.tokens("好的" * 40)
+    model.heard = lambda number, found: found if number else result(loop)
     language, text, segment = turns[5]
-    assert_heard(two.transcribe([segment])[0], language, text)
-    assert searches == [(10.0, "zh"), (FULL_WINDOW_S, "zh")]
+    assert_heard(copy.transcribe([segment])[0], language, text)
+    assert model.windows == [(10.0, 5), (FULL_WINDOW_S, 10)]
 
 
 def test_one_language_is_never_detected(
-    demo_models: Models,
-    two: WhisperRecognizer,
-    turns: list[tuple[str, str, SpeechSegment]],
-    monkeypatch: pytest.MonkeyPatch,
+    recognizer: WhisperRecognizer, two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
 ) -> None:
-    one = demo_models.recognizer
-    assert isinstance(one, WhisperRecognizer)
-
-    def detect(*_: object) -> dict[str, float]:
-        raise AssertionError("detection with one language")
-
+    one, model = watched(recognizer)
+    model.detected = unwanted
     english = [turns[0][2], turns[1][2]]
-    expected = two.transcribe([english[0]])[0]
-    monkeypatch.setattr(one.engine, "detect", detect)
     assert one.detect(turns[0][2].samples) == {}
     after_chinese = Options(before="zh")
-    assert one.transcribe(english[:1]) == one.transcribe(english[:1], after_chinese) == [expected]
+    assert one.transcribe(english[:1]) == one.transcribe(english[:1], after_chinese) == two.transcribe(english[:1])
     assert [found.language for found in one.transcribe(english, after_chinese)] == ["en", "en"]
 
 

@@ -16,14 +16,17 @@ from pipeline import Models
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.engine import WhisperEngine
 from pipeline.asr.whisper.mel import MelFilters
+from pipeline.asr.whisper.weights import WhisperWeights
 from tests.conftest import EXAMPLES, HANG_S, read_wav
 
 FEATURES = """
 import hashlib, sys
 from pathlib import Path
 from pipeline.asr.whisper.engine import WhisperEngine
+from pipeline.asr.whisper.weights import WhisperWeights
 from tests.conftest import read_wav
-features = WhisperEngine(Path(sys.argv[1]), "en", threads=1).features(read_wav(Path(sys.argv[2]))[:144_000], 10.0)
+engine = WhisperEngine(WhisperWeights.load(Path(sys.argv[1]), threads=1), "en")
+features = engine.features(read_wav(Path(sys.argv[2]))[:144_000], 10.0)
 print(hashlib.sha256(features).hexdigest())
 """
 
@@ -62,6 +65,8 @@ def test_the_threads_of_blas_do_not_change_the_features(directory: Path) -> None
 
 def test_the_threads_of_a_call_do_not_change_what_the_encoder_gives(directory: Path) -> None:
     samples = read_wav(EXAMPLES / "novel.wav")[:144_000]
-    found = [WhisperEngine(directory, "en", threads=threads).encode(samples, 10.0) for threads in (1, 2)]
+    found = [
+        WhisperEngine(WhisperWeights.load(directory, threads=threads), "en").encode(samples, 10.0) for threads in (1, 2)
+    ]
     first, second = (hashlib.sha256(np.ascontiguousarray(each.states)).hexdigest() for each in found)
     assert first == second

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline import Models, PipelineConfig
+from pipeline import PipelineConfig
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer, engine, search
 from pipeline.asr.whisper import recognizer as whisper
-from pipeline.asr.whisper.engine import FULL_WINDOW_S, Encoded, Hypothesis, WhisperEngine
-from pipeline.asr.whisper.files import find_recognizer
+from pipeline.asr.whisper.engine import FULL_WINDOW_S, Hypothesis
+from pipeline.asr.whisper.files import find_recognizer, thresholds
 from pipeline.asr.whisper.guards import Evidence, rejection
 from pipeline.asr.whisper.search import SearchOptions
 from pipeline.bench.words import edits, units
@@ -27,18 +26,13 @@ from pipeline.events import SAMPLE_RATE, SpeechSegment
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.store.known import KNOWN_MODELS, Thresholds
+from tests.asr.whisper.conftest import Watched, result, watched
 from tests.conftest import CHINESE, EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.fixtures.random_whisper import random_whisper
 from tests.vad.test_stage import cut
 
 # (Hz, onsets per second): music-like tones that webrtcvad takes for speech.
 CHORDS = ((262, 0.5), (330, 0.7), (392, 1.1))
-
-
-@pytest.fixture(scope="module")
-def recognizer(demo_models: Models) -> WhisperRecognizer:
-    assert isinstance(demo_models.recognizer, WhisperRecognizer)
-    return demo_models.recognizer
 
 
 @pytest.fixture(scope="module")
@@ -87,30 +81,15 @@ def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer
         assert all(segment.start_s - 0.1 <= word.start_s <= word.end_s <= segment.end_s + 0.1 for word in one.words)
 
 
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The runs of the decoder from now on: how many windows share each, and the number of hypotheses."""
-    searches: list[tuple[int, int]] = []
-    generate = WhisperEngine._generate
-
-    def noted(
-        self: WhisperEngine, encoded: Sequence[Encoded], beams: int, *options: Any, **named: Any
-    ) -> list[Hypothesis]:
-        searches.append((len(encoded), beams))
-        return generate(self, encoded, beams, *options, **named)
-
-    monkeypatch.setattr(WhisperEngine, "_generate", noted)
-    return searches
-
-
 def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+    recognizer: WhisperRecognizer, phrases: list[SpeechSegment]
 ) -> None:
-    segments = cut(read_wav(PHRASES), 1600)
+    segments = phrases
     packs = [segments[:4], segments[4:], segments[2:3], segments[1:], segments]
     alone = [recognizer.transcribe_batch([pack])[0] for pack in packs]
-    searches = searched(monkeypatch)
-    assert recognizer.transcribe_batch(packs) == alone
-    assert searches[0] == (3, 1), "the windows of one length share the decoder's runs"
+    copy, model = watched(recognizer)
+    assert copy.transcribe_batch(packs) == alone
+    assert model.searches[0] == (3, 1), "the windows of one length share the decoder's runs"
     said = spoken_texts()["phrases"]
     assert [one.segment_id for each in alone[:2] for one in each] == [segment.id for segment in segments]
     for one in (one for each in alone[:2] for one in each):
@@ -162,98 +141,61 @@ def test_a_transcript_carries_its_confidence(recognizer: WhisperRecognizer) -> N
     assert 0.5 < transcript.compression_ratio < 2
 
 
-class Watched:
-    """An engine that records its windows and beam sizes, and whose first search can be made to loop."""
-
-    def __init__(self, engine: WhisperEngine, loops: int = 0) -> None:
-        self._engine, self._loops = engine, loops
-        self.looks: list[tuple[float, int]] = []
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._engine, name)
-
-    def generate(self, encoded: object, beams: int, prompt: tuple[int, ...] = (), **options: bool) -> object:
-        found = self._engine.generate(encoded, beams, prompt, **options)  # type: ignore[arg-type]
-        self.looks.append((encoded.window_s, beams))  # type: ignore[attr-defined]
-        if len(self.looks) <= self._loops:
-            tokens = (*found.tokens, *self._engine.tokens(" So we go on" * 20))
-            text = self._engine.tokenizer.decode(list(tokens))
-            return dataclasses.replace(found, text=text, tokens=tokens, ended=False)
-        return found
-
-
-def watched(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch, loops: int = 0) -> Watched:
-    engine = Watched(recognizer.engine, loops)
-    monkeypatch.setattr(recognizer, "engine", engine)
-    monkeypatch.setattr(recognizer._searcher, "_engine", engine)
-    return engine
-
-
 def test_a_confident_result_is_searched_once_in_the_short_window(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+    recognizer: WhisperRecognizer, phrases: list[SpeechSegment]
 ) -> None:
-    engine = watched(recognizer, monkeypatch)
-    recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])
-    assert engine.looks == [(10.0, 5)]
+    copy, model = watched(recognizer)
+    copy.transcribe(phrases[:1])
+    assert model.windows == [(10.0, 5)]
 
 
-def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = watched(recognizer, monkeypatch)
-    assert recognizer.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))])[0].rejected is not None
-    assert engine.looks == [(10.0, 5)] * 2  # the text is short, and judged without timestamps
-
-
-def test_one_segment_is_not_searched_for_as_a_window_and_again_alone(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searches = searched(monkeypatch)
-    silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))
-    (found,) = recognizer.transcribe([silence])
-    assert searches == [(1, 5), (1, 5)]  # the text is short, and judged without timestamps
-    assert found == recognizer.transcribe([silence])[0]
+def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer) -> None:
+    copy, model = watched(recognizer)
+    (found,) = copy.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))])
+    assert found.rejected is not None
+    assert model.windows == [(10.0, 5)] * 2  # the text is short, and judged without timestamps
 
 
 def test_no_more_than_four_windows_share_the_decoders_runs(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+    recognizer: WhisperRecognizer, phrases: list[SpeechSegment]
 ) -> None:
-    searches = searched(monkeypatch)
-    encoded = recognizer.engine.encode(cut(read_wav(PHRASES), 1600)[0].samples, 5.0)
-    found = recognizer.engine.generate_several([encoded] * 5, 1)
-    assert searches == [(4, 1), (1, 1)]
+    copy, model = watched(recognizer)
+    encoded = copy.engine.encode(phrases[0].samples, 5.0)
+    found = copy.engine.generate_several([encoded] * 5, 1)
+    assert model.searches == [(4, 1), (1, 1)]
     assert {one.text for one in found} == {recognizer.engine.generate(encoded, 1).text}
 
 
 def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypotheses(
     recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    copy, model = watched(recognizer)
     engine = recognizer.engine
     encoded = [engine.encode(one.samples, 10.0) for one in cut(read_wav(PHRASES), 1600)[:2]]
     sure = [recognizer._searcher.search(each, SearchOptions(1)).hypothesis.log_probability for each in encoded]
     assert abs(sure[0] - sure[1]) > 0.001
     monkeypatch.setattr(search, "_SURE", sum(sure) / 2)
-    searches = searched(monkeypatch)
-    found = recognizer._searcher.search_several(encoded, SearchOptions(5))
-    assert searches == [(2, 1), (1, 5)]
+    found = copy._searcher.search_several(encoded, SearchOptions(5))
+    assert model.searches == [(2, 1), (1, 5)]
     beams = [5 if each == min(sure) else 1 for each in sure]
     again = [engine.generate(*each) for each in zip(encoded, beams, strict=True)]
     assert [one.hypothesis.tokens for one in found] == [one.tokens for one in again]
 
 
-def test_a_loop_is_searched_again_with_more_hypotheses_and_the_full_window(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("loops", [1, 2])
+def test_a_loop_is_searched_again_and_cut_if_it_persists(
+    recognizer: WhisperRecognizer, phrases: list[SpeechSegment], loops: int
 ) -> None:
-    engine = watched(recognizer, monkeypatch, loops=1)
-    transcript = recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
-    assert engine.looks == [(10.0, 5), (FULL_WINDOW_S, 10)]
-    assert (transcript.rejected, transcript.repeated) == (None, False)
-    assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
+    copy, model = watched(recognizer)
 
+    def looping(number: int, found: Any) -> Any:
+        tokens = (*found.sequences_ids[0], *copy.engine.tokens(" So we go on" * 20))
+        return result(tokens, found.scores[0], found.no_speech_prob) if number < loops else found
 
-def test_a_persistent_loop_is_cut_and_flagged(recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    watched(recognizer, monkeypatch, loops=2)
-    transcript = recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
-    assert transcript.repeated
-    assert transcript.rejected is None
+    model.heard = looping
+    (transcript,) = copy.transcribe(phrases[:1])
+    assert model.windows == [(10.0, 5), (FULL_WINDOW_S, 10)]
+    assert (transcript.rejected, transcript.repeated) == (None, loops == 2)
     # The repeated phrase was never said, so not even one occurrence is kept.
     assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
@@ -353,25 +295,14 @@ def test_a_long_prompt_is_refused() -> None:
         WhisperRecognizer(AsrConfig(model="tiny.en", prompt="word " * 500), "en")
 
 
-def test_an_unknown_model_is_reported_and_gets_default_thresholds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(whisper, "identify", lambda directory: None)
-    for path in find_recognizer(AsrConfig(model="tiny.en")).iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    heard = WhisperRecognizer(AsrConfig(model=str(tmp_path)), "en")
-    assert "is not a known model; using Whisper's default thresholds" in caplog.text
-    assert heard.thresholds == Thresholds()
-
-
 def test_thresholds_follow_the_model_and_can_be_configured() -> None:
     for known in KNOWN_MODELS:
-        assert whisper.thresholds(AsrConfig(), known) == known.thresholds
-        own = whisper.thresholds(AsrConfig(log_probability_threshold=-0.5, no_speech_threshold=0.2), known)
+        assert thresholds(AsrConfig(), known) == known.thresholds
+        own = thresholds(AsrConfig(log_probability_threshold=-0.5, no_speech_threshold=0.2), known)
         assert (own.log_probability, own.text_log_probability) == (-0.5, -1.5)
         assert (own.no_speech, own.doubtful_no_speech) == (0.2, known.thresholds.doubtful_no_speech)
         # These thresholds withhold nothing.
-        none = whisper.thresholds(AsrConfig(log_probability_threshold=-100.0, no_speech_threshold=1.0), known)
+        none = thresholds(AsrConfig(log_probability_threshold=-100.0, no_speech_threshold=1.0), known)
         assert rejection(Evidence("Two.", 2, -5.0, 0.99, text_log_probability=-20.0), none) is None
         assert own.compression_ratio == known.thresholds.compression_ratio
 
@@ -402,21 +333,19 @@ def test_a_model_with_128_mel_bands_runs(tmp_path: Path, caplog: pytest.LogCaptu
     """128 mel bands, as in large-v3. The weights are random, so this only tests that it runs."""
     made = random_whisper(tmp_path / "large", find_recognizer(AsrConfig(model="base")), mels=128)
     heard = WhisperRecognizer(AsrConfig(model=str(made)), "en")
+    assert "is not a known model; using Whisper's default thresholds" in caplog.text
+    assert heard.thresholds == Thresholds()
     segment = cut(read_wav(PHRASES), 1600)[0]
     assert heard.engine.features(segment.samples, 10.0).shape == (1, 128, 1000)
     assert heard.transcribe([segment])[0].segment_id == 0
 
 
-def test_a_model_with_non_finite_scores_is_reported_as_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = random_whisper(tmp_path / "broken", find_recognizer(AsrConfig(model="base")))
-    real = WhisperEngine.generate
-
-    def without_numbers(self: WhisperEngine, *arguments: object) -> Hypothesis:
-        return dataclasses.replace(real(self, *arguments), log_probability=float("nan"))  # type: ignore[arg-type]
-
-    monkeypatch.setattr(WhisperEngine, "generate", without_numbers)
+def test_a_model_with_non_finite_scores_is_reported_as_damaged(recognizer: WhisperRecognizer) -> None:
+    weights = recognizer.engine.weights
+    model = Watched(weights.model)
+    model.heard = lambda _, found: result(found.sequences_ids[0], float("nan"))
     with pytest.raises(ModelError, match="is damaged: its scores are not finite"):
-        WhisperRecognizer(AsrConfig(model=str(made)), "en")
+        WhisperRecognizer(AsrConfig(model="base"), "en", weights=dataclasses.replace(weights, model=model))
 
 
 def test_the_configuration_sets_how_a_model_is_run(demo_config: PipelineConfig) -> None:
