@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -32,10 +34,12 @@ from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Samples, TranscriptSoFar, Word
 from pipeline.run.options import DraftOptions
 from tests.asr.test_stage import growing, run, run_live
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
 from tests.drafting import Pace, Steady, at_once, chunks
 from tests.vad.test_stage import cut
 
+# What speaks to recognisers through their interface.
+SPEAKING = ("context", "drafting", "drafts", "language_segmenter", "recognizer", "stage", "streaming")
 SAID = ("Where", "is", "it?")
 
 
@@ -113,6 +117,9 @@ def test_a_stream_is_fed_with_what_is_new_in_its_segment(segments: list[SpeechSe
     assert [each.text for each in found] == [text_of(first), text_of(second)]
     assert found[1].words[0].start_s == second.start_s
     assert [sum(stream.fed) for stream in recognizer.streams] == [len(first.samples), len(second.samples)]
+    streamed.draft(first, options)
+    shorter = replace(first, samples=first.samples[:SAMPLE_RATE])
+    assert [each.text for each in streamed.transcribe([shorter], options)] == [text_of(shorter)]  # more had been heard
     (silent,) = streamed.transcribe([replace(first, samples=np.zeros(100, np.int16))], options)
     assert silent.rejected == "empty"
 
@@ -200,3 +207,11 @@ def test_a_recording_has_the_text_of_whole_segments(demo_config: PipelineConfig,
     models = replace(demo_models, recognizer=WordByWord())
     events = chain(demo_config, models, Recording(PHRASES), live=False)
     assert [each.text for each in transcripts(events)] == [text_of(one) for one in cut(read_wav(PHRASES), 1600)]
+
+
+def test_the_interface_of_recognisers_imports_no_engine() -> None:
+    modules = ", ".join(f"pipeline.asr.{name}" for name in SPEAKING)
+    engines = '{"ctranslate2", "faster_whisper", "onnxruntime", "pipeline.asr.whisper"}'
+    code = f"import sys, {modules}; print(sorted({engines} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=HANG_S)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
