@@ -50,6 +50,19 @@ def noted(self, path, **options):
     unnoted(self, path, **options)
 recording.Recording.__init__ = noted
 """
+# Once, the disk is full in the middle of a recording.
+FULL = """
+import errno, os
+real, left = os.write, 6
+def write(descriptor, data):
+    global left
+    left -= "/out/a." in os.readlink(f"/proc/self/fd/{descriptor}")
+    if left == 0:
+        left = -1
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return real(descriptor, data)
+os.write = write
+"""
 OTHER_VERSION = """
 import pipeline
 pipeline.__version__ = "0.0.1"
@@ -67,12 +80,12 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with five recordings, the first of them long enough to be interrupted."""
+    """Five recordings, the first of them long enough to be interrupted. A shell, a URL or a pattern would misread some names."""
     folder = tmp_path_factory.mktemp("archive")
     travel = read_wav(EXAMPLES / "travel.wav")
     save(folder / "a.wav", travel)
-    for number in range(3):
-        save(folder / f"b{number}.wav", travel[16_000 * 4 * number : 16_000 * 4 * (number + 1)])
+    for number, name in enumerate(("-b's *", "b%20 #1?", f"z{'x' * 245}")):
+        save(folder / f"{name}.wav", travel[16_000 * 4 * number : 16_000 * 4 * (number + 1)])
     save(folder / "c.wav", read_wav(PHRASES)[: 16_000 * 5])
     return folder
 
@@ -231,6 +244,26 @@ def test_what_a_lost_worker_had_finished_is_not_begun_again(
     assert done.returncode == 1
     assert "poison.wav ended every worker that tried it" in done.stderr
     assert [name for _, name in begun(tmp_path / "worker0")] == ["broken.wav", "poison.wav", "poison.wav"]
+
+
+@pytest.mark.slow
+def test_a_recording_for_which_the_disk_was_full_is_finished_by_the_next_run(
+    archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    cluster.start_worker(FULL)
+    command = arguments(archive, "--output-dir", out, "--cluster", cluster.address, config=config)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("No space left on device") == 1
+    found = files(out)
+    assert {name for name in found if name.startswith("a.unfinished.")}, "what was recognised before is kept"
+    others = {name: content for name, content in found.items() if not name.startswith("a.")}
+    assert others == {name: content for name, content in whole.items() if not name.startswith("a.")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("already there:") == 4
+    assert files(out) == whole
 
 
 def when_begun(journal: Path, process: subprocess.Popen[str], then: Callable[[], None]) -> None:
