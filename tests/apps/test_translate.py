@@ -7,7 +7,6 @@ import errno
 import io
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -944,44 +943,6 @@ def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) ->
     done = subprocess.run(["bash", "-c", shell + " >&- 2>&-"], timeout=HANG_S, check=False)
     assert done.returncode in (0, 1)
     assert files(tmp_path) == whole
-
-
-@pytest.mark.slow
-def test_a_run_killed_twenty_times_gives_the_same_result(tmp_path: Path) -> None:
-    """Most runs are killed a number of bytes after the previous kill, some at their start.
-
-    The journal of the whole run has 37,000 bytes; a faster machine writes more of it before the kill comes.
-    """
-    recording = tmp_path / "talk.wav"
-    save(recording, np.concatenate([read_wav(EXAMPLES / "travel.wav"), read_wav(EXAMPLES / "meeting.wav")]))
-    whole = tmp_path / "whole"
-    assert started(whole, recording).wait(timeout=HANG_S) == 0
-    wanted = {path.suffix: path.read_bytes() for path in whole.iterdir()}
-    folder = tmp_path / "killed"
-    journal = folder / f"talk{SUFFIX}"
-    moments = random.Random(11)
-    before: dict[Path, bytes] = {}
-    for n in range(20):
-        size = journal.stat().st_size if journal.exists() else 0
-        process = started(folder, recording)
-        if n % 5 == 4:
-            time.sleep(moments.uniform(0, 1))
-        else:
-            moment = size + moments.randrange(1, 1_000)
-            while process.poll() is None and not (journal.exists() and journal.stat().st_size >= moment):
-                time.sleep(0.001)
-        process.kill()
-        process.communicate()
-        for path, content in before.items():
-            assert path.read_bytes().startswith(content), path
-        for path in folder.glob("talk.*"):
-            if path != journal:
-                before[path] = path.read_bytes()
-                assert wanted[path.suffix].startswith(before[path])
-        print(f"kill {n + 1}:", before.get(folder / "talk.srt", b"").count(b"-->"), "of", wanted[".srt"].count(b"-->"))
-    assert wanted[".srt"] != before[folder / "talk.srt"] != b""
-    assert started(folder, recording).wait(timeout=HANG_S) == 0
-    assert {path.suffix: path.read_bytes() for path in folder.iterdir()} == wanted
 
 
 MEASURED = """
