@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -44,10 +44,30 @@ from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.txt import TextSink
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.drafting import Pace, Steady, at_once, chunks
-from tests.test_failures import STAGES, FailsAt, InjectedError
+from tests.test_failures import Failing, InjectedError
 
 # A sentence with six drafts, and the beginning of the next one.
 SPEECH = read_wav(PHRASES)[: 6 * 16_000]
+
+
+class FailsAt:
+    """An inbox whose get() number ``count`` raises."""
+
+    def __init__(self, inbox: asyncio.Queue[Any], count: int) -> None:
+        self.inbox, self.left = inbox, count
+
+    async def get(self) -> Any:
+        item = await self.inbox.get()
+        if self.left == 0:
+            raise InjectedError
+        self.left -= 1
+        return item
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inbox, name)
+
+
+STAGES = {"VAD": "VadStage", "ASR": "AsrStage", "sentences": "SentenceStage", "NMT": "TranslationStage"}
 
 
 class Recorded:
@@ -291,20 +311,6 @@ def test_a_recogniser_that_fails_at_any_call(step: int, runs: Runs, whole: Whole
         check_beginning(files, whole, kept.events)
 
 
-class Failing:
-    """The translation model, failing at its ``fails_at``-th event, those of drafts included."""
-
-    def __init__(self, models: Models, fails_at: int) -> None:
-        self._model, self._left = models.translations["zh"], fails_at
-
-    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[TargetText | Translation]:
-        for event in self._model.stream(sentence, *arguments):
-            if self._left == 0:
-                raise InjectedError
-            self._left -= 1
-            yield event
-
-
 def test_a_translator_that_fails_at_any_event(step: int, runs: Runs, whole: Whole) -> None:
     at, error = 0, None
     while at == 0 or error is not None:
@@ -320,9 +326,9 @@ def test_a_translator_that_fails_at_any_event(step: int, runs: Runs, whole: Whol
 
 def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step: int, runs: Runs, whole: Whole) -> None:
     for at in range(0, len(whole.events), step):
-        error = SinkError("disk full")
+        error = SinkError("disk full") if at % 2 else BrokenPipeError(32, "Broken pipe")
 
-        def fail(number: int, at: int = at, error: SinkError = error) -> None:
+        def fail(number: int, at: int = at, error: Exception = error) -> None:
             if number == at:
                 raise error
 

@@ -20,14 +20,12 @@ import pytest
 import srt
 from rich.console import Console
 
-import pipeline.stages as chain
 from pipeline import (
     EndOfInput,
     Models,
     PipelineConfig,
     PipelineEvent,
     SourceSentence,
-    SourceText,
     SpeechTranslator,
     StageError,
     TargetText,
@@ -142,66 +140,6 @@ async def ran(
 
 def is_beginning(events: list[PipelineEvent], whole: list[PipelineEvent]) -> bool:
     return events == whole[: len(events)]
-
-
-class FailsAt:
-    """An inbox whose get() number ``count`` raises."""
-
-    def __init__(self, inbox: asyncio.Queue[Any], count: int) -> None:
-        self.inbox, self.left = inbox, count
-
-    async def get(self) -> Any:
-        item = await self.inbox.get()
-        if self.left == 0:
-            raise InjectedError
-        self.left -= 1
-        return item
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inbox, name)
-
-
-STAGES = {"VAD": "VadStage", "ASR": "AsrStage", "sentences": "SentenceStage", "NMT": "TranslationStage"}
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_that_fails_at_any_event(
-    stage: str,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    clean: list[PipelineEvent],
-    said: list[Transcript],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kind = getattr(chain, STAGES[stage])
-    recognised = [event for event in clean if isinstance(event, Transcript | SourceText | SourceSentence)]
-    taken = {"VAD": Chunks().chunks, "NMT": recognised}.get(stage, said)
-    for at in range(len(taken) + 1):  # plus the end
-
-        def failing(*args: Any, kind: Any = kind, at: int = at, **named: Any) -> Any:
-            made = kind(*args, **named)
-            made.inbox = FailsAt(made.inbox, at)
-            return made
-
-        monkeypatch.setattr(chain, kind.__name__, failing)
-        models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
-        events, error = asyncio.run(ran(demo_config, models, Chunks()))
-        assert isinstance(error, StageError), f"{stage} at {at}"
-        assert error.stage == stage
-        assert isinstance(error.__cause__, InjectedError)
-        assert is_beginning(events, clean)
-        assert not any(isinstance(event, EndOfInput) for event in events)
-
-
-def test_a_recogniser_that_fails_at_any_segment(
-    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
-) -> None:
-    for transcript in said:
-        models = Models(Said(said, transcript.segment_id), demo_models.translations)  # type: ignore[arg-type]
-        events, error = asyncio.run(ran(demo_config, models, Chunks()))
-        assert isinstance(error, StageError)
-        assert error.stage == "ASR"
-        assert is_beginning(events, clean)
 
 
 # Exceptions that are no Exception, or that asyncio or iteration would misinterpret. Each must end a run like any
@@ -338,19 +276,6 @@ def test_a_run_ends_if_no_thread_can_be_started_for_the_source(
     assert events == [EndOfInput(0.0)]
 
 
-def test_a_translation_that_fails_at_any_event_keeps_all_before_it(
-    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
-) -> None:
-    translated = [event for event in clean if isinstance(event, TargetText | Translation)]
-    for at in range(len(translated)):
-        models = Models(Said(said), {"zh": Failing(demo_models, at)})  # type: ignore[arg-type]
-        events, error = asyncio.run(ran(demo_config, models, Chunks()))
-        assert isinstance(error, StageError)
-        assert error.stage == "NMT"
-        assert is_beginning(events, clean)
-        assert [event for event in events if isinstance(event, TargetText | Translation)] == translated[:at]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [AudioError("gone"), InjectedError("gone")])
 def test_audio_before_a_failed_read_is_translated(
@@ -405,23 +330,6 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
     for sink in sinks:
         sink.close()
     return error
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("error", [SinkError("disk full"), BrokenPipeError(32, "Broken pipe")])
-def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(
-    error: BaseException,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    clean: list[PipelineEvent],
-    said: list[Transcript],
-    tmp_path: Path,
-) -> None:
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
-    whole = tmp_path / "whole.srt"
-    assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
-    for at in range(0, len(clean), 1 if isinstance(error, SinkError) else 5):
-        assert with_a_dead_sink(at, error, demo_config, models, whole) is error
 
 
 @pytest.mark.parametrize("cause", [*HARSH, InjectedError("odd")], ids=lambda cause: type(cause).__name__)
