@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from pipeline import EndOfInput, NmtStage, PipelineEvent
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.events import SAMPLE_RATE, Samples, SourceNotice, SpeechSegment, Transcript
+from pipeline.nmt.stage import Text
+from pipeline.nmt.translator import TextTranslator
+from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
 
 
@@ -164,3 +168,45 @@ class Slow:
 def at_once(stats: PipelineStats) -> None:
     """Time goes by with the audio only, so that no work takes any."""
     stats.clock = lambda: stats.received_samples / SAMPLE_RATE
+
+
+class WatchedQueue(asyncio.Queue[Text | EndOfInput]):
+    """A queue that knows when its reader waits for the next item."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle = asyncio.Event()
+
+    async def get(self) -> Text | EndOfInput:
+        if self.empty():
+            self.idle.set()
+        return await super().get()
+
+
+def converse(
+    model: TextTranslator,
+    items: Sequence[Text],
+    target: str = "zh",
+    options: DraftOptions | None = None,
+    stats: PipelineStats | None = None,
+) -> list[list[PipelineEvent]]:
+    """What a live translation stage puts out for each item, each given once the one before has been dealt with."""
+
+    async def work() -> list[list[PipelineEvent]]:
+        inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
+        stage = NmtStage(model, inbox, outbox, target=target, drafts=lambda: True, options=options, stats=stats)
+        running = asyncio.create_task(stage.run())
+        found = []
+        for item in items:
+            inbox.put_nowait(item)
+            inbox.idle.clear()
+            waiting = asyncio.create_task(inbox.idle.wait())
+            await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                running.result()
+            found.append([outbox.get_nowait() for _ in range(outbox.qsize())])
+        inbox.put_nowait(EndOfInput())
+        await running
+        return found
+
+    return asyncio.run(work())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pipeline import Delta, EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline import Delta, MarianModel, PipelineEvent
 from pipeline.captions.policy import at_once, rewritten, updates
 from pipeline.captions.states import OpenTexts, TextChangeError
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation
@@ -34,9 +33,9 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.recovery import Rewind, recovering
 from pipeline.nmt.search import beam_search, greedy
 from pipeline.nmt.stage import Text
-from pipeline.nmt.translator import TextTranslator
 from pipeline.run.options import DraftOptions
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+from tests.drafting import converse
 from tests.nmt.test_recovery import Looping
 from tests.streams import changes
 
@@ -290,41 +289,6 @@ def test_a_converted_draft_is_final_when_later_text_cannot_change_it() -> None:
 
 
 # The stage
-
-
-def converse(
-    model: TextTranslator, items: Sequence[Text], target: str = "zh", options: DraftOptions | None = None
-) -> list[list[PipelineEvent]]:
-    """What a live stage puts out for each item, each given once the one before has been dealt with."""
-
-    class WatchedQueue(asyncio.Queue[Text | EndOfInput]):
-        def __init__(self) -> None:
-            super().__init__()
-            self.idle = asyncio.Event()
-
-        async def get(self) -> Text | EndOfInput:
-            if self.empty():
-                self.idle.set()
-            return await super().get()
-
-    async def work() -> list[list[PipelineEvent]]:
-        inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
-        stage = NmtStage(model, inbox, outbox, target=target, drafts=lambda: True, options=options)
-        running = asyncio.create_task(stage.run())
-        found = []
-        for item in items:
-            inbox.put_nowait(item)
-            inbox.idle.clear()
-            waiting = asyncio.create_task(inbox.idle.wait())
-            await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                running.result()
-            found.append([outbox.get_nowait() for _ in range(outbox.qsize())])
-        inbox.put_nowait(EndOfInput())
-        await running
-        return found
-
-    return asyncio.run(work())
 
 
 def joined(events: Sequence[list[PipelineEvent]]) -> list[PipelineEvent]:

@@ -30,16 +30,17 @@ from pipeline.events import (
 )
 from pipeline.nmt.generation import OnStart
 from pipeline.nmt.stage import Text
-from pipeline.nmt.translator import TextTranslator
 from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
+from tests import drafting
 from tests.conftest import make_model_dir
 from tests.streams import changes
 
 BEGINNING, WHOLE = "Where is the bank", "Where is the bank? Thank you."
 
 WHOLE_DRAFTS = DraftOptions(mask_words=0, mask_characters=0, agreeing=1)
+converse = functools.partial(drafting.converse, options=WHOLE_DRAFTS)
 
 # Few different characters, so that texts often begin alike.
 WORDS = st.text("ab ", max_size=4)
@@ -156,45 +157,6 @@ def test_drafts_that_are_held_back_leave_the_text_as_it_is(drafts: list[str], ag
         assert after in (before, draft)
         if draft.startswith(before):
             assert after == draft
-
-
-class WatchedQueue(asyncio.Queue[Text | EndOfInput]):
-    """A queue that knows when its reader waits for the next item."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.idle = asyncio.Event()
-
-    async def get(self) -> Text | EndOfInput:
-        if self.empty():
-            self.idle.set()
-        return await super().get()
-
-
-def converse(
-    model: TextTranslator,
-    items: Sequence[Text],
-    stats: PipelineStats | None = None,
-    options: DraftOptions = WHOLE_DRAFTS,
-) -> list[list[PipelineEvent]]:
-    """What the stage puts out for each item, each given once the one before has been dealt with."""
-
-    async def work() -> list[list[PipelineEvent]]:
-        inbox = WatchedQueue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        stage = NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True, options=options, stats=stats)
-        running = asyncio.create_task(stage.run())
-        found = []
-        for item in items:
-            inbox.put_nowait(item)
-            inbox.idle.clear()
-            await inbox.idle.wait()
-            found.append([outbox.get_nowait() for _ in range(outbox.qsize())])
-        inbox.put_nowait(EndOfInput())
-        await running
-        return found
-
-    return asyncio.run(work())
 
 
 def shown_after(events: Iterable[PipelineEvent], before: str = "") -> str:
@@ -352,7 +314,7 @@ def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -
     time_s = 1.0
     assert stats.lag_s == 16.0
     first = SourceText(0, "en", BEGINNING, heard_s=8.0)
-    drafted, unchanged = converse(model, [first, replace(first, committed=len(BEGINNING), heard_s=16.0)], stats)
+    drafted, unchanged = converse(model, [first, replace(first, committed=len(BEGINNING), heard_s=16.0)], stats=stats)
     assert drafted
     assert unchanged == []
     assert stats.lag_s == 0.0
@@ -391,7 +353,7 @@ def test_what_is_spoken_in_the_target_language_has_no_draft(model: MarianModel) 
 
 def test_without_drafts_only_finished_sentences_are_translated(model: MarianModel) -> None:
     async def work() -> list[PipelineEvent]:
-        inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
+        inbox, outbox = drafting.WatchedQueue(), asyncio.Queue[PipelineEvent]()
         stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh").run())
         inbox.put_nowait(SourceText(0, "en", BEGINNING))
         await inbox.idle.wait()
@@ -404,14 +366,16 @@ def test_without_drafts_only_finished_sentences_are_translated(model: MarianMode
 
 def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(model: MarianModel) -> None:
     options = DraftOptions(mask_characters=2)
-    drafted, finished = converse(model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", WHOLE)], None, options)
+    drafted, finished = converse(
+        model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", WHOLE)], options=options
+    )
     assert shown_after(drafted) == model.translate(BEGINNING)[:-2] != ""
     assert shown_after(finished) == model.translate(WHOLE)
 
 
 def test_a_quarter_of_a_draft_is_shown_at_least(model: MarianModel) -> None:
     options = DraftOptions(mask_characters=100)
-    (drafted,) = converse(model, [SourceText(0, "en", BEGINNING, heard_s=4.0)], None, options)
+    (drafted,) = converse(model, [SourceText(0, "en", BEGINNING, heard_s=4.0)], options=options)
     whole = model.translate(BEGINNING)
     assert shown_after(drafted) == whole[: len(whole) - int(0.75 * len(whole))]
     assert isinstance(drafted[-1], TargetText)
@@ -449,7 +413,7 @@ def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(
     text: str, committed: int, whole: bool, model: MarianModel
 ) -> None:
     said = SourceText(0, "en", text, committed=committed)
-    (drafted,) = converse(model, [said], None, DraftOptions(mask_characters=1))
+    (drafted,) = converse(model, [said], options=DraftOptions(mask_characters=1))
     assert (shown_after(drafted) == model.translate(text)) == whole
 
 
