@@ -169,9 +169,14 @@ def test_pausing_and_unplugging_are_reported_and_replaced_by_silence(room: Calla
     assert (len(samples) - 320) / 16_000 == pytest.approx(back.at_s, abs=0.001)
 
 
-def test_start_and_read_raise_if_the_device_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakePortAudio(("Mic", 1, 16_000))
-    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakePortAudio:
+    found = FakePortAudio(("Mic", 1, 16_000))
+    monkeypatch.setitem(sys.modules, "sounddevice", found)
+    return found
+
+
+def test_start_and_read_raise_if_the_device_cannot_be_opened(fake: FakePortAudio) -> None:
     source = Microphone()
     assert source.name == "Mic"
     fake.unplug()
@@ -180,9 +185,7 @@ def test_start_and_read_raise_if_the_device_cannot_be_opened(monkeypatch: pytest
             begin()
 
 
-def test_close_releases_the_device_without_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakePortAudio(("Mic", 1, 16_000))
-    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+def test_close_releases_the_device_without_a_read(fake: FakePortAudio) -> None:
     source = Microphone()
     source.start()
     source.close()
@@ -192,9 +195,7 @@ def test_close_releases_the_device_without_a_read(monkeypatch: pytest.MonkeyPatc
     assert source.read() is None
 
 
-def test_a_microphone_closed_before_its_start_opens_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakePortAudio(("Mic", 1, 16_000))
-    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+def test_a_microphone_closed_before_its_start_opens_no_device(fake: FakePortAudio) -> None:
     source = Microphone()
     source.close()
     assert source.read() is None

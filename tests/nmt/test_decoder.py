@@ -211,14 +211,16 @@ def test_threads_may_share_one_model(model_dir: Path) -> None:
         assert list(threads.map(work, range(4))) == [[]] * 4
 
 
-def test_terminating_one_state_stops_it_and_leaves_the_model_usable(model_dir: Path) -> None:
+def test_terminating_one_state_stops_it_and_its_forks_and_leaves_the_model_usable(model_dir: Path) -> None:
     decoder = load_decoder(find_layout(model_dir))
     state = decoder.encode([5, 6, 7, 0])
     decoder.step(state, 399)
     other = decoder.encode([5, 6, 7, 0])
+    forks = state.fork(), state.fork().fork()
     state.terminate()
-    with pytest.raises(DecodingStoppedError, match="was stopped"):
-        decoder.step(state, 400)
+    for stopped in (state, *forks):
+        with pytest.raises(DecodingStoppedError, match="was stopped"):
+            decoder.step(stopped, 400)
     assert decoder.step(other, 399).logits.shape == (PAD + 1,)
 
 
@@ -233,17 +235,6 @@ def test_a_fork_is_independent_and_shares_static_values(model_dir: Path) -> None
     assert np.array_equal(decoder.step(other, 400).logits, expected)
     assert other.fixed is state.fixed
     assert all(other.encoder_kv[name] is value for name, value in state.encoder_kv.items())
-
-
-def test_a_state_that_is_terminated_stops_its_forks_too(model_dir: Path) -> None:
-    decoder = load_decoder(find_layout(model_dir))
-    state = decoder.encode([5, 6, 7, 0])
-    decoder.step(state, 399)
-    forks = [state.fork(), state.fork().fork()]
-    state.terminate()
-    for fork in forks:
-        with pytest.raises(DecodingStoppedError, match="was stopped"):
-            decoder.step(fork, 400)
 
 
 def test_forced_tokens_give_the_same_scores_as_single_steps(model_dir: Path) -> None:

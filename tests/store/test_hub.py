@@ -154,24 +154,3 @@ def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServ
     again = live(tmp_path, hub.url)
     assert again.stdout == first.stdout
     assert hub.requests == []
-
-
-@pytest.mark.slow
-def test_an_interrupted_download_resumes(hub: HubServer, tmp_path: Path) -> None:
-    hub.faults.cut = {"model.bin": [1_000_000, 0, 0, 0]}
-    first = live(tmp_path, hub.url)
-    assert first.returncode == 1
-    assert "Traceback" not in first.stderr
-    assert "run this again" in first.stderr
-    again = live(tmp_path, hub.url)
-    assert again.returncode == 0, again.stderr
-    starts = [start for file, start in hub.ranges if file == "model.bin"]
-    assert starts[0] == 0
-    assert starts[-1] > 500_000
-
-
-def test_a_name_unknown_to_the_hub_is_reported(hub: HubServer, tmp_path: Path) -> None:
-    done = live(tmp_path, hub.url, "--nmt", "nobody/nothing")
-    assert done.returncode == 1
-    assert "the hub refused nobody/nothing" in done.stderr
-    assert "Traceback" not in done.stderr
