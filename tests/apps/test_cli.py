@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -261,76 +262,27 @@ def test_nmt_jsonl_has_an_object_a_token() -> None:
     assert [record["sentence"] for record in records if record["type"] == "translation"] == [0, 1, 2, 3]
 
 
+PLACES = {
+    "TRAVEL": TRAVEL, "TINY": str(TINY), "EXAMPLES": str(EXAMPLES), "CODE": __file__, "MODEL": load_config("demo-zh").nmt.model,
+}  # fmt: skip
+
+
+def usage(line: str) -> tuple[int, list[str], str]:
+    """An exit status, the arguments and the message of a line of wrong_usage.tsv."""
+    status, typed, message = line.split("\t")
+    typed = typed.replace("LIVE", "live TRAVEL --config demo-zh")
+    return int(status), [PLACES.get(word, word) for word in shlex.split(typed)], message
+
+
 WRONG = [
-    (2, ["live", "--config", "demo-zh"], "no input: give a recording"),
-    (2, ["live", "nowhere.wav", "--config", "demo-zh"], "no such file: nowhere.wav"),
+    *map(usage, Path(__file__).with_name("wrong_usage.tsv").read_text("utf-8").splitlines()),
     (
         2,
         ["live", "a\x1b[31m\nb\u202e.wav", "--config", "demo-zh"],
         r"no such file: a\x1b[31m\nb\u202e.wav; give the path",
     ),
     (2, [*LIVE, "--\x1b[31m\udcff"], r"unrecognized arguments: --\x1b[31m\xff"),
-    (2, [*LIVE, "--srt", "-", "--txt", "-"], "srt and txt cannot share standard output"),
-    (
-        2,
-        ["translate", TRAVEL, "--target", "zh/..", "--lang-suffix", "--config", "demo-zh"],
-        "'zh/..' is not a language code",
-    ),
-    (2, ["live", TRAVEL, "--mic", "--config", "demo-zh"], "both a microphone and"),
-    (2, ["live", TRAVEL, "--config", "dmeo"], "there is no configuration 'dmeo'"),
-    (2, [*LIVE, "--source", "fr", "--via", "none"], "from 'fr' into 'zh', and two steps"),
-    (2, [*LIVE, "--target", "de", "--nmt", load_config("demo-zh").nmt.model], "from en into zh, not into de"),
-    (2, [*LIVE, "--source", "auto"], "exactly two languages as targets, such as en and zh"),
-    (2, [*LIVE, "--target", "zh,,de"], "'zh,,de' has an empty entry"),
-    (2, [*LIVE, "--source", "zh"], "'zh' is the language spoken ('zh'); give --target zh"),
-    (2, ["live", TRAVEL, "--config", "two.toml"], "only translation model for the targets zh and de"),
-    (
-        2,
-        [*LIVE, "--target", "zh-CN,zh-TW", "--srt", "-"],
-        "standard output cannot take the srt subtitles of several languages",
-    ),
-    (2, [*LIVE, "--target", "haw"], "from 'en' into 'haw', nor two through 'en'"),
-    (2, [*LIVE, "--source", "xx"], "'xx' is not a language code; give one of BCP 47, such as en"),
-    (2, [*LIVE, "--srt", "/nowhere/out.srt"], "cannot write /nowhere/out.srt"),
-    (2, [*LIVE, "--srt", "out", "--vtt", "out"], "out is also the file for srt"),
     (2, [*LIVE, "--srt", "x" * 300], "File name too long"),
-    (2, [*LIVE, "--latency-log", "out.txt"], "out.txt has no known latency log format"),
-    (2, [*LIVE, "--latency-log", "a.jsonl", "--jsonl", "a.jsonl"], "is also the file for jsonl"),
-    (2, [*LIVE, "--fast", "--latency-log", "a.log"], "--fast does not run in real time"),
-    *(
-        (
-            2,
-            [*LIVE, "--target", targets, "--latency-log", "-"],
-            "--latency-log cannot write to standard output; name a file",
-        )
-        for targets in ("zh", "zh-CN,zh-TW")
-    ),
-    (2, [*LIVE, "--fast", "--committed-log", "a.log"], "leave one of the two out"),
-    (2, ["nmt", "--model", str(TINY), "--beams", "0"], "'0' is not a whole number from 1 to 100"),
-    (2, [*LIVE, "--fats"], "unrecognized arguments: --fats"),
-    (2, [*LIVE, "--asr", ""], "argument --asr: is empty; give a value or leave the option"),
-    (2, ["translate", "/dev/null", "--config", "demo-zh"], "neither a file nor a folder: /dev/null"),
-    (1, ["live", __file__, "--config", "demo-zh"], "is not audio that can be read"),
-    (1, [*LIVE, "--nmt", str(EXAMPLES)], "has no .onnx files"),
-    (1, [*LIVE, "--asr", str(EXAMPLES)], "not a whole CTranslate2 Whisper model"),
-    (1, [*LIVE, "--asr", "./nowhere"], "no such model directory: ./nowhere"),
-    (
-        2,
-        ["live", "https://example.org/talk.mp3", "--config", "demo-zh"],
-        "is a URL, which this program does not fetch; pipe it in: ffmpeg",
-    ),
-    (2, ["translate", TRAVEL, "--output-dir", "out", "--format", "doc", "--config", "demo-zh"], "unknown format 'doc'"),
-    (2, ["translate", TRAVEL, "nowhere", "--config", "demo-zh"], "no such file: nowhere; give the paths of recordings"),
-    (2, ["translate", ".", "--config", "demo-zh"], "has no recordings; their names end in .3g2"),
-    (2, ["translate", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
-    (2, ["live", TRAVEL, "--config", "impossible.toml"], "min_duration_ms (9000) must not exceed max_duration_ms"),
-    (2, ["translate", TRAVEL, "--output-dir", __file__, "--config", "demo-zh"], "cannot create the folder"),
-    (2, ["translate", "", "--config", "demo-zh"], "argument AUDIO: is empty"),
-    (2, ["translate", TRAVEL, "--output-dir", "", "--config", "demo-zh"], "argument --output-dir: is empty"),
-    (2, ["models", "inspect", ""], "argument DIR: is empty"),
-    (2, ["nmt", "--source", "pt"], "no model is given; give --model, or both --source and --target"),
-    (1, ["nmt", "--model", "nowhere"], "no such model directory: nowhere"),
-    (2, ["nmt", "--model", str(TINY), "--target", "de"], "from en into zh, not into de"),
 ]
 
 

@@ -322,14 +322,8 @@ def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp
 def test_a_run_goes_on_in_a_sentence_with_a_pause(
     translated: Any, tmp_path: Path, with_pauses: Path, token: int
 ) -> None:
-    arguments = (
-        with_pauses / "phrases.wav",
-        "--format",
-        KINDS,
-        "--config",
-        with_pauses / "joined.toml",
-        "--output-dir",
-    )
+    configured = ("--format", KINDS, "--config", with_pauses / "joined.toml")
+    arguments = (with_pauses / "phrases.wav", *configured, "--output-dir")
     assert translated(*arguments, tmp_path / "whole")[0] == 0
     assert translated(*arguments, tmp_path / "cut", fail_at_token=token)[0] == 1
     status, said, second = translated(*arguments, tmp_path / "cut")
@@ -345,14 +339,14 @@ def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise
     assert (status, counting.windows) == (0, [COUNT])
 
 
+def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) -> list[Transcript]:
+    """Replaces ``Counting.transcribe``: the results as for speech in another language than the expected one."""
+    return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
+
+
 def test_withheld_speech_is_reported_with_its_time_and_reason(
     translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A result as for speech in another language than the expected one."""
-
-    def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) -> list[Transcript]:
-        return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
-
     monkeypatch.setattr(Counting, "transcribe", doubted)
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,jsonl")
     assert status == 0
@@ -722,11 +716,6 @@ def test_a_format_without_a_cue_is_written_again_and_the_others_stay(
 def test_subtitles_without_a_cue_do_not_count_as_done(
     translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A result as for a run with the wrong source language."""
-
-    def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) -> list[Transcript]:
-        return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
-
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     with monkeypatch.context() as context:
         context.setattr(Counting, "transcribe", doubted)
@@ -747,17 +736,21 @@ def test_a_pipe_named_like_the_subtitles_does_not_block(tmp_path: Path) -> None:
     assert found == [False]
 
 
+def denied(call: Callable[..., Any], part: str) -> Callable[..., Any]:
+    """``call`` without the permission for paths that have ``part``: tests may run as root, who has every permission."""
+
+    def refused(path: Any, *arguments: Any, **options: Any) -> Any:
+        if part in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return call(path, *arguments, **options)
+
+    return refused
+
+
 def test_a_folder_that_cannot_be_searched_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "closed").mkdir()
     shutil.copy(PHRASES, tmp_path / "open.wav")
-    scan = os.scandir
-
-    def refused(path: Any) -> Any:
-        if str(path).endswith("closed"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", refused)
+    monkeypatch.setattr(os, "scandir", denied(os.scandir, "/closed"))
     with pytest.raises(UsageError, match=r"closed cannot be searched \(Permission denied\); check its permissions"):
         find_recordings([tmp_path])
 
@@ -766,24 +759,14 @@ def test_a_listed_file_without_permission_is_reported_by_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.wav").touch()
-    stat = os.stat
-
-    def refused(path: Any, **options: Any) -> Any:
-        if str(path).endswith("a.wav"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return stat(path, **options)
-
-    monkeypatch.setattr(os, "stat", refused)
+    monkeypatch.setattr(os, "stat", denied(os.stat, "a.wav"))
     assert find_recordings([tmp_path]) == [(tmp_path / "a.wav", Path())]
 
 
 def test_a_recording_without_permission_is_not_reported_as_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(path: Path) -> Any:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "stat", refused)
+    monkeypatch.setattr(Path, "stat", denied(Path.stat, "hidden"))
     with pytest.raises(UsageError, match="permission denied: .*hidden"):
         find_recordings([tmp_path / "hidden.wav"])
 
@@ -806,18 +789,8 @@ def test_an_output_folder_without_permission_fails_only_its_recording(
     (tmp_path / "in" / "closed").mkdir(parents=True)
     shutil.copy(PHRASES, tmp_path / "in" / "closed" / "a.wav")
     shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
-    stat, mkdir = os.stat, os.mkdir
-
-    def refused(call: Any) -> Any:
-        def look(path: Any, *arguments: Any, **options: Any) -> Any:
-            if "out/closed" in str(path):
-                raise PermissionError(13, "Permission denied", str(path))
-            return call(path, *arguments, **options)
-
-        return look
-
-    monkeypatch.setattr(os, "stat", refused(stat))
-    monkeypatch.setattr(os, "mkdir", refused(mkdir))
+    for call in (os.stat, os.mkdir):
+        monkeypatch.setattr(os, call.__name__, denied(call, "out/closed"))
     status, printed, _ = translated(tmp_path / "in", "--output-dir", tmp_path / "out", "--format", "txt")
     assert status == 1
     assert "out/closed (Permission denied); choose another with --output-dir" in printed

@@ -56,6 +56,17 @@ def plug_in(
     return fake
 
 
+def begun(
+    monkeypatch: pytest.MonkeyPatch, device: tuple[str, int, int] = ("Mic", 1, 16_000)
+) -> tuple[FakePortAudio, Capture, list[Any]]:
+    """The only device, its started capture, and the notices of that."""
+    fake, notices = plug_in(monkeypatch, device), list[Any]()
+    source = Capture()
+    source.listen(notices.append)
+    source.start()
+    return fake, source, notices
+
+
 def heard(source: Capture, samples: int) -> Samples:
     """Read at least ``samples`` samples."""
     parts: list[Samples] = []
@@ -139,9 +150,7 @@ def test_several_channels_are_averaged() -> None:
 
 
 def test_the_level_is_that_of_the_newest_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Capture()
-    source.start()
+    fake, source, _ = begun(monkeypatch)
     fake.streams[0].hear(np.full(320, 32_767, np.int16))
     heard(source, 320)
     assert source.level_dbfs == pytest.approx(0.0, abs=0.01)
@@ -151,10 +160,7 @@ def test_the_level_is_that_of_the_newest_block(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_pausing_delivers_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source, notices = Capture(), []
-    source.listen(notices.append)
-    source.start()
+    fake, source, notices = begun(monkeypatch)
     fake.streams[0].hear(LOUD)
     assert (heard(source, 16_000) == LOUD).all()
     source.pause()
@@ -198,14 +204,11 @@ def test_unplugging_is_reported_and_the_device_is_reopened_under_its_new_number(
 
 
 def test_the_silence_includes_the_time_of_reopening(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    fake, source, notices = begun(monkeypatch)
     later_s = [0.0]
     monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later_s[0]))
     initialize = fake._initialize
     monkeypatch.setattr(fake, "_initialize", lambda: (later_s.append(later_s.pop() + 5.0), initialize()))
-    source, notices = Capture(), []
-    source.listen(notices.append)
-    source.start()
     away_and_back(fake, source)
     lost, back = notices
     assert back.away_s > 5
@@ -213,11 +216,9 @@ def test_the_silence_includes_the_time_of_reopening(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_lost_device_is_reported_even_if_closing_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    fake, source, notices = begun(monkeypatch)
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down under it"))
-    source, notices, released = Capture(), [], threading.Event()
-    source.listen(notices.append)
-    source.start()
+    released = threading.Event()
     close = fake.streams[0].close
     monkeypatch.setattr(fake.streams[0], "close", lambda ignore_errors: (released.wait(HANG_S), close(ignore_errors)))
     fake.unplug()
@@ -245,9 +246,7 @@ def test_an_active_device_that_delivers_nothing_is_reopened(monkeypatch: pytest.
 
 
 def test_a_failed_restart_of_portaudio_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Capture()
-    source.start()
+    fake, source, _ = begun(monkeypatch)
     started, initialize, failures, refused = [True], fake._initialize, [True, True], [False]
 
     def terminate() -> None:
@@ -281,9 +280,7 @@ def test_without_rescan_portaudio_is_not_restarted(monkeypatch: pytest.MonkeyPat
 
 
 def test_close_ends_the_wait_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Capture()
-    source.start()
+    fake, source, _ = begun(monkeypatch)
     fake.unplug()
     while source.connected:
         source.read()
@@ -299,9 +296,7 @@ def test_close_ends_the_wait_for_a_device(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_close_releases_the_device_without_another_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source = Capture()
-    source.start()
+    fake, source, _ = begun(monkeypatch)
     fake.streams[0].hear(LOUD[:320])
     assert len(heard(source, 320)) == 320
     source.close()
@@ -316,10 +311,7 @@ def test_close_releases_the_device_without_another_read(monkeypatch: pytest.Monk
 
 
 def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source, notices = Capture(), []
-    source.listen(notices.append)
-    source.start()
+    fake, source, notices = begun(monkeypatch)
     fake.streams[0].hear(LOUD[:8_000], overflow=True)
     heard(source, 8_000)
     assert source.overflows == 25
@@ -359,10 +351,7 @@ def test_a_lost_device_is_replaced_by_silence_by_its_clock(
 
 
 def test_a_loss_is_reported_without_a_length_if_the_device_has_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
-    source, notices = Capture(), []
-    source.listen(notices.append)
-    source.start()
+    fake, source, notices = begun(monkeypatch)
     fake.streams[0].hear(LOUD, says_when=False)
     fake.streams[0].hear(LOUD, overflow=True, lost_s=2.5, says_when=False)
     source.close()
@@ -414,10 +403,7 @@ def test_a_loss_is_no_longer_than_the_time_that_has_passed() -> None:
 def test_without_a_reader_memory_is_bounded_and_losses_become_silence(
     monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
 ) -> None:
-    fake = plug_in(monkeypatch, ("Mic", channels, rate))
-    source, notices = Capture(), []
-    source.listen(notices.append)
-    source.start()
+    fake, source, notices = begun(monkeypatch, ("Mic", channels, rate))
     loud = np.full((rate, channels), 8_000, np.int16)
     for _ in range(14):
         fake.streams[0].hear(loud)

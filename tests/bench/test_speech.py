@@ -113,11 +113,11 @@ def test_existing_clips_are_kept_and_missing_ones_downloaded(
     write_table(table, archive, f"one|{wav}|0|1|One.", f"two|{wav}|1|2|Two.")
     folder, original = tmp_path / "speech", archive.read_bytes()
     assert run(["speech", str(folder)]) == 0
-    (folder / "ours" / "one.txt").write_text("Corrected by hand.\n")
     reading, samples = tmp_path / "reading.wav", read_wav(TRAVEL)
     assert run(["speech", str(folder), "--reading", str(reading)]) == 0
     assert np.array_equal(read_wav(reading), np.concatenate([samples[16_000:32_000], samples[:16_000]]))
-    assert reading.with_suffix(".txt").read_text("utf-8") == "Two. Corrected by hand.\n"
+    assert reading.with_suffix(".txt").read_text("utf-8") == "Two. One.\n"
+    (folder / "ours" / "one.txt").write_text("Corrected by hand.\n")
     assert downloads == ["made-here"]
     # An interrupted run leaves a clip with its text but without its WAV file.
     (folder / "ours" / "two.wav").rename(folder / "ours" / "two.part")

@@ -427,8 +427,7 @@ def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model
             SourceText(0, "en", text, committed=18),
             SourceText(0, "en", text + " I", committed=18),
         ],
-        None,
-        DraftOptions(mask_characters=1),
+        options=DraftOptions(mask_characters=1),
     )
     assert shown_after(drafted) == model.translate(text)[:-1]
     assert shown_after(paused) == model.translate(text)

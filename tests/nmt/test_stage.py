@@ -40,8 +40,7 @@ def sentence(text: str, number: int = 0) -> SourceSentence:
 
 def run(model: TextTranslator, items: Sequence[Text], *, drafts: bool = False) -> list[PipelineEvent]:
     async def work() -> list[PipelineEvent]:
-        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
         for item in items:
             inbox.put_nowait(item)
         inbox.put_nowait(EndOfInput(20.0))
@@ -190,8 +189,7 @@ def test_a_hundred_thousand_characters_are_all_translated(
 
 def test_a_full_outbox_holds_the_translation_back(model: MarianModel) -> None:
     async def work() -> None:
-        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(1)
+        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent](1)
         inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
         inbox.put_nowait(EndOfInput())
         stage = NmtStage(model, inbox, outbox)
@@ -231,8 +229,7 @@ def test_cancelling_stops_and_leaves_the_model_usable(
     row = golden("tiny-marian")[0]
 
     async def work() -> None:
-        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
         inbox.put_nowait(sentence(row["source"]))
         stage = NmtStage(model, inbox, outbox)
         task = asyncio.create_task(stage.run())
@@ -459,8 +456,7 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue
             return model.stream(*arguments)
 
     async def work() -> None:
-        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
         inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
         task = asyncio.create_task(NmtStage(Held(), inbox, outbox).run())
         await asyncio.to_thread(asked.wait)
@@ -486,8 +482,7 @@ def test_under_overload_the_beam_is_narrowed() -> None:
             yield Translation(text.sentence, "zh", "")
 
     async def work() -> None:
-        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
         task = asyncio.create_task(NmtStage(Spied(), inbox, outbox, load=load).run())
         inbox.put_nowait(sentence("Where is the bank?", 0))
         await outbox.get()

@@ -37,6 +37,11 @@ def test_an_invalid_hub_id_is_reported() -> None:
         resolve_model("own er/na me", None)
 
 
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+
+
 def cache(folder: Path, files: list[str]) -> Path:
     """A hub cache with one snapshot, in huggingface_hub's layout."""
     snapshot = folder / "models--owner--name" / "snapshots" / ("a" * 40)
@@ -48,23 +53,18 @@ def cache(folder: Path, files: list[str]) -> Path:
     return snapshot
 
 
-def test_a_cached_model_needs_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub.constants
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+def test_a_cached_model_needs_no_connection(tmp_path: Path) -> None:
     snapshot = cache(tmp_path, ["config.json", "model.bin"])
     assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
 
 
-def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path: Path) -> None:
     (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
     assert resolve.cached_snapshot("owner/name", None) is None
 
 
 def test_a_complete_cache_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache may belong to somebody else, while the hub is asked whether it is up to date."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     snapshot = cache(tmp_path, [])
     blob = snapshot.parents[1] / "blobs" / ("b" * 64)
     blob.parent.mkdir()
@@ -78,9 +78,6 @@ def test_a_complete_cache_is_not_written_to(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_unreadable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub.constants
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     snapshot = cache(tmp_path, ["config.json"])
     real = Path.is_dir
 
