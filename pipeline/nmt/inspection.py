@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import onnx
 import onnxruntime as ort
-from google.protobuf.message import DecodeError
 
 from pipeline.errors import ModelError
 from pipeline.names import escaped
 from pipeline.nmt.exports import OPTIONAL_SETTINGS, SETTINGS
 from pipeline.nmt.layout import Kind, Layout, Role, classify, find_files, find_layout
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.onnx_header import TYPES, OnnxHeader, Port, read_header
+from pipeline.nmt.onnx_header import Port, read_header
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.students import find_student
 
@@ -30,9 +26,6 @@ class GraphReport:
     file: str
     role: str
     """Role of the graph, or the reason why it cannot be used."""
-    precision: str
-    ir_version: int
-    opset: int
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
 
@@ -84,8 +77,18 @@ def _read_graphs(directory: Path, suffix: str, found: dict[str, Any]) -> None:
     """Add what the ONNX files show to ``found``, as far as they can be read."""
     paths = find_files(directory, suffix)
     found["files"] = {name: (directory / name).is_file() for name in (*SETTINGS, *OPTIONAL_SETTINGS)}
-    headers, unreadable = _headers(paths)
-    found["graphs"] = tuple(_graph(header) for header in headers)
+    graphs: list[GraphReport] = []
+    unreadable: list[ModelError] = []
+    for path in paths:
+        try:
+            header = read_header(path)
+        except ModelError as error:
+            unreadable.append(error)
+            continue
+        role = classify(header)
+        said = role.value if isinstance(role, Role) else f"not usable: {role}"
+        graphs.append(GraphReport(path.name, said, tuple(header.inputs.values()), tuple(header.outputs.values())))
+    found["graphs"] = tuple(graphs)
     if unreadable:
         raise unreadable[0]
     found |= _sizes(find_layout(directory, suffix))
@@ -96,60 +99,6 @@ def _sizes(layout: Layout) -> dict[str, Any]:
     return sizes | {"layout": layout.kind.value}
 
 
-def _headers(paths: list[Path]) -> tuple[list[OnnxHeader], list[ModelError]]:
-    headers: list[OnnxHeader] = []
-    errors: list[ModelError] = []
-    for path in paths:
-        try:
-            headers.append(read_header(path))
-        except ModelError as error:
-            errors.append(error)
-    return headers, errors
-
-
-def _graph(header: OnnxHeader) -> GraphReport:
-    role = classify(header)
-    return GraphReport(
-        file=header.path.name,
-        role=role.value if isinstance(role, Role) else f"not usable: {role}",
-        precision=read_precision(header.path),
-        ir_version=header.ir_version,
-        opset=header.opset,
-        inputs=tuple(header.inputs.values()),
-        outputs=tuple(header.outputs.values()),
-    )
-
-
-def read_precision(path: Path) -> str:
-    """The storage types of a graph's weights with their shares, most frequent first.
-
-    The types are float32, float16, int8, uint8, 4-bit, 8-bit.
-
-    Raises:
-        ModelError: the file is damaged.
-    """
-    try:
-        graph = onnx.load(path, load_external_data=False).graph
-    except (OSError, DecodeError) as error:
-        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
-    packed = {
-        name: next((attribute.i for attribute in node.attribute if attribute.name == "bits"), 4)
-        for node in graph.node
-        if node.op_type == "MatMulNBits"
-        for name in node.input
-    }
-    sizes: Counter[str] = Counter()
-    for tensor in graph.initializer:
-        count, kind = math.prod(tensor.dims), TYPES.get(tensor.data_type, f"type {tensor.data_type}")
-        if tensor.name in packed and kind in ("int8", "uint8"):
-            sizes[f"{packed[tensor.name]}-bit"] += count * 8 // packed[tensor.name]
-        else:
-            sizes[kind] += count
-    total = sum(sizes.values())
-    shares = [f"{kind} {100 * count / total:.0f} %" for kind, count in sizes.most_common() if count > total / 100]
-    return ", ".join(shares) or "no weights of its own"
-
-
 def as_text(report: ModelReport) -> str:
     """Format the report for reading."""
     lines = [report.directory]
@@ -157,7 +106,7 @@ def as_text(report: ModelReport) -> str:
         sizes = f"{report.layers} layers, {report.heads} heads of {report.head_dim}, " if report.layers else ""
         lines.append(f"layout: {report.layout} ({sizes}{report.vocabulary or 'unnamed number of'} target pieces)")
     for graph in report.graphs:
-        lines.append(f"{graph.file}: {graph.role}; {graph.precision}, opset {graph.opset}, IR {graph.ir_version}")
+        lines.append(f"{graph.file}: {graph.role}")
         for title, ports in (("inputs", graph.inputs), ("outputs", graph.outputs)):
             lines.append(f"  {len(ports)} {title}")
             lines += [f"    {port.name}: {port.dtype} [{', '.join(map(str, port.shape))}]" for port in ports]

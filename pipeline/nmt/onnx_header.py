@@ -1,4 +1,4 @@
-"""Read inputs, outputs and versions of an ONNX file without loading its weights.
+"""Read the inputs and outputs of an ONNX file without loading its weights.
 
 ONNX Runtime gives this information only after loading the whole model. This reader walks the protobuf wire format
 (https://protobuf.dev/programming-guides/encoding) with the field numbers of onnx.proto and skips all other fields.
@@ -30,8 +30,6 @@ class Port:
 @dataclass(frozen=True)
 class OnnxHeader:
     path: Path
-    ir_version: int
-    opset: int
     inputs: dict[str, Port]
     outputs: dict[str, Port]
 
@@ -62,27 +60,15 @@ def header_of(model: Any, path: Path) -> OnnxHeader:
         }
         for ports in (model.graph.input, model.graph.output)
     )
-    return OnnxHeader(path, model.ir_version, model.opset_import[0].version, inputs, outputs)
+    return OnnxHeader(path, inputs, outputs)
 
 
 def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
-    ir_version = opset = 0
     inputs: dict[str, Port] = {}
     outputs: dict[str, Port] = {}
     weights: set[str] = set()
     for number, value in fields(data, 0, len(data)):
-        if number == 1 and isinstance(value, int):
-            ir_version = value
-        elif number == 8 and isinstance(value, tuple):
-            domain, version = b"", 0
-            for inner, content in fields(data, *value):
-                if inner == 1 and isinstance(content, tuple):
-                    domain = data[content[0] : content[1]]
-                elif inner == 2 and isinstance(content, int):
-                    version = content
-            if domain in (b"", b"ai.onnx"):
-                opset = version
-        elif number == 7 and isinstance(value, tuple):
+        if number == 7 and isinstance(value, tuple):
             for inner, content in fields(data, *value):
                 if inner in (11, 12) and isinstance(content, tuple):
                     port = _port(data, *content)
@@ -94,7 +80,7 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
         inputs.pop(name, None)
     if not outputs:
         raise ValueError("it declares no outputs")
-    return OnnxHeader(path, ir_version, opset, inputs, outputs)
+    return OnnxHeader(path, inputs, outputs)
 
 
 def _port(data: mmap.mmap, start: int, end: int) -> Port:

@@ -31,8 +31,6 @@ def test_the_header_agrees_with_onnxruntime(name: str) -> None:
         assert [list(port.shape) for port in ports.values()] == [node.shape for node in nodes]
         kinds = {"float32": "tensor(float)", "int64": "tensor(int64)", "bool": "tensor(bool)"}
         assert [kinds[port.dtype] for port in ports.values()] == [node.type for node in nodes]
-    assert header.opset >= 12
-    assert header.ir_version >= 7
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -80,7 +78,6 @@ def test_kind_and_sizes_come_from_the_graph(layout: str, tmp_path: Path) -> None
 
 def test_the_oldest_fixture_is_as_old_as_reports_mention(tmp_path: Path) -> None:
     header = find_layout(make_model_dir(tmp_path, "own-past-15")).first
-    assert (header.ir_version, header.opset) == (7, 12)
     assert len(header.inputs) == 3 + 2 * 2  # 15 for a model of 6 layers
 
 
