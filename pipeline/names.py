@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import unicodedata
-from os import PathLike, fsencode, fspath
 from pathlib import Path
 
 STANDARD_OUTPUT = Path("-")
@@ -39,19 +36,3 @@ def _escaped_character(character: str) -> str:
     if code < 0x80:
         return rf"\x{code:02x}"
     return rf"\u{code:04x}" if code < 0x10000 else rf"\U{code:08x}"
-
-
-def shell_word(path: PathLike[str]) -> str:
-    """Quote a path for bash, zsh and ksh. The result is printable and is never read as an option."""
-    word = fspath(path)
-    if word.startswith("-"):
-        word = f"./{word}"
-    if word == escaped(word):
-        return shlex.quote(word)
-    parts = (
-        re.sub(r"(['\\])", r"\\\1", part)
-        if part == escaped(part)
-        else "".join(f"\\x{byte:02x}" for byte in fsencode(part))
-        for part in word
-    )
-    return f"$'{''.join(parts)}'"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import unicodedata
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.names import escaped, shell_word
+from pipeline.names import escaped
 
 
 @pytest.mark.parametrize(
@@ -56,15 +54,3 @@ def test_escaped_text_has_no_control_characters(name: str) -> None:
     assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cs", "Zl", "Zp"}
     assert not set(shown) & set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
     shown.encode()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [b"a.wav", b"-rf.wav", b"it's $HOME.wav", b"two\nlines\\ '\x1b.wav", b"\xff\xe4.wav", "会\u202e议 1".encode()],
-)
-def test_a_shell_word_expands_to_the_name(name: bytes) -> None:
-    word = shell_word(Path(os.fsdecode(name)))
-    assert word == escaped(word)
-    done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)
-    assert done.stdout in (name, b"./" + name)
-    assert not done.stdout.startswith(b"-")

@@ -17,7 +17,7 @@ from rich.text import Text
 from pipeline.apps.outputs import Output
 from pipeline.apps.recordings import Begin, Job
 from pipeline.errors import FileInUseError, PipelineError, one_line
-from pipeline.names import escaped, shell_word
+from pipeline.names import escaped
 
 if TYPE_CHECKING:
     from pipeline.run.stats import PipelineStats
@@ -127,21 +127,3 @@ def _add_total(table: Table, results: Sequence[Result]) -> None:
         "",
         ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()),
     )
-
-
-def resume_hint(results: Sequence[Result], *, overwrite: bool) -> str:
-    """How to finish an interrupted run, for display."""
-    if not overwrite:
-        return "the same command resumes the run"
-    # Without --overwrite, subtitles from before would be kept.
-    old = [
-        r.job
-        for r in results
-        if r.outcome in ("not begun", "interrupted")
-        and not os.path.isfile(r.job.journal)  # exists from the first result on
-        and len(r.job.missing()) < len(r.job.outputs)
-    ]
-    rest = (
-        f"; not begun, so still to be overwritten: {' '.join(shell_word(job.recording) for job in old)}" if old else ""
-    )
-    return f"the same command without --overwrite resumes the run{rest}"

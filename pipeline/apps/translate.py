@@ -35,7 +35,7 @@ from pipeline.apps.options import add_audio_track_argument, add_layout_arguments
 from pipeline.apps.outputs import language_tags
 from pipeline.apps.recording_run import Options, make_folder, open_recording, translate_recording
 from pipeline.apps.recordings import check_unused, plan, read_manifest
-from pipeline.apps.results import Result, resume_hint, summary
+from pipeline.apps.results import Result, summary
 from pipeline.apps.shards import parse_shard
 from pipeline.audio.remote import RemoteFile, remote_file
 from pipeline.config import PipelineConfig
@@ -201,6 +201,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
             console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
         console.print(table)
     if interrupted:
-        print(f"interrupted: {resume_hint(results, overwrite=options.overwrite)}", file=sys.stderr)
+        again = "the same command without --overwrite" if options.overwrite else "the same command"
+        kept = "; it keeps old subtitles of recordings that were not begun" if options.overwrite else ""
+        print(f"interrupted: {again} resumes the run{kept}", file=sys.stderr)
         return 130
     return 1 if any(result.failed for result in results) else 0
