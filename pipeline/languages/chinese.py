@@ -30,8 +30,8 @@ def simplified(text: str) -> str:
     return _converted(text, _SIMPLIFY)
 
 
-def traditional(text: str, region: str | None = None) -> str:
-    """Convert ``text`` to the traditional characters of ``region``: TW (the default), HK or MO.
+def traditional(text: str) -> str:
+    """Convert ``text`` to the traditional characters of Taiwan.
 
     Traditional text is returned unchanged, because some of its characters are simplified ones in other words (干 in 干擾,
     后 in 皇后). Text that mixes both scripts is simplified first.
@@ -41,7 +41,7 @@ def traditional(text: str, region: str | None = None) -> str:
         if "Hans" not in scripts:
             return text
         text = simplified(text)
-    return _converted(text, _TRADITIONAL.get(region or "TW", "s2tw"))
+    return _converted(text, _TRADITIONAL["TW"])
 
 
 def conversion(script: str, region: str | None = None) -> Convert:

@@ -13,27 +13,15 @@ from pipeline.nmt.session import give_back_memory
 from pipeline.nmt.streaming import StreamingDecoder
 
 
-def load_decoder(layout: Layout, threads: int = 1, *, use_cache: bool = True) -> Decoder:
-    """Create the decoder for a layout and open its sessions.
-
-    Args:
-        threads: threads per run; 0 lets ONNX Runtime decide.
-        use_cache: False feeds the whole prefix at every step instead of keeping decoder KV (for comparison).
+def load_decoder(layout: Layout, threads: int = 1) -> Decoder:
+    """Create the decoder for a layout and open its sessions. ``threads``: per run; 0 lets ONNX Runtime decide.
 
     Raises:
         ModelError: ONNX Runtime cannot load a file.
     """
-    decoder = _decoder_class(layout.kind, use_cache)(layout, threads)
+    decoder = _CLASSES.get(layout.kind, CachedDecoder)(layout, threads)
     give_back_memory()
     return decoder
-
-
-def _decoder_class(kind: Kind, use_cache: bool) -> type[Decoder]:
-    if kind is Kind.STREAMING:
-        return StreamingDecoder
-    if not use_cache or kind in (Kind.NO_PAST, Kind.ONE_FILE):
-        return PrefixDecoder
-    return CachedDecoder
 
 
 class CachedDecoder(Decoder):
@@ -78,3 +66,10 @@ class PrefixDecoder(Decoder):
         output, _ = self._run(self._first, self.layout.first, state, prefix, feed, {})
         state.tokens = prefix
         return output
+
+
+_CLASSES: dict[Kind, type[Decoder]] = {
+    Kind.STREAMING: StreamingDecoder,
+    Kind.NO_PAST: PrefixDecoder,
+    Kind.ONE_FILE: PrefixDecoder,
+}

@@ -24,7 +24,7 @@ from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model_text import UNDETERMINED, ModelText, differs
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.recovery import Rewind, draft_limit, recovering
-from pipeline.nmt.search import generate
+from pipeline.nmt.search import beam_search, greedy
 from pipeline.nmt.settings import (
     check_separate_vocabulary,
     check_vocabulary,
@@ -66,10 +66,8 @@ class MarianModel(ModelText):
         self._spellers = {}
 
     @classmethod
-    def load(cls, directory: Path, options: NmtConfig | None = None, *, use_cache: bool = True) -> MarianModel:
+    def load(cls, directory: Path, options: NmtConfig | None = None) -> MarianModel:
         """Open the model in ``directory``, as ``options`` say; they do not choose the model.
-
-        ``use_cache``: False feeds the whole prefix at every step (for comparison).
 
         Raises:
             ModelError: a file is missing, damaged, or inconsistent with the others.
@@ -90,7 +88,7 @@ class MarianModel(ModelText):
         check_vocabulary(layout.vocabulary, tokenizer, directory)
         positions = max(2, integer(config, "max_position_embeddings", 512, directory))
         generation = generation_options(settings, tokenizer, options, positions, directory)
-        decoder = load_decoder(layout, options.threads, use_cache=use_cache)
+        decoder = load_decoder(layout, options.threads)
         scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
         check_vocabulary(scores, tokenizer, directory)
         source, target = names.get("source_lang"), names.get("target_lang")
@@ -132,8 +130,7 @@ class MarianModel(ModelText):
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        if target is None:
-            target = self.languages[1] or UNDETERMINED
+        target = self.languages[1] or UNDETERMINED if target is None else target
         sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
         certain: list[CertainSource] = []
         if commitment is not None:
@@ -267,8 +264,8 @@ class MarianModel(ModelText):
             committed=begun,
         )
         if wording is not None and not draft:
-            greedy = dataclasses.replace(options, beams=1)
-            repair = Repair(self.decoder, source, greedy, wording, running, stopwatch.expired, begun)
+            single = dataclasses.replace(options, beams=1)
+            repair = Repair(self.decoder, source, single, wording, running, stopwatch.expired, begun)
             tokens = repairing(tokens, repair, wording.uncertain)
         found: list[Token | Rewind] = []
         while True:
@@ -296,7 +293,8 @@ class MarianModel(ModelText):
         terms = None if wording is None else wording.of_glossary
         if terms is not None and options.beams == 1:
             return search_with_terms(self.decoder, source, options, terms, on_start, expired, committed=committed)
-        return generate(self.decoder, source, options, on_start, expired, committed=committed)
+        search = greedy if options.beams == 1 else beam_search
+        return search(self.decoder, source, options, on_start, expired, committed=committed)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.

@@ -90,8 +90,7 @@ class PivotTranslator:
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
         """
-        if target is None:
-            target = self.languages[1] or UNDETERMINED
+        target = self.languages[1] or UNDETERMINED if target is None else target
         carried = self._carried(sentence.text, glossary)
         written = carried.counted(self._written(sentence, target, on_start, beams, draft, carried))
         yield from rewritten(as_events(sentence, written, target), self.second.conversion(target))

@@ -19,24 +19,6 @@ from pipeline.nmt.generation import GenerationOptions, OnStart, Token, forced, l
 _MIN_SCORE = -1e9
 
 
-def generate(
-    decoder: Decoder,
-    source: Sequence[int],
-    options: GenerationOptions,
-    on_start: OnStart | None = None,
-    expired: Callable[[], bool] = no_time_limit,
-    *,
-    committed: Sequence[int] = (),
-) -> Iterator[Token]:
-    """Yield the translation of ``source`` token by token; the last token is the end token.
-
-    ``expired`` is called after every step. Once it returns True, the sentence ends there, marked as truncated.
-    ``committed``: see ``greedy`` and ``beam_search``.
-    """
-    search = greedy if options.beams == 1 else beam_search
-    return search(decoder, source, options, on_start, expired, committed=committed)
-
-
 def greedy(
     decoder: Decoder,
     source: Sequence[int],
@@ -47,6 +29,8 @@ def greedy(
     committed: Sequence[int] = (),
 ) -> Iterator[Token]:
     """Yield the most probable token of each step until the end token or ``options.max_tokens``.
+
+    ``expired`` is called after every step. Once it returns True, the sentence ends there, marked as truncated.
 
     ``committed`` tokens begin the translation, count towards ``options.max_tokens``, and are not yielded.
     """

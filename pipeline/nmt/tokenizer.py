@@ -193,12 +193,12 @@ class MarianTokenizer:
         pieces = (piece for line in lines for piece in target.encode(line, out_type=str))
         return Counter(ids[piece] for piece in pieces if piece in ids)
 
-    def pseudo_text(self, sentences: int, seed: int = 0) -> list[str]:
+    def pseudo_text(self, sentences: int) -> list[str]:
         """Generate lines of 4 to 16 source pieces, sampled with the tokenizer's own probabilities.
 
         A substitute for real source text if none is available.
         """
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         kept = [
             i for i in range(len(self._source)) if not self._source.is_control(i) and not self._source.is_unknown(i)
         ]

@@ -33,17 +33,20 @@ def test_text_in_simplified_characters(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "region", "expected"),
+    ("text", "expected"),
     [
-        ("我想买两张票", None, "我想買兩張票"),
-        ("头发干净，发现干扰。", None, "頭髮乾淨，發現干擾。"),
-        ("因为在里面", "TW", "因為在裡面"),
-        ("因为在里面", "HK", "因為在裏面"),
-        ("a\x00买", None, "a\x00買"),  # OpenCC stops at a null character
+        ("我想买两张票", "我想買兩張票"),
+        ("头发干净，发现干扰。", "頭髮乾淨，發現干擾。"),
+        ("因为在里面", "因為在裡面"),
+        ("a\x00买", "a\x00買"),  # OpenCC stops at a null character
     ],
 )
-def test_text_in_traditional_characters(text: str, region: str | None, expected: str) -> None:
-    assert traditional(text, region) == expected
+def test_text_in_traditional_characters(text: str, expected: str) -> None:
+    assert traditional(text) == expected
+
+
+def test_a_region_has_its_own_characters() -> None:
+    assert conversion("Hant", "HK")("因为在里面") == "因為在裏面"
 
 
 def test_traditional_text_is_unchanged() -> None:

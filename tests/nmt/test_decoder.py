@@ -30,12 +30,12 @@ from sacrebleu.metrics import CHRF
 
 from pipeline.errors import DecodingStoppedError, ModelError
 from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
-from pipeline.nmt.decoders import load_decoder
+from pipeline.nmt.decoders import PrefixDecoder, load_decoder
 from pipeline.nmt.generation import GenerationOptions
 from pipeline.nmt.layout import find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import beam_search, generate, greedy
+from pipeline.nmt.search import beam_search, greedy
 from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir, tiny_with
 
 PAD = 877  # the tiny model's last id; ids from 380 on are target pieces
@@ -88,10 +88,12 @@ def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
         assert [token.last for token in tokens] == [False] * (len(tokens) - 1) + [True]
 
 
-def test_without_decoder_kv_the_ids_are_the_same(model_dir: Path) -> None:
-    model = MarianModel.load(model_dir, NmtConfig(max_tokens=512), use_cache=False)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_without_decoder_kv_the_ids_are_the_same(layout: str, tmp_path: Path) -> None:
+    folder = make_model_dir(tmp_path, layout)
+    model, decoder = MarianModel.load(folder, NmtConfig(max_tokens=512)), PrefixDecoder(find_layout(folder), 1)
     for row in golden("tiny-marian")[::5]:
-        assert [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
+        assert [t.id for t in greedy(decoder, row["source_ids"], model.generation)] == row["target_ids"]
 
 
 @pytest.mark.parametrize(("name", "least"), [("fp16", 0.98), ("int8", 0.8), ("q4", 0.6)])
@@ -293,6 +295,7 @@ def test_beam_search_streams_before_its_end(tmp_path: Path) -> None:
     assert early >= 20
 
 
+SEARCH = (greedy, beam_search)
 VARIANTS = json.loads((FIXTURES / "golden-variants.json").read_text("utf-8"))
 
 
@@ -303,7 +306,7 @@ def test_other_settings_give_the_ids_of_transformers(variant: dict[str, Any], tm
     folder = tiny_with(tmp_path, "generation_config.json", given)
     model = MarianModel.load(folder, NmtConfig(beam_size=beams, max_tokens=512))
     for row in variant["rows"]:
-        tokens = list(generate(model.decoder, model.tokenizer.encode(row["source"]), model.generation))
+        tokens = list(SEARCH[beams > 1](model.decoder, model.tokenizer.encode(row["source"]), model.generation))
         assert [token.id for token in tokens] == row["ids"], row["source"]
 
 
@@ -327,14 +330,14 @@ class Stubborn:
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_guard_that_fires_is_flagged(beams: int) -> None:
     options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=20, no_repeat_ngram=1, length_penalty=0.0)
-    tokens = list(generate(Stubborn(), [0], options))  # type: ignore[arg-type]
+    tokens = list(SEARCH[beams > 1](Stubborn(), [0], options))  # type: ignore[arg-type]
     ids = [token.id for token in tokens]
     assert len(set(ids)) == len(ids)
     if beams == 1:
         assert ids == [5, 6, 0]
         assert [token.guarded for token in tokens] == [False, True, True]
     free = dataclasses.replace(options, no_repeat_ngram=0, bad_words=((5,),), max_tokens=3)
-    tokens = list(generate(Stubborn(), [0], free))  # type: ignore[arg-type]
+    tokens = list(SEARCH[beams > 1](Stubborn(), [0], free))  # type: ignore[arg-type]
     assert 5 not in [token.id for token in tokens]
     assert tokens[0].guarded
 
@@ -343,7 +346,7 @@ def test_a_guard_that_fires_is_flagged(beams: int) -> None:
 def test_the_search_ends_at_the_step_where_the_time_runs_out(beams: int) -> None:
     decoder = Stubborn()
     options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=100)
-    tokens = list(generate(decoder, [0], options, expired=lambda: decoder.steps >= 1))  # type: ignore[arg-type]
+    tokens = list(SEARCH[beams > 1](decoder, [0], options, expired=lambda: decoder.steps >= 1))  # type: ignore[arg-type]
     assert decoder.steps == 1
     assert tokens[-1].last
     assert tokens[-1].truncated or tokens[-1].id == 0

@@ -14,7 +14,7 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.clock_times import time_forms, times
 from pipeline.nmt.literals import literals
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import generate
+from pipeline.nmt.search import greedy
 from pipeline.nmt.term_search import Wording
 from pipeline.nmt.terms import SourceTerm, Speller, kept
 from tests.conftest import SHIPPED_TRANSLATORS
@@ -173,7 +173,7 @@ def test_a_wrong_number_is_not_shown(models: dict[str, MarianModel], source: str
     assert all(after.startswith(before) for before, after in pairwise(texts))
     assert len(texts) > 5, "one for each token"
     literal = model.sources_and_terms(text, source, model.languages[1] or "", None)[1][0][0]
-    search = generate(model.decoder, model.sources(text, source, None)[0], model.generation)
+    search = greedy(model.decoder, model.sources(text, source, None)[0], model.generation)
     assert not literal.spells(model.tokenizer.decode([token.id for token in search])), (
         "the search alone writes it wrong"
     )

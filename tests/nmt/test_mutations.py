@@ -20,7 +20,7 @@ from pipeline.nmt.layout import Layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import Port
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import generate, greedy
+from pipeline.nmt.search import beam_search, greedy
 from tests.conftest import golden, make_model_dir
 
 
@@ -127,8 +127,8 @@ def test_an_unmasked_pad_token_is_noticed(tmp_path: Path) -> None:
 
     # The bad words in the settings include pad; remove them to test only the mask.
     options = dataclasses.replace(model.generation, bad_words=(), max_tokens=3)
-    for beams in (1, 4):
-        ids = [t.id for t in generate(PadWins(), [5, 0], dataclasses.replace(options, beams=beams))]  # type: ignore[arg-type]
+    for search, beams in ((greedy, 1), (beam_search, 4)):
+        ids = [t.id for t in search(PadWins(), [5, 0], dataclasses.replace(options, beams=beams))]  # type: ignore[arg-type]
         assert ids[0] == 0
         assert pad not in ids
 

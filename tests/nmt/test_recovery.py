@@ -12,7 +12,7 @@ from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, TargetTex
 from pipeline.nmt.generation import GenerationOptions, Token
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.recovery import LoopGuard, length_limit
-from pipeline.nmt.search import generate
+from pipeline.nmt.search import greedy
 from pipeline.subtitles.cues import CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import SHIPPED_TRANSLATORS
@@ -55,9 +55,9 @@ def stream(model: MarianModel, text: str) -> tuple[list[TargetText], Translation
     return [each for each in texts if isinstance(each, TargetText)], translation
 
 
-def unchecked(model: MarianModel, text: str, options: GenerationOptions | None = None) -> list[Token]:
+def unchecked(model: MarianModel, text: str) -> list[Token]:
     (source,) = model.sources(text, "en", None)
-    return list(generate(model.decoder, source, options or model.generation))
+    return list(greedy(model.decoder, source, model.generation))
 
 
 def fails(model: MarianModel, text: str, ids: list[int]) -> bool:

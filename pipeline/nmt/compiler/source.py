@@ -27,11 +27,10 @@ from pipeline.nmt.students import find_student
 _SENTENCEPIECE = TOKENIZER[:2]
 
 
-def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
+def read_checkpoint(directory: Path) -> Checkpoint:
     """Read and check the Marian model in ``directory``.
 
     If a directory has several formats, the order is safetensors, Marian's own, PyTorch's if PyTorch is installed, ONNX.
-    Without ``tokenizer``, the files of the tokenizer may be missing.
 
     Raises:
         ModelError: the directory or a checkpoint in it is missing, or the model is damaged, incomplete or not Marian.
@@ -41,13 +40,13 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
     if not os.access(directory, os.R_OK | os.X_OK):
         raise ModelError(f"the model directory {directory} is not readable; check its permissions")
     if has(directory, SAFETENSORS):
-        return _from_transformers(directory, read_safetensors, "safetensors", tokenizer)
+        return _from_transformers(directory, read_safetensors, "safetensors")
     if any(directory.glob("*.npz")):
-        return _from_marian(directory, tokenizer)
+        return _from_marian(directory)
     if has(directory, PYTORCH) and (can_read_pytorch() or not has_onnx(directory)):
-        return _from_transformers(directory, read_pytorch, "PyTorch", tokenizer)
+        return _from_transformers(directory, read_pytorch, "PyTorch")
     if has_onnx(directory):
-        return _from_onnx(directory, tokenizer)
+        return _from_onnx(directory)
     if find_student(directory) is not None:
         raise ModelError(
             f"{directory} holds a student of Firefox Translations, which runs as it is; use it with --nmt {directory}"
@@ -58,36 +57,31 @@ def read_checkpoint(directory: Path, *, tokenizer: bool = True) -> Checkpoint:
     )
 
 
-def _from_transformers(directory: Path, read: Callable[[Path], Weights], origin: str, tokenizer: bool) -> Checkpoint:
+def _from_transformers(directory: Path, read: Callable[[Path], Weights], origin: str) -> Checkpoint:
     config = read_json(directory / "config.json", required=True)
     read_architecture(config, directory)  # fail for other architectures before reading the weights
-    return assemble(read(directory), config, _files(directory, tokenizer), origin, directory)
+    return assemble(read(directory), config, _files(directory), origin, directory)
 
 
-def _from_onnx(directory: Path, tokenizer: bool) -> Checkpoint:
+def _from_onnx(directory: Path) -> Checkpoint:
     config = read_json(directory / "config.json", required=True)
     weights, origin = read_onnx(directory, read_architecture(config, directory))
-    return assemble(weights, config, _files(directory, tokenizer), origin, directory)
+    return assemble(weights, config, _files(directory), origin, directory)
 
 
-def _from_marian(directory: Path, tokenizer: bool) -> Checkpoint:
+def _from_marian(directory: Path) -> Checkpoint:
     if (directory / "source.bpe").is_file():
         raise ModelError(f"{directory} uses BPE (source.bpe); only models with SentencePiece can be compiled")
     weights, config, generated = read_npz(directory)
-    return assemble(
-        weights, config, _files(directory, tokenizer, _SENTENCEPIECE, ()) | generated, "Marian npz", directory
-    )
+    return assemble(weights, config, _files(directory, _SENTENCEPIECE, ()) | generated, "Marian npz", directory)
 
 
 def _files(
-    directory: Path,
-    required: bool,
-    names: tuple[str, ...] = TOKENIZER,
-    optional: tuple[str, ...] = OPTIONAL_SETTINGS,
+    directory: Path, names: tuple[str, ...] = TOKENIZER, optional: tuple[str, ...] = OPTIONAL_SETTINGS
 ) -> dict[str, bytes]:
     """The content of the tokenizer and generation settings files."""
     missing = [name for name in names if not (directory / name).is_file()]
-    if required and missing:
+    if missing:
         raise ModelError(f"{directory} lacks {', '.join(missing)}; copy them from the original checkpoint")
     try:
         return {name: (directory / name).read_bytes() for name in (*names, *optional) if (directory / name).is_file()}
