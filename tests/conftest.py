@@ -213,6 +213,12 @@ def all_wait(queues: list[asyncio.Queue[Any]]) -> bool:
 
 
 @pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The folder of the hub's cache, for programs that a test starts."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
 def phrase(tmp_path: Path) -> Path:
     """The first phrase of the recording, and the beginning of the second."""
     return write_wav(tmp_path / "phrase.wav", read_wav(PHRASES)[: int(PHRASE_SECONDS * 16_000)])

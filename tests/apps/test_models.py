@@ -43,11 +43,6 @@ def hub(tmp_path: Path) -> Iterator[HubServer]:
     server.close()
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
 def pull(home: Path, hub: HubServer, name: str = NAME, *arguments: str) -> subprocess.CompletedProcess[str]:
     return models(home, hub.url, "pull", name, *arguments)
 

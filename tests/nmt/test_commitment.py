@@ -39,25 +39,7 @@ from tests.drafting import converse
 from tests.nmt.test_recovery import Looping
 from tests.streams import changes
 
-WORDS = [
-    "where",
-    "is",
-    "the",
-    "bank",
-    "?",
-    "thank",
-    "you",
-    ".",
-    "I",
-    "don't",
-    "know",
-    ",",
-    "the",
-    "meeting",
-    "begins",
-    "at",
-    "two",
-]
+WORDS = "where is the bank ? thank you . I don't know , the meeting begins at two".split()
 
 
 def tokens_of(ids: Sequence[int], end: int = 0) -> tuple[Token, ...]:
@@ -407,25 +389,7 @@ def test_a_sentence_without_drafts_is_translated_freely(en_pt: MarianModel) -> N
 
 
 def test_several_sentences_in_one_keep_what_is_committed(en_pt: MarianModel) -> None:
-    words = [
-        "Where",
-        "is",
-        "the",
-        "bank?",
-        "Thank",
-        "you.",
-        "I",
-        "want",
-        "to",
-        "go",
-        "to",
-        "Lisbon",
-        "next",
-        "week",
-        "with",
-        "my",
-        "sister.",
-    ]
+    words = "Where is the bank? Thank you. I want to go to Lisbon next week with my sister.".split()
     text, before = committed_early(joined(converse(en_pt, growing(words), "pt")))
     assert text.startswith(en_pt.translate("Where is the bank?"))
     assert before > len(en_pt.translate("Where is the bank?"))

@@ -41,11 +41,6 @@ def hub() -> Iterator[HubServer]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
 

@@ -85,11 +85,6 @@ def hub(tmp_path: Path) -> Iterator[HubServer]:
     server.close()
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
 def fetched(hub: HubServer) -> set[str]:
     """The downloaded graphs and their external weights."""
     return {file for file, _ in hub.ranges if ".onnx" in file}

@@ -13,35 +13,7 @@ from pipeline.nmt.routing import all_pairs
 from pipeline.sentences import boundaries, splitting
 from pipeline.sentences.splitting import split_sentences
 
-PIECES = [
-    *[
-        "A",
-        "b.",
-        "Dr.",
-        "'",
-        '"',
-        "“",
-        "”",
-        "„",
-        "「",
-        "」",
-        "『",
-        "』",
-        "。",
-        "？",
-        "…",
-        "...",
-        ")",
-        "(",
-        "2.",
-        "etc.",
-        "né",
-        "-",
-    ],
-    " ",
-    "\n",
-    "\r",
-]
+PIECES = [*"""A b. Dr. ' " “ ” „ 「 」 『 』 。 ？ … ... ) ( 2. etc. né -""".split(), " ", "\n", "\r"]
 SOURCES = sorted({pair.source for pair in all_pairs()})
 
 MARKED = [line.split("\t") for line in Path(__file__).with_name("sentence_ends.tsv").read_text("utf-8").splitlines()]
