@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from pipeline.asr.context import Context
+from pipeline.asr.open_numbers import NUMBER_PAUSE_MS
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.terms import HeardTerms
 from pipeline.config import PipelineConfig, QueueConfig
@@ -155,7 +156,7 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
 
 def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     sentences = context.config.sentences
-    pauses_ms = (sentences.pause_ms, sentences.long_pause_ms)
+    pauses_ms = (NUMBER_PAUSE_MS, sentences.pause_ms, sentences.long_pause_ms)
 
     def early() -> bool:
         return context.live() and context.load.measures.early
@@ -184,6 +185,7 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         drafter=context.models.drafter,
         beams=config.asr.beam_size,
         terms=HeardTerms(context.glossary, config.glossary) if context.glossary is not None else None,
+        max_segment_ms=config.vad.max_segment_ms if len(config.languages.spoken) == 1 else 0,
     )
 
 

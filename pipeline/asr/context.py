@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.overload import LIVE_WINDOW_MS
 
@@ -71,3 +73,9 @@ def gaps(segments: Sequence[SpeechSegment]) -> list[int]:
         min(_GAP_SAMPLES, max(0, second.start_sample - first.start_sample - len(first.samples)))
         for first, second in pairwise(segments)
     ]
+
+
+def same_audio(before: SpeechSegment, segment: SpeechSegment) -> bool:
+    """Whether a segment is still what it was."""
+    same = (before.id, before.start_sample) == (segment.id, segment.start_sample)
+    return same and np.array_equal(before.samples, segment.samples)

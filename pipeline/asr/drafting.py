@@ -68,6 +68,11 @@ class Drafting:
         """Whether words of the segment are committed."""
         return self._agreement.segment == segment.id and bool(self._agreement.committed)
 
+    def goes_on(self, before: SpeechSegment, segment: SpeechSegment) -> None:
+        """``before`` has not ended: ``segment`` is more of it."""
+        if self._agreement.segment == before.id:
+            self._agreement.segment = segment.id
+
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> TranscriptSoFar | None:
         """Recognise the segment in progress; None if what was heard cannot be used.
 

@@ -19,8 +19,8 @@ _NEWEST = 0.5
 # Seconds of committed speech that are heard again before the words that follow: enough to recognise it, and no more, since
 # every word costs a step of the decoder.
 _LEAST_KNOWN_S, _MOST_KNOWN_S = 2.0, 5.0
-# Seconds after a number in which it may go on: "83", "83,200", "83,200,000".
-_NUMBER_S = 1.0
+# A number may go on as long as fewer words than this follow it: "8,800", "8,800 and", "8,849".
+_AFTER_NUMBER = 2
 # The alignment may begin a word a little late.
 _LEAD_S = 0.1
 
@@ -109,13 +109,13 @@ class Agreement:
         self.settled, self.draft = [], list(heard[certain:])
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
-        """Number of words at the beginning that end early enough to be committed. A number needs more time: it may go on."""
-
-        def ended(word: Word) -> bool:
-            margin_s = max(self._margin_s, _NUMBER_S if any(map(str.isdigit, word.text)) else 0.0)
-            return word.end_s <= heard_s - margin_s and word.start_s < missing_s
-
-        return sum(1 for _ in takewhile(ended, words))
+        """Number of words at the beginning that end early enough to be committed, without a number that may go on."""
+        latest_s = heard_s - self._margin_s
+        count = sum(1 for _ in takewhile(lambda word: word.end_s <= latest_s and word.start_s < missing_s, words))
+        for at in reversed(range(count)):
+            if count - at <= _AFTER_NUMBER and any(map(str.isdigit, words[at].text)):
+                count = at
+        return count
 
     def correct_marks(self, marks: str | None) -> None:
         """Replace the marks after the last known word by those heard there together with the next words, if any.

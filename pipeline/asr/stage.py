@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from pipeline.asr.context import Context, Heard, fits
+from pipeline.asr.context import Context, Heard, fits, same_audio
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.language_segmenter import LanguageSegmenter
+from pipeline.asr.open_numbers import OpenNumbers
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import (
     BatchRecognizer,
@@ -72,19 +71,22 @@ class AsrStage:
         drafter: DraftRecognizer | None = None,
         terms: HeardTerms | None = None,
         beams: int = AsrConfig.beam_size,
+        max_segment_ms: int = 0,
     ) -> None:
         """``several_languages``: the recogniser tells them apart, and is told the language of the last transcript.
 
         ``drafter``: a smaller recogniser for drafts, which commits nothing; None: ``recognizer``, if it can draft.
 
         ``terms``: the glossary of the stream. ``beams``: hypotheses of the recogniser, of which it keeps fewer while behind.
+
+        ``max_segment_ms``: the longest segment. If it is given, live ones that end in a number wait for more of it.
         """
         recognizer = by_segment(recognizer)
         self._terms, self._own_beams = terms, beams
         self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
         self.stats = stats or PipelineStats()
         self._load, self._join_ms, self._context = load, join_ms, context
-        self._next: SpeechSegment | SegmentSoFar | Pause | EndOfInput | None = None
+        self._ready: list[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = []  # taken from the inbox
         self._after_groups: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
@@ -96,6 +98,8 @@ class AsrStage:
         found = drafter or own
         if drafts is not None and drafts.enabled and found is not None:
             self._drafting = Drafting(recognizer, found, drafts, self.stats.clock, commits=drafter is None)
+        goes_on = self._drafting.goes_on if self._drafting is not None else lambda *_: None
+        self._numbers = OpenNumbers(max_segment_ms, goes_on) if max_segment_ms else None
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -132,14 +136,17 @@ class AsrStage:
         if self._after_groups is not None:
             left, self._after_groups = self._after_groups, None
             return left
-        item, self._next = self._next or await self.inbox.get(), None
+        while not self._ready:
+            following = await self.inbox.get()
+            self._ready += self._numbers.push(following, self._early_text) if self._numbers else [following]
+        item = self._ready.pop(0)
         if not isinstance(item, SpeechSegment):
             return item
         found = [item]
         wait_ms = self._join_ms()
         limit_ms = wait_ms or (self._load.measures.join_ms if self._load is not None else 0)
         pause: Pause | None = None
-        while limit_ms and (wait_ms or not self.inbox.empty()):
+        while limit_ms and not self._ready and (wait_ms or not self.inbox.empty()):
             following = await self.inbox.get()
             if isinstance(following, SegmentSoFar):
                 continue
@@ -147,12 +154,17 @@ class AsrStage:
                 pause = following
                 continue
             if isinstance(following, EndOfInput) or not fits(found, following, limit_ms):
-                self._next, pause = following, None
+                self._ready, pause = [following], None
                 break
             self.stats.joined += 1
             found.append(following)
-        self._next = self._next or pause
+        self._ready += [pause] if pause is not None else []
         return found
+
+    def _early_text(self, segment: SpeechSegment) -> str:
+        """What was heard in a segment in the pause at its end; empty if that is not known, or there is no time to wait."""
+        early = self._early if self._use_context() else None
+        return early[1].text if early is not None and same_audio(early[0], segment) else ""
 
     async def _with_more(self, first: list[SpeechSegment]) -> list[list[SpeechSegment]]:
         """The segments of a group, and those of the following groups that are to be recognised at the same time.
@@ -290,9 +302,7 @@ class AsrStage:
             return []
         before, transcript = early
         (segment,) = segments
-        if (before.id, before.start_sample) != (segment.id, segment.start_sample):
-            return []
-        if not np.array_equal(before.samples, segment.samples):
+        if not same_audio(before, segment):
             return []
         with self.stats.busy("asr"):
             return [replace(transcript, heard_s=segment.heard_s, speech_end_s=segment.speech_end_s)]

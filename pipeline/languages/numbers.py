@@ -1,4 +1,4 @@
-"""Numbers below 10,000 in English and Chinese words, and hours in Portuguese ones. Pure."""
+"""Numbers below 10,000 in English and Chinese words, hours in Portuguese ones, and where a number may go on. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ PORTUGUESE_HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "
 """1 to 12 in feminine words."""
 # fmt: on
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NUMBER_WORDS = {*_ONES, *_TENS, "hundred", "thousand", "million", "billion", "point", "oh"}
 _DIGITS = "零一二三四五六七八九"
+
+
+def ends_in_number(text: str) -> bool:
+    """Whether a number may go on after ``text``: its last two words have a digit, or the last one is an English number word."""
+    last = text.split()[-2:]
+    word = last[-1].rpartition("-")[2].strip(".,;:!?\"'").lower() if last else ""
+    return any(map(str.isdigit, "".join(last))) or word in _NUMBER_WORDS
 
 
 def english(value: int, joint: str = " ") -> str:

@@ -266,5 +266,16 @@ def test_a_number_is_committed_when_it_has_surely_ended() -> None:
         agreement.push(words(["It", "has", "83"]), 2.0)
     assert (texts(agreement.committed), texts(agreement.draft)) == ("It has", "83")
     for heard_s in (2.5, 3.0):
-        agreement.push(words(["83,200,000", "people"], start_s=1.0), heard_s)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It has 83,200,000 people", "")
+        agreement.push(words(["83,200,000", "people", "now"], start_s=1.0), heard_s)
+    assert (texts(agreement.committed), texts(agreement.draft)) == ("It has 83,200,000 people now", "")
+
+
+def test_a_number_is_committed_when_two_words_follow_it() -> None:
+    agreement = Agreement(0.4)
+    agreement.begin(0)
+    for heard in (["8,800"], ["8,800", "and"], ["8,800", "and"]):
+        agreement.push(words(["It", "is", *heard]), 4.0)
+    assert texts(agreement.committed) == "It is"
+    for _ in range(2):
+        agreement.push(words(["8,849", "metres", "high"], start_s=1.0), 4.0)
+    assert texts(agreement.committed) == "It is 8,849 metres high"

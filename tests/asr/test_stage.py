@@ -393,3 +393,40 @@ def test_words_committed_beyond_a_cut_are_in_the_next_segment(
     assert one.committed_words > 0
     assert two.committed_words > 0
     assert said(one.text + two.text) == said(whole.text)
+
+
+@pytest.mark.parametrize(("pause_s", "one"), [(0.7, True), (1.2, False)])
+def test_a_number_goes_on_over_a_short_pause(
+    recognizer: Watched, segments: list[SpeechSegment], pause_s: float, one: bool
+) -> None:
+    whole = segments[0]  # "The plane from Tokyo arrives at seven o'clock in the evening."
+    heard = recognizer.transcribe([whole], RecognitionOptions())[0].words
+    seven = next(word for word in heard if letters(word.text) in ("7", "seven"))
+    end = round(seven.end_s * SAMPLE_RATE)
+    known = end - whole.start_sample
+    ended = replace(whole, samples=whole.samples[:known], speech_end_sample=end, heard_sample=end)
+    later = round(pause_s * SAMPLE_RATE)
+    rest = replace(
+        whole, id=1, start_sample=end + later, samples=whole.samples[known:], speech_start_sample=end + later,
+        speech_end_sample=whole.speech_end_sample and whole.speech_end_sample + later, heard_sample=None,
+    )  # fmt: skip
+    items = [SegmentSoFar(ended), ended, SegmentSoFar(rest), rest]
+    found = run_live(recognizer, items, context=Context(8_000, 2_000), max_segment_ms=15_000)
+    finals = [item for item in found if isinstance(item, Transcript)]
+    assert [item.segment_id for item in finals] == ([1] if one else [0, 1])
+    text = said("".join(item.text for item in finals))
+    assert text == "theplanefromtokyoarrivesat7oclockintheevening"
+
+
+def test_a_segment_that_ends_in_a_number_comes_out_before_the_pause_after_it(
+    recognizer: Watched, segments: list[SpeechSegment]
+) -> None:
+    third = segments[2]  # "This umbrella costs twelve dollars."
+    pause = Pause(third.speech_end_s, 1.0)
+    found = run_live(recognizer, [SegmentSoFar(third), third, pause], max_segment_ms=15_000)
+    assert order(found) == [third.id, pause, EndOfInput(20.0)]
+    assert order(run_live(recognizer, [SegmentSoFar(third), third], max_segment_ms=15_000)) == [
+        third.id,
+        EndOfInput(20.0),
+    ]
+    assert len(recognizer.calls) == 2

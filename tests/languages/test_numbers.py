@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.languages.numbers import chinese, chinese_digits, english
+from pipeline.languages.numbers import chinese, chinese_digits, ends_in_number, english
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ def test_numbers_in_words(value: int, american: str, british: str, mandarin: str
 def test_years_are_said_digit_by_digit() -> None:
     assert chinese_digits(1998) == "一九九八"
     assert chinese_digits(2020) == "二零二零"
+
+
+@pytest.mark.parametrize(
+    ("text", "open_"),
+    [
+        ("It costs 12 pounds.", True), ("It is 83 million,", True), ("at seven", True), ("about twenty-five.", True),
+        ("three point", True), ("A cidade tem 83 milhões", True), ("现在是7点。", True), ("Where is it?", False),
+        ("12 of them came", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_text_may_end_in_a_number_that_goes_on(text: str, open_: bool) -> None:
+    assert ends_in_number(text) is open_

@@ -20,6 +20,8 @@ _CHARACTERS_PER_S = 4.0
 _MOST_DIFFERENCE = 0.25
 # Of a short text, so many letters: a word that was cut off at its beginning, and is heard no longer.
 _FEW_LETTERS = 5
+# A word that goes on for longer than this after the boundary was not said before it.
+_OVER_S = 0.2
 # Characters of difference for each letter of a number that was written in figures before: "11" and "eleven".
 _SPELT_OUT = 0.25
 # The edit distance of a text from a part of another, for its length, up to which they may be the same words.
@@ -51,7 +53,14 @@ def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int 
             best, found, difference = cost, index, costs[-1]
         for character in letters(words[index].text) if index < len(words) else "":
             costs = _next_costs(costs, old, character)
+    last = words[max(0, found - 1)] if words else Word("", 0.0, 0.0)
+    if last.start_s < boundary_s < last.end_s - _OVER_S and _digits(last.text) not in _digits(known):
+        return None  # a number that goes on: "65,000", now "65,300"
     return found if difference <= max(_MOST_DIFFERENCE * len(old), _FEW_LETTERS) else None
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
 
 
 def resembles_part(text: str, whole: str) -> bool:

@@ -87,6 +87,11 @@ def test_new_words_begin_nowhere_if_the_known_text_is_not_heard() -> None:
     assert first_new_word(known, [], 4.5) is None
 
 
+def test_new_words_begin_nowhere_in_a_number_that_goes_on() -> None:
+    assert first_new_word("They sold 65,000.", spoken("They sold 65,300 tickets."), 1.25) is None
+    assert first_new_word("They sold 65,300", spoken("They sold 65,300 tickets."), 1.25) == 3
+
+
 @given(st.lists(st.sampled_from(["one", "two", "three", "four"]), min_size=1, max_size=9), st.integers(0, 9))
 def test_text_that_is_heard_again_as_it_was_is_found_whole(said: list[str], known: int) -> None:
     known = min(known, len(said))
