@@ -36,9 +36,9 @@ def described(notice: Notice, *, drafts: bool = True) -> str:
     """A notice as a line for display. ``drafts``: the run has drafts unless it is behind."""
     match notice:
         case DeviceLost(at_s, device, reason):
-            return f"[{_clock(at_s)}] the microphone {device!r} is gone: {reason}; waiting for it"
+            return f"[{_clock(at_s)}] the input {device!r} is gone: {reason}; waiting for it"
         case DeviceBack(at_s, device, away_s):
-            return f"[{_clock(at_s)}] the microphone {device!r} is back after {away_s:.0f} s"
+            return f"[{_clock(at_s)}] the input {device!r} is back after {away_s:.0f} s"
         case AudioLost(at_s, lost_s, reason):
             much = f"{lost_s:.1f} s of audio were" if lost_s else "audio was"
             return f"[{_clock(at_s)}] {much} lost: {reason}"

@@ -31,10 +31,11 @@ from pipeline.apps.cli import (
 from pipeline.apps.options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from pipeline.apps.outputs import named_outputs
 from pipeline.apps.pushes import add_push_argument, open_pushes
-from pipeline.audio.devices import list_devices
+from pipeline.audio.devices import list_devices, loopback_device
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.pcm import PcmStream
 from pipeline.audio.recording import Recording
+from pipeline.audio.remote import remote_file
 from pipeline.audio.source import AudioSource
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 _EXAMPLES = (
     "%(prog)s --mic --config demo",
     "%(prog)s talk.wav --config demo --fast --srt talk.srt",
-    "ffmpeg -i URL -f s16le -ac 1 -ar 16000 - | %(prog)s - --source en --target de",
+    "%(prog)s https://example.org/live.m3u8 --source en --target de",
 )
 
 
@@ -61,10 +62,21 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     source = parser.add_argument_group("input, one of them")
     source.add_argument(
-        "audio", nargs="?", metavar="AUDIO", help="a recording, or - for raw 16 kHz mono 16-bit PCM on standard input"
+        "audio",
+        nargs="?",
+        metavar="AUDIO",
+        help="a recording, the URL of a stream (HLS, RTMP, RTSP, HTTP), or - for raw 16 kHz mono 16-bit PCM on standard input",
     )
     source.add_argument("--mic", action="store_true", help="listen to a microphone")
     source.add_argument("--device", type=some_text, metavar="ID|NAME", help="which input device; implies --mic")
+    source.add_argument(
+        "--loopback", action="store_true", help="listen to what this computer plays, where the system allows that"
+    )
+    source.add_argument(
+        "--follow",
+        action="store_true",
+        help="the recording is still being written: wait at its end until nothing more comes",
+    )
     source.add_argument("--list-devices", action="store_true", help="list the input devices and exit")
     add_audio_track_argument(source)
     source.add_argument(
@@ -96,21 +108,36 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
 
 def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSource:
     """Open the audio source that the options name; they must name exactly one."""
-    microphone = options.mic or options.device is not None
+    microphone = options.mic or options.loopback or options.device is not None
     if microphone and options.audio is not None:
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
+    if options.loopback and options.device is not None:
+        raise UsageError("--loopback finds the device, and --device names one; choose one")
+    remote = None if options.audio is None else remote_file(options.audio)
+    if options.follow and (microphone or remote is not None or options.audio in (None, "-")):
+        raise UsageError(
+            "--follow is for a recording that is still being written; give the path of one, or leave it out"
+        )
     if options.audio_track is not None and (microphone or options.audio == "-"):
         raise UsageError(
             f"--audio-track chooses a track of a recording, but the input is {'a microphone' if microphone else 'raw PCM'}; "
             "leave it out"
         )
     if microphone:
-        return Microphone(options.device, backlog_s=config.overload.backlog_s)
+        return Microphone(
+            loopback_device() if options.loopback else options.device, backlog_s=config.overload.backlog_s
+        )
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     if options.audio == "-":
         return PcmStream(standard_input())
-    recording = Recording(Path(options.audio), language=config.languages.only_spoken, track=options.audio_track)
+    chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
+    if remote is not None:
+        from pipeline.audio.network import is_stream, open_stream
+
+        if is_stream(options.audio):
+            return open_stream(options.audio, config.overload.backlog_s, **chosen)
+    recording = Recording(remote or Path(options.audio), growing=options.follow, **chosen)
     if recording.track_note is not None:
         tell(recording.track_note)
     return recording

@@ -24,6 +24,10 @@ _redirecting = threading.RLock()
 
 # ALSA appends the card number to the name. It changes when a device is plugged in again.
 _CARD = re.compile(r" \(hw:\d+,\d+\)$")
+# Names of inputs that hear what the computer plays.
+_LOOPBACK = re.compile(
+    r"^monitor of |\.monitor$|\bloopback\b|blackhole|soundflower|stereo ?mix|what u hear|cable output", re.IGNORECASE
+)
 
 
 def portaudio() -> Any:
@@ -154,6 +158,30 @@ def find_device(asked: str | None) -> InputDevice:
     else:
         what = "there is no default input device" if asked is None else f"no input device matches {asked!r}"
     raise UsageError(f"{what}; --list-devices shows these: {'; '.join(map(str, matching or known))}")
+
+
+def loopback_device() -> str:
+    """The name of the input that hears what this computer plays.
+
+    PulseAudio and PipeWire: their monitor of the default output, by its name or, where PortAudio has one device for all of their
+    inputs, by PULSE_SOURCE, which this sets. Others: a virtual device, such as BlackHole.
+
+    Raises:
+        UsageError: there is none.
+        DeviceError: PortAudio is missing.
+    """
+    known = input_devices()
+    for device in known:
+        if _LOOPBACK.search(device.name):
+            return device.name
+    if through := next((device.name for device in known if device.name in ("pulse", "pipewire")), None):
+        os.environ.setdefault("PULSE_SOURCE", "@DEFAULT_MONITOR@")
+        return through
+    advice = {"darwin": "install BlackHole", "win32": "enable Stereo Mix, or install VB-CABLE"}
+    raise UsageError(
+        f"no input device hears what this computer plays; {advice.get(sys.platform, 'install PulseAudio or PipeWire')}, and "
+        "see docs/live.md"
+    )
 
 
 def recording_settings(device: InputDevice) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Read bytes from a pipe as they arrive; the reader can stop before the writer does."""
+"""Read bytes from a pipe or a growing file as they arrive; the reader can stop before the writer does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import select
 import sys
 import threading
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from pipeline.errors import UsageError
@@ -14,6 +16,8 @@ from pipeline.errors import UsageError
 # How often a waiting read checks for ``close``.
 _POLL_MS = 100
 _BLOCK = 1 << 16
+GROWS_S = 10.0
+"""A file to which nothing was added for so long is complete."""
 
 
 class PipeReader:
@@ -44,6 +48,30 @@ class PipeReader:
     def close(self) -> None:
         """Stop reading. A read in progress returns empty bytes."""
         self._closed = True
+
+
+class GrowingFile:
+    """Reads a file that is still being written; FFmpeg may take it as its input. It has ended when nothing came for a while."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file."""
+        self._file = path.open("rb", buffering=0)
+        self._closed = threading.Event()
+
+    def read(self, count: int) -> bytes:
+        """Wait for up to ``count`` bytes. Empty at the end of the file, or when closed."""
+        began_s = time.monotonic()
+        while not self._closed.is_set():
+            if data := self._file.read(count):
+                return data
+            if time.monotonic() - began_s > GROWS_S:
+                self._closed.set()
+            self._closed.wait(_POLL_MS / 1000)
+        return b""
+
+    def close(self) -> None:
+        """Stop reading. A read in progress returns empty bytes."""
+        self._closed.set()
 
 
 def relayed(reader: PipeReader) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,10 +18,18 @@ from av.container import InputContainer
 from av.stream import Disposition, Stream
 
 from pipeline.audio.channels import MonoMixer, kind_of
-from pipeline.audio.pipe import PipeReader, relayed
+from pipeline.audio.pipe import GrowingFile, PipeReader, relayed
 from pipeline.audio.remote import RemoteFile
 from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.audio.tracks import choose, open_container, probe_tracks, selection_note, track_by_number, tracks_of
+from pipeline.audio.tracks import (
+    choose,
+    open_container,
+    open_input,
+    probe_tracks,
+    selection_note,
+    track_by_number,
+    tracks_of,
+)
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, Samples
 
@@ -45,12 +52,15 @@ _SELF_CONTAINED = (
     "aac,ac3,aiff,amr,amrnb,amrwb,ape,asf,au,avi,caf,dts,eac3,flac,flv,loas,matroska,mov,mp3,mpeg,mpegts,mxf,ogg,tta,voc,"
     "w64,wav,webm,wv"
 )
+# The header of a WAV file that is still being written has a length of nothing, or of a part.
+_UNFINISHED = {"ignore_length": "1"}
 _UNTRUSTED = {"format_whitelist": _SELF_CONTAINED, "protocol_whitelist": "file"}
-_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # as a Path, which reduces :// to :/
 
 
 class Recording:
     """One audio track of a file, as mono with the file's times. Memory use does not depend on the file's length."""
+
+    _ADVICE = "give a recording such as wav, mp3, m4a"
 
     def __init__(
         self,
@@ -59,6 +69,7 @@ class Recording:
         language: str | None = None,
         track: int | None = None,
         untrusted: bool = False,
+        growing: bool = False,
     ) -> None:
         """Open the file and, if it has several audio tracks, choose one (see ``pipeline.audio.tracks``).
 
@@ -68,6 +79,7 @@ class Recording:
             track: use this audio track, counted from 1.
             untrusted: the file comes from somebody else. Accept only containers that hold all of their audio, so that no
                 other file and no connection is opened.
+            growing: the file is still being written. Its end is waited for.
 
         Raises:
             UsageError: no such file, or no such track.
@@ -76,25 +88,19 @@ class Recording:
         self.path = path
         self.track_note: str | None = None
         """A message that says which of several tracks is read, and why; None if there is only one."""
-        self._pipe: PipeReader | None = None
+        self._pipe: PipeReader | GrowingFile | None = None
+        self._growing = growing
         self._options = _UNTRUSTED if untrusted else {}
         try:
             self._container = self._open_container()
         except FileNotFoundError:
-            if _URL.match(str(path)):
-                raise UsageError(
-                    f"{path} is a URL, which this program does not fetch; pipe it in: ffmpeg -i URL -f s16le -ac 1 "
-                    f"-ar {SAMPLE_RATE} - | python -m pipeline.live -"
-                ) from None
             raise UsageError(f"no such file: {path}; give the path of a recording, - for raw PCM, or --mic") from None
         except IsADirectoryError:
             raise UsageError(f"{path} is a folder; give the path of a recording") from None
         except PermissionError:
             raise UsageError(f"{path} may not be read; check its permissions") from None
         except (av.error.FFmpegError, OSError) as error:
-            raise AudioError(
-                f"{path} is not audio that can be read ({_reason(error)}); give a recording such as wav, mp3, m4a"
-            ) from error
+            raise AudioError(f"{path} is not audio that can be read ({_reason(error)}); {self._ADVICE}") from error
         try:
             self._stream, self._channels = self._choose_stream(language, track)
         except BaseException:
@@ -110,6 +116,9 @@ class Recording:
         """Messages about missing parts found so far; they have been logged."""
 
     def _open_container(self) -> InputContainer:
+        if self._growing and isinstance(self.path, Path):
+            self._pipe = GrowingFile(self.path)
+            return open_input(self._pipe, options=_UNFINISHED)
         if isinstance(self.path, RemoteFile) or not self.path.is_fifo():
             return open_container(self.path, self._options)
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
@@ -135,13 +144,19 @@ class Recording:
         if number is not None:
             choice = track_by_number(self.path, tracks, number)
         else:
-            # A pipe cannot be read twice, so its tracks are chosen by tags alone.
-            sounds = probe_tracks(self.path, tracks, self._options) if len(tracks) > 1 and self._pipe is None else {}
+            # What is read once has its tracks chosen by tags alone.
+            probed = len(tracks) > 1 and not self.read_once
+            sounds = probe_tracks(self.path, tracks, self._options) if probed else {}
             choice = choose(tracks, sounds, language)
         if len(tracks) > 1:
             self.track_note = selection_note(self.path, tracks, choice)
             log.info("%s", self.track_note)
         return self._container.streams.audio[choice.track.number - 1], choice.track.channels
+
+    @property
+    def read_once(self) -> bool:
+        """Whether it cannot be opened a second time: a pipe."""
+        return self._pipe is not None
 
     @property
     def may_stall(self) -> bool:
@@ -252,15 +267,21 @@ class Recording:
                 break
             except av.error.FFmpegError as error:
                 damaged += 1
-                if damaged == 1:
-                    self.damage.append("damaged in places")
-                    log.warning("%s is damaged in places (%s); the readable parts are used", self.path, _reason(error))
-                if damaged > 1000:
-                    raise AudioError(
-                        f"{self.path} is too damaged to continue ({_reason(error)}); check the file"
-                    ) from error
+                self._note_damage(error, damaged)
                 packets = self._container.demux(self._stream)  # a generator that has raised has ended
         yield None
+
+    def _note_damage(self, error: av.error.FFmpegError, damaged: int) -> None:
+        """``damaged`` packets could not be read so far.
+
+        Raises:
+            AudioError: there are too many.
+        """
+        if damaged == 1:
+            self.damage.append("damaged in places")
+            log.warning("%s is damaged in places (%s); the readable parts are used", self.path, _reason(error))
+        if damaged > 1000:
+            raise AudioError(f"{self.path} is too damaged to continue ({_reason(error)}); check the file") from error
 
 
 def _is_cover(stream: Stream) -> bool:

@@ -216,9 +216,13 @@ class Spooled:
         except BaseException as error:  # raised again by read()
             self._error = error
         finally:
-            with self._changed:
-                self._ended = True
-                self._changed.notify()
+            self.end()
+
+    def end(self) -> None:
+        """Have reads end with the audio received so far."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
 
     def _add(self, samples: Samples) -> None:
         """Add samples to the spool. Report a loss when it begins and, with its length, when it ends."""

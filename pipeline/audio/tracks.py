@@ -48,7 +48,7 @@ _TITLE_LENGTH = 60
 _MAX_LISTED = 20
 # Bytes of tags that are not UTF-8 become surrogates, which are shown escaped. PyAV 19 does so and has no option for it.
 _TAGS = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "surrogateescape"}
-_open: Callable[..., InputContainer] = functools.partial(av.open, mode="r", **_TAGS)
+open_input: Callable[..., InputContainer] = functools.partial(av.open, mode="r", **_TAGS)
 # To detect silence, read the beginning of a track and, if that is silent, passages at these parts of its length.
 _BEGINNING_S = 20.0
 _PROBE_POSITIONS = (0.2, 0.4, 0.6, 0.8, 0.95)
@@ -232,8 +232,8 @@ def selection_note(path: Path | RemoteFile, tracks: Sequence[Track], choice: Cho
 def open_container(path: Path | RemoteFile, options: dict[str, str] | None = None) -> InputContainer:
     """Open a file with FFmpeg. ``options`` are FFmpeg's, for files of this machine."""
     if isinstance(path, RemoteFile):
-        return _open(path.open())
-    return _open(str(path.absolute()), options=options)
+        return open_input(path.open())
+    return open_input(str(path.absolute()), options=options)
 
 
 def probe_tracks(

@@ -29,9 +29,9 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
     [
         (
             DeviceLost(3725.0, "USB Mic", "it stopped"),
-            "[1:02:05] the microphone 'USB Mic' is gone: it stopped; waiting",
+            "[1:02:05] the input 'USB Mic' is gone: it stopped; waiting",
         ),
-        (DeviceBack(5.0, "USB Mic", 11.6), "[0:00:05] the microphone 'USB Mic' is back after 12 s"),
+        (DeviceBack(5.0, "USB Mic", 11.6), "[0:00:05] the input 'USB Mic' is back after 12 s"),
         (AudioLost(5.0, 0.0, "full"), "[0:00:05] audio was lost: full"),
         (AudioLost(5.0, 1.26, "full"), "[0:00:05] 1.3 s of audio were lost: full"),
         (Paused(5.0), "[0:00:05] paused"),

@@ -130,7 +130,7 @@ def test_notices_are_in_the_event_file_and_printed(
         for kind, notice in zip(["device_lost", "device_back", "audio_lost", "audio_lost"], NOTICES, strict=True)
     ]
     said = capsys.readouterr().err
-    assert "[0:00:01] the microphone 'Mic' is gone: it stopped" in said
+    assert "[0:00:01] the input 'Mic' is gone: it stopped" in said
     assert "[0:00:06] 2.5 s of audio were lost: there is room again" in said
 
 

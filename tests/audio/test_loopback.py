@@ -1,4 +1,4 @@
-"""Subtitles for the computer's own output, as in the README: PULSE_SOURCE selects the monitor of an output."""
+"""Subtitles for the computer's own output: by --loopback, or by PULSE_SOURCE, which names the monitor of an output."""
 
 from __future__ import annotations
 
@@ -13,12 +13,40 @@ from pathlib import Path
 import pytest
 import srt
 
+from pipeline.audio.devices import loopback_device
+from pipeline.errors import UsageError
+from tests.audio.portaudio import FakePortAudio
 from tests.conftest import HANG_S, PHRASES, spoken_texts
 
-pytestmark = [
-    pytest.mark.microphone,
-    pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no PulseAudio; .ci/run sets one up"),
-]
+needs_pulseaudio = pytest.mark.skipif(
+    "VIRTUAL_MICROPHONE" not in os.environ, reason="no PulseAudio; .ci/run sets one up"
+)
+
+
+@pytest.mark.parametrize(
+    ("devices", "found", "source"),
+    [
+        (["Mic", "Monitor of Built-in Audio", "pulse"], "Monitor of Built-in Audio", None),
+        (["MacBook Microphone", "BlackHole 2ch"], "BlackHole 2ch", None),
+        (["Microphone", "Stereo Mix (Realtek(R) Audio)"], "Stereo Mix (Realtek(R) Audio)", None),
+        (["hw:0,0", "pulse", "default"], "pulse", "@DEFAULT_MONITOR@"),
+    ],
+)
+def test_the_input_that_hears_the_computer_is_found_by_name(
+    devices: list[str], found: str, source: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(*[(name, 2, 48_000) for name in devices]))
+    monkeypatch.setenv("PULSE_SOURCE", "")
+    monkeypatch.delenv("PULSE_SOURCE")
+    assert loopback_device() == found
+    assert os.environ.get("PULSE_SOURCE") == source
+
+
+def test_without_such_an_input_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(UsageError, match="no input device hears what this computer plays; install BlackHole"):
+        loopback_device()
 
 
 @pytest.fixture
@@ -30,12 +58,17 @@ def speakers() -> Iterator[str]:
     subprocess.run(["pactl", "unload-module", module], check=True, timeout=HANG_S)
 
 
-def test_the_output_of_the_computer_is_subtitled(speakers: str, tmp_path: Path) -> None:
+@pytest.mark.microphone
+@needs_pulseaudio
+@pytest.mark.parametrize("option", ["--device=pulse", "--loopback"])
+def test_the_output_of_the_computer_is_subtitled(option: str, speakers: str, tmp_path: Path) -> None:
     listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=HANG_S)
     assert f"{speakers}.monitor" in listed.stdout.decode()
+    subprocess.run(["pactl", "set-default-sink", speakers], check=True, timeout=HANG_S)
+    named = {"PULSE_SOURCE": f"{speakers}.monitor"} if option != "--loopback" else {}
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.live", "--device", "pulse", "--config", "demo-zh", "--srt", tmp_path / "out.srt"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PULSE_SOURCE": f"{speakers}.monitor"},
+        [sys.executable, "-m", "pipeline.live", option, "--config", "demo-zh", "--srt", tmp_path / "out.srt"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | named,
     )  # fmt: skip
     watchdog = threading.Timer(120, process.kill)
     watchdog.daemon = True

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipeline.audio import reading
+from pipeline.audio import pipe, reading
 from pipeline.audio.reading import chunks_of, is_local
 from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
 from pipeline.events import Samples
 from pipeline.run.worker import Worker
-from tests.conftest import PHRASES
+from tests.conftest import PHRASES, read_wav
 
 
 class Numbers:
@@ -86,3 +87,28 @@ def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -
 def test_only_recordings_are_local() -> None:
     assert is_local(Recording(PHRASES))
     assert not is_local(Numbers(1, lambda: None))
+
+
+def test_a_file_that_is_still_written_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe, "GROWS_S", 1.0)
+    path, content = tmp_path / "growing.wav", PHRASES.read_bytes()
+    half = len(content) // 2
+    path.write_bytes(content[:40] + bytes(4) + content[44:half])  # as a recorder writes the header first
+    recording = Recording(path, growing=True)
+    assert recording.may_stall
+    chunks = [recording.read() for _ in range(10)]
+    with path.open("ab") as file:
+        file.write(content[half:])
+    while (chunk := recording.read()) is not None:
+        chunks.append(chunk)
+    assert np.array_equal(np.concatenate([chunk for chunk in chunks if chunk is not None]), read_wav(PHRASES))
+
+
+def test_a_growing_file_can_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe, "GROWS_S", 0.5)  # opening it waits for more than there is
+    path = tmp_path / "growing.wav"
+    path.write_bytes(PHRASES.read_bytes()[:100_000])
+    recording = Recording(path, growing=True)
+    assert recording.read() is not None
+    recording.close()
+    assert recording.read() is None

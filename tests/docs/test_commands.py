@@ -31,6 +31,10 @@ NOT_RUN = {
     "speech-translate live --mic --config demo --glossary terms.tsv": "needs a microphone",
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
+    "speech-translate live --loopback --config demo": "needs PulseAudio; tests/audio/test_loopback.py runs it",
+    "speech-translate live https://example.org/live.m3u8 --source en --target de": (
+        "needs a network; tests/apps/test_live_streams.py has a stream"
+    ),
     "speech-translate models pull en-zh": "needs a network",
     "openssl rand -hex 16 > token": "the servers run here find a token",
     'curl http://127.0.0.1:8000/translate -d source=en -d target=zh --data-urlencode "q=Where is the station?"': (

@@ -205,3 +205,13 @@ async def test_translators_that_nobody_uses_make_room(config: PipelineConfig, ca
     french = await offers.prepare("en", ["fr"]).chain()
     assert list(french.models.translations) == ["fr"]
     assert shared.used_bytes <= shared.limit_bytes
+
+
+async def test_no_client_can_name_an_address(service: Service, catalogue: Catalogue) -> None:
+    address = f"{catalogue.base}/models.json"
+    async with running(service) as server, server.connect() as speaker, server.connect() as other:
+        assert (await ask(speaker, type="start", url=address))["code"] == "bad-message"
+        assert (await ask(other, type="start", source=address))["code"] == "unknown-source"
+        for query in (f"source={address}", f"source=en&target={address}", "source=en&target=firefox/en-de"):
+            assert (await server.get(f"/v1/languages?{query}", method="POST")).status == 400
+    assert not catalogue.asked

@@ -1,0 +1,232 @@
+"""Network streams that FFmpeg reads (HLS, RTMP, RTSP, HTTP and others): connected again when they break off."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import urljoin, urlsplit
+
+import av
+import numpy as np
+from av.container import InputContainer
+
+from pipeline.audio.capture import backoff_s
+from pipeline.audio.recording import Recording
+from pipeline.audio.remote import RemoteFile
+from pipeline.audio.source import CHUNK_SAMPLES
+from pipeline.audio.spool import Spooled
+from pipeline.audio.tracks import open_input
+from pipeline.errors import AudioError, UsageError
+from pipeline.events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
+
+log = logging.getLogger(__name__)
+
+SCHEMES = frozenset({"http", "https", "rtmp", "rtmps", "rtsp", "rtsps", "rtp", "udp", "tcp", "tls"})
+# A server that says nothing for so long does not answer, or has stopped.
+_ANSWER_S = 10.0
+# Connections in a row without audio before a stream is given up: about half a minute, and the time they take.
+MOST_ATTEMPTS = 9
+# Silence at once when a stream breaks off, so that what was said before is translated without waiting for it.
+_PAUSE_S = 2.0
+_LIST_BYTES = 1 << 16
+
+
+def is_stream(text: str) -> bool:
+    """Whether a text is the address of a stream that may be live."""
+    scheme, colon, _ = text.partition("://")
+    return bool(colon) and scheme.lower() in SCHEMES
+
+
+def open_stream(
+    url: str, limit_s: float, *, language: str | None = None, track: int | None = None
+) -> StreamSource | Recording:
+    """Connect to a stream: a source that does not wait for its reader or, if it has a known length, a recording.
+
+    Args:
+        limit_s: the most audio that is kept until it is read, in seconds.
+        language, track: see ``Recording``.
+
+    Raises:
+        UsageError: the address is that of something else, such as a web page or a list of addresses.
+        AudioError: nobody answers there, or not with audio.
+    """
+    check_address(url)
+    connect = partial(_Connection, RemoteFile(url), language=language, track=track)
+    first = connect()
+    return StreamSource(NetworkStream(url, first, connect), limit_s) if first.duration_s is None else first
+
+
+def check_address(url: str) -> None:
+    """Raise UsageError for web addresses of which FFmpeg does not say what is wrong."""
+    try:
+        text = _beginning(url)
+        if "#EXT-X-STREAM-INF" in text:
+            entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+            if entries and "#EXT-X-STREAM-INF" in _beginning(urljoin(url, entries[0].strip())):
+                raise UsageError(
+                    f"{url} is a playlist of playlists; give the address of one of these: {', '.join(entries[:3])}"
+                )
+    except urllib.error.HTTPError as error:
+        if 300 <= error.code < 400:
+            raise UsageError(f"{url} redirects without end; give the address of the stream itself") from None
+        return  # FFmpeg reports it
+    except (OSError, ValueError):
+        return
+    if text.lstrip().lower().startswith(("<!doctype", "<html")):
+        raise UsageError(f"{url} is a web page; give the address of the stream in it, such as one that ends with .m3u8")
+    if text.startswith("[playlist]") or (text.startswith("#EXTM3U") and "#EXT-X-" not in text):
+        raise UsageError(f"{url} is a list of addresses; give one of them")
+
+
+def _beginning(url: str) -> str:
+    """The beginning of a web address's content if it is text that may be a list or a page."""
+    if urlsplit(url).scheme.lower() not in ("http", "https"):
+        return ""
+    with urllib.request.urlopen(url, timeout=_ANSWER_S) as answer:
+        head: bytes = answer.read(16)
+        if not head.lstrip().lower().startswith((b"#extm3u", b"[playlist]", b"<!doctype", b"<html")):
+            return ""
+        rest: bytes = answer.read(_LIST_BYTES)
+        return (head + rest).decode("utf-8", "replace")
+
+
+class _Connection(Recording):
+    """One connection to a stream. It is read once, and ends when the network fails."""
+
+    path: RemoteFile
+    _ADVICE = "check the address, and whether the stream is on"
+
+    def _open_container(self) -> InputContainer:
+        try:
+            return open_input(self.path.url, timeout=(_ANSWER_S, _ANSWER_S))
+        except av.error.ExitError:
+            raise AudioError(f"{self.path} gives no audio within {_ANSWER_S:.0f} s; {self._ADVICE}") from None
+
+    @property
+    def read_once(self) -> bool:
+        return True
+
+    def _note_damage(self, error: av.error.FFmpegError, damaged: int) -> None:
+        if not isinstance(error, av.error.InvalidDataError):
+            silent = isinstance(error, av.error.ExitError)
+            reason = f"nothing came for {_ANSWER_S:.0f} s" if silent else error.strerror
+            raise AudioError(f"{self.path} broke off: {reason}")
+        super()._note_damage(error, damaged)
+
+
+class NetworkStream:
+    """A live stream, over as many connections as it takes. While it is away, its time passes in silence."""
+
+    duration_s: float | None = None
+    overflows = 0
+    backlog_s = 0.0
+
+    def __init__(
+        self,
+        name: str,
+        first: Recording,
+        connect: Callable[[], Recording],
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], object] | None = None,
+    ) -> None:
+        """``connect``: opens another connection. ``wait``: sleeps for so many seconds, or until the stream is closed."""
+        self.name = name
+        self._connection: Recording | None = first
+        self._connect, self._clock = connect, clock
+        self._closed = threading.Event()
+        self._wait = wait or self._closed.wait
+        self._notify: Callable[[SourceNotice], None] = lambda notice: None
+        self._lost_at_s = clock()
+        self._delivered = self._silence = 0  # samples; of silence, those to come
+        self._opening: Samples | None = None  # the first sound of a connection
+        self._fresh = True  # the connection has given none yet
+        self._attempts = 0
+        self._reason = ""
+
+    def listen(self, notify: Callable[[SourceNotice], None]) -> None:
+        """See ``LiveSource``."""
+        self._notify = notify
+
+    def read(self) -> Samples | None:
+        """The next audio, or silence in its place; None if the stream has ended or is given up."""
+        while not self._closed.is_set():
+            if self._silence:
+                size = min(self._silence, CHUNK_SAMPLES)
+                self._silence -= size
+                return self._counted(np.zeros(size, np.int16))
+            if self._connection is None:
+                if not self._connected_again():
+                    return None
+                continue
+            try:
+                chunk, self._reason = self._connection.read(), "it ended"
+            except AudioError as error:
+                chunk, self._reason = None, str(error)
+            if chunk is None:
+                self._lose()
+            elif self._begins_again(chunk):
+                return None
+            else:
+                return self._counted(self._back(chunk))
+        return None
+
+    def close(self) -> None:
+        """Stop reading. A read in progress ends within ten seconds."""
+        self._closed.set()
+
+    def _counted(self, samples: Samples) -> Samples:
+        self._delivered += len(samples)
+        return samples
+
+    def _begins_again(self, chunk: Samples) -> bool:
+        """Whether a connection begins as the one before: with a recording, which would be the same to its end."""
+        if self._fresh and chunk.any():
+            before, self._opening, self._fresh = self._opening, chunk, False
+            return before is not None and np.array_equal(before, chunk)
+        return False
+
+    def _lose(self) -> None:
+        assert self._connection is not None
+        self._connection.close()
+        self._connection = None
+        if not self._attempts:  # else it was away already
+            self._lost_at_s = self._clock()
+            self._silence = round(_PAUSE_S * SAMPLE_RATE)
+            self._notify(DeviceLost(self._delivered / SAMPLE_RATE, self.name, self._reason))
+
+    def _connected_again(self) -> bool:
+        """Try to connect; False if that has been tried often enough."""
+        if self._attempts == MOST_ATTEMPTS:
+            log.warning("%s is given up after %d attempts: %s", self.name, self._attempts, self._reason)
+            return False
+        self._wait(backoff_s(self._attempts))
+        self._attempts += 1
+        try:
+            self._connection, self._fresh = self._connect(), True
+        except (AudioError, UsageError) as error:
+            self._reason = str(error)
+        # With a length, as that of a playlist has which has been completed, the stream is now a recording.
+        return self._connection is None or self._connection.duration_s is None
+
+    def _back(self, chunk: Samples) -> Samples:
+        """The first audio of another connection, after the rest of the silence."""
+        if not self._attempts:
+            return chunk
+        self._attempts = 0
+        away_s = self._clock() - self._lost_at_s
+        self._notify(DeviceBack(self._delivered / SAMPLE_RATE, self.name, away_s))
+        return np.concatenate([np.zeros(round(max(0.0, away_s - _PAUSE_S) * SAMPLE_RATE), np.int16), chunk])
+
+
+class StreamSource(Spooled):
+    """A network stream, read on a thread of its own. Audio that nobody has read yet is kept."""
+
+    def close(self) -> None:
+        """Close the stream. Reads deliver the audio received before, then None; FFmpeg is not waited for."""
+        super().close()
+        self.end()

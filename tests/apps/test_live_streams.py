@@ -1,0 +1,62 @@
+"""Live runs over what FFmpeg reads from elsewhere and from files that grow, as a program."""
+
+from __future__ import annotations
+
+import http.server
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import srt
+
+from tests.conftest import HANG_S, PHRASES
+
+LIVE = [sys.executable, "-m", "pipeline.live"]
+
+
+@pytest.fixture
+def radio() -> Iterator[str]:
+    """The address of a server that streams the recording without a length."""
+    content = PHRASES.read_bytes()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(content[:40] + b"\xff\xff\xff\xff" + content[44:])
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/radio"
+    server.shutdown()
+    server.server_close()
+
+
+def subtitles(path: Path) -> str:
+    return " ".join(cue.content for cue in srt.parse(path.read_text("utf-8")))
+
+
+@pytest.mark.slow
+def test_a_stream_and_a_growing_file_are_subtitled(radio: str, tmp_path: Path) -> None:
+    for source in ([radio], ["--follow", "--fast", str(PHRASES)]):
+        target = tmp_path / "out.srt"
+        command = [*LIVE, *source, "--config", "demo-zh", "--srt", str(target)]
+        done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        assert len(subtitles(target)) > 20
+        target.unlink()
+
+
+def test_a_run_with_a_microphone_loads_nothing_of_it() -> None:
+    loaded = "import sys, pipeline.apps.live, pipeline.apps.live_run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, timeout=HANG_S)
+    modules = done.stdout.decode().split()
+    assert "pipeline.audio.microphone" in modules
+    assert not [name for name in modules if name.startswith(("pipeline.audio.network", "pipeline.server", "fsspec"))]

@@ -1,0 +1,255 @@
+"""Network streams: lists and pages are told apart, what breaks off is connected again, and a limit ends that."""
+
+from __future__ import annotations
+
+import http.server
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from pipeline.audio import network
+from pipeline.audio.network import MOST_ATTEMPTS, NetworkStream, StreamSource, check_address, is_stream, open_stream
+from pipeline.audio.recording import Recording
+from pipeline.errors import AudioError, UsageError
+from pipeline.events import DeviceBack, DeviceLost, Samples, SourceNotice
+from tests.conftest import PHRASES, read_wav
+
+SPEECH = read_wav(PHRASES)[: 6 * 16_000]
+# As FFmpeg writes to a pipe: the length is not known.
+HEADER = PHRASES.read_bytes()[:40] + b"\xff\xff\xff\xff"
+
+
+class Web:
+    """A web server whose answers are made by functions of how often each path was asked for."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Callable[[int], bytes]] = {}
+        self.asked: list[str] = []
+        self.silent = threading.Event()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                path = self.path.partition("?")[0]
+                outer.asked.append(path)
+                if path == "/loop":
+                    self.send_response(302)
+                    self.send_header("Location", f"/loop?{len(outer.asked)}")
+                    self.end_headers()
+                    return
+                if path not in outer.answers:
+                    self.send_error(404)
+                    return
+                content = outer.answers[path](outer.asked.count(path))
+                self.send_response(200)
+                if ".m3u8" in path or ".ts" in path:
+                    self.send_header("Content-Length", str(len(content)))
+                else:
+                    self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(content)
+                if path == "/hangs":
+                    outer.silent.wait()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.base = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    served = Web()
+    yield served
+    served.silent.set()
+    served.server.shutdown()
+    served.server.server_close()
+
+
+def read_all(source: Any) -> Samples:
+    chunks = [np.zeros(0, np.int16)]
+    while (chunk := source.read()) is not None:
+        chunks.append(chunk)
+    return np.concatenate(chunks)
+
+
+def test_addresses_of_streams_are_known() -> None:
+    assert all(map(is_stream, ["https://a/b.m3u8", "RTMP://a/live", "rtsp://a", "udp://239.0.0.1:1234"]))
+    assert not any(map(is_stream, ["s3://a/b.wav", "a.wav", "-", "C:\\a.wav"]))
+
+
+MASTER = b"#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nnested.m3u8\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "message"),
+    [
+        ("/loop", b"", "redirects without end"),
+        ("/nested.m3u8", MASTER, "is a playlist of playlists; give the address of one of these: nested.m3u8"),
+        ("/radio.m3u", b"#EXTM3U\nhttp://127.0.0.1:1/a.mp3\n", "is a list of addresses"),
+        ("/radio.pls", b"[playlist]\nFile1=http://127.0.0.1:1/a.mp3\n", "is a list of addresses"),
+        ("/page", b"<!DOCTYPE html><html></html>", "is a web page"),
+    ],
+)
+def test_what_is_no_stream_is_said_to_be_none(path: str, content: bytes, message: str, web: Web) -> None:
+    web.answers[path] = lambda _: content
+    with pytest.raises(UsageError, match=message):
+        open_stream(web.base + path, 60.0)
+    assert len(web.asked) < 15
+
+
+def test_a_playlist_of_streams_is_accepted(web: Web) -> None:
+    web.answers = {"/a.m3u8": lambda _: MASTER, "/nested.m3u8": lambda _: b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n"}
+    check_address(f"{web.base}/a.m3u8")
+
+
+def test_what_does_not_answer_is_given_up(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_ANSWER_S", 0.5)
+    web.answers["/hangs"] = lambda _: b"RIFF"
+    with pytest.raises(AudioError, match=r"gives no audio within .* check the address"):
+        open_stream(f"{web.base}/hangs", 60.0)
+    with pytest.raises(AudioError, match="404 Not Found"):
+        open_stream(f"{web.base}/missing", 60.0)
+
+
+def test_a_recording_on_the_web_is_a_recording(web: Web, tmp_path: Path) -> None:
+    write_hls(tmp_path, web)
+    recording = open_stream(f"{web.base}/live.m3u8", 60.0)
+    assert isinstance(recording, Recording)
+    assert recording.duration_s == pytest.approx(len(SPEECH) / 16_000, abs=0.3)
+    assert len(read_all(recording)) == pytest.approx(len(SPEECH), abs=8_000)
+
+
+def test_segments_that_come_later_are_read(web: Web, tmp_path: Path) -> None:
+    lines = write_hls(tmp_path, web)
+    whole = "\n".join(lines).encode()
+    begun = "\n".join(lines[: lines.index("live0.ts") + 1]).encode()
+    web.answers["/live.m3u8"] = lambda count: whole if count > 3 else begun
+    source = open_stream(f"{web.base}/live.m3u8", 60.0)
+    assert isinstance(source, StreamSource)
+    heard = read_all(source)
+    assert np.flatnonzero(heard)[-1] == pytest.approx(len(SPEECH), abs=8_000)
+    assert len(heard) - len(SPEECH) < 3 * 16_000  # it is not played again
+
+
+def write_hls(folder: Path, web: Web) -> list[str]:
+    """The speech as a playlist with segments of 2 s, which ``web`` serves; the playlist's lines."""
+    with av.open(str(folder / "live.m3u8"), "w", format="hls", options={"hls_time": "2", "hls_list_size": "0"}) as made:
+        stream = made.add_stream("aac", rate=16_000, layout="mono")
+        for begin in range(0, len(SPEECH), 1_024):
+            frame = av.AudioFrame.from_ndarray(SPEECH[None, begin : begin + 1_024], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = 16_000, begin
+            made.mux(stream.encode(frame))
+        made.mux(stream.encode(None))
+    for path in folder.iterdir():
+        web.answers[f"/{path.name}"] = lambda _, path=path: path.read_bytes()  # type: ignore[misc]
+    return (folder / "live.m3u8").read_text().splitlines()
+
+
+class Broken:
+    """Stands for a connection: gives chunks, then breaks off or ends."""
+
+    duration_s = None
+
+    made = itertools.count(1)
+
+    def __init__(self, chunks: int, reason: str | None = "it broke off", sound: int | None = None) -> None:
+        self.left, self.reason, self.sound = chunks, reason, sound or next(self.made)
+
+    def read(self) -> Samples | None:
+        if self.left:
+            self.left -= 1
+            return np.full(1_600, self.sound, np.int16)
+        if self.reason is not None:
+            raise AudioError(self.reason)
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class Time:
+    """A clock that goes on when somebody waits or audio is read."""
+
+    def __init__(self) -> None:
+        self.now_s, self.waited = 0.0, list[float]()
+
+    def wait(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.waited.append(seconds)
+
+
+def stream(first: Broken, *later: Broken | AudioError) -> SimpleNamespace:
+    time, coming, notices = Time(), list(later), list[SourceNotice]()
+
+    def connect() -> Any:
+        if not coming or isinstance(coming[0], AudioError):
+            raise coming.pop(0) if coming else AudioError("nobody answers")
+        return coming.pop(0)
+
+    made: Any = NetworkStream("a radio", first, connect, lambda: time.now_s, time.wait)  # type: ignore[arg-type]
+    made.listen(notices.append)
+    return SimpleNamespace(source=made, time=time, notices=notices)
+
+
+def test_a_stream_that_comes_back_goes_on_after_silence_of_its_absence() -> None:
+    found = stream(Broken(10), AudioError("refused"), AudioError("refused"), Broken(10))
+    heard = read_all(found.source)
+    lost, back, again = found.notices
+    assert (lost, again.device) == (DeviceLost(1.0, "a radio", "it broke off"), "a radio")
+    assert isinstance(back, DeviceBack)
+    assert back.away_s == pytest.approx(0.5 + 1 + 2)
+    ones = np.flatnonzero(heard)
+    assert len(ones) == 20 * 1_600
+    assert (ones[-1] - ones[0] + 1 - len(ones)) / 16_000 == pytest.approx(back.away_s)
+
+
+def test_the_limit_of_attempts_ends_the_stream_with_what_was_heard(caplog: pytest.LogCaptureFixture) -> None:
+    found = stream(Broken(5))
+    assert np.count_nonzero(read_all(found.source)) == 5 * 1_600
+    assert len(found.time.waited) == MOST_ATTEMPTS
+    assert found.time.waited[0] < found.time.waited[-1] <= 5
+    assert "a radio is given up after 9 attempts: nobody answers" in caplog.text
+
+
+def test_a_connection_without_audio_counts_as_an_attempt() -> None:
+    found = stream(Broken(5), *[Broken(0) for _ in range(2 * MOST_ATTEMPTS)])
+    read_all(found.source)
+    assert len(found.time.waited) == MOST_ATTEMPTS
+
+
+def test_a_recording_of_unknown_length_is_not_played_again() -> None:
+    found = stream(Broken(50, None, 7), Broken(50, None, 7))
+    assert np.count_nonzero(read_all(found.source)) == 50 * 1_600
+    assert [type(notice) for notice in found.notices] == [DeviceLost]
+
+
+def test_a_stream_that_broke_off_is_read_from_a_server_again(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "backoff_s", lambda attempt: 0.0)
+    parts = {2: SPEECH[:48_000], 3: SPEECH[48_000:]}  # the first request looks what it is
+    web.answers["/radio"] = lambda count: HEADER + parts.get(count, SPEECH[:0]).tobytes()
+    source = open_stream(f"{web.base}/radio", 60.0)
+    assert isinstance(source, StreamSource)
+    notices: list[SourceNotice] = []
+    source.listen(notices.append)
+    heard = read_all(source)
+    assert np.array_equal(heard[:48_000], SPEECH[:48_000])
+    assert np.array_equal(heard[-32_000 - 48_000 : -32_000], SPEECH[48_000:])  # between and after: 2 s of silence
+    assert [type(notice) for notice in notices] == [DeviceLost, DeviceBack, DeviceLost]
+
+
+def test_a_close_does_not_wait_for_the_server(web: Web) -> None:
+    web.answers["/hangs"] = lambda _: HEADER + SPEECH.tobytes()
+    source = open_stream(f"{web.base}/hangs", 60.0)
+    assert source.read() is not None
+    source.close()
+    read_all(source)
