@@ -129,8 +129,8 @@ def load_shared(
         ]
 
 
-_Weights = tuple[str, str, int]
-"""What decides whether recognisers can share a model in memory: its directory, compute type and threads."""
+_Weights = tuple[str, str, str, int]
+"""What decides whether recognisers can share a model in memory: its directory, device, compute type and threads."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class _Speech:
 
     @property
     def weights(self) -> _Weights:
-        return os.path.realpath(self.directory), self.asr.compute_type, self.asr.threads
+        return os.path.realpath(self.directory), self.asr.device, self.asr.compute_type, self.asr.threads
 
     def load(self, sharing: Future[WhisperRecognizer] | None, several_calls: bool) -> WhisperRecognizer:
         """Load it. ``sharing``: another recogniser with the same model, which was submitted before."""

@@ -30,8 +30,11 @@ class AsrConfig(Checked):
     window_s: float = within(10.0, 1, 30)
     # Beam size; 1 is greedy. 5 in a short window is as accurate as 1 in the full window.
     beam_size: int = within(5, 1, 20)
-    # CTranslate2's type of weights and arithmetic. With "float32", the number of threads can change the text.
-    compute_type: str = one_of("int8", "default", "auto", "int8", "int8_float32", "float32")
+    # Where the model computes: "cuda" is an NVIDIA GPU; "auto" takes one if CTranslate2 can use it, else the CPU.
+    device: str = one_of("auto", "auto", "cpu", "cuda")
+    # CTranslate2's type of weights and arithmetic. On a GPU, "int8" stands for float16 where the GPU has it; "int8_float16" takes
+    # half the memory. With "float32", the number of threads can change the text.
+    compute_type: str = one_of("int8", "default", "auto", "int8", "int8_float32", "int8_float16", "float16", "float32")
     # Threads of one recognition; 0 is CTranslate2's default, one per core, at most four.
     threads: int = within(0, 0, 256)
     # For sources that are not live: milliseconds of speech in one window, of which up to four are recognised in one call;

@@ -161,7 +161,10 @@ class WhisperEngine:
     def encode(self, samples: Samples, window_s: float) -> Encoded:
         """Compute the ``features`` of the audio and run the encoder."""
         features = self.features(samples, window_s)
-        states = self._model.encode(ctranslate2.StorageView.from_array(features))
+        view = ctranslate2.StorageView.from_array(features)
+        # Of a GPU, states are copied: NumPy joins those of several windows.
+        on_gpu = self._model.device == "cuda"
+        states = self._model.encode(view, to_cpu=True) if on_gpu else self._model.encode(view)
         window_s = features.shape[2] * _HOP / SAMPLE_RATE
         return Encoded(states, samples, window_s, self.languages[0])
 

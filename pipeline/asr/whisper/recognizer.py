@@ -76,7 +76,9 @@ class WhisperRecognizer:
             log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
         check_window(config, known)
         self.thresholds = thresholds(config, known)
-        weights = weights or WhisperWeights.load(directory, config.compute_type, config.threads, several_calls)
+        weights = weights or WhisperWeights.load(
+            directory, config.compute_type, config.threads, several_calls, config.device
+        )
         self.engine = WhisperEngine(weights, self.languages)
         self._prompt = prompt_tokens(self.engine, config)
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt, config.window_s)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
 import tokenizers
 
-from pipeline.errors import ModelError, first_line
+from pipeline.asr.whisper.device import load_model
+from pipeline.errors import ModelError, UsageError, first_line
 from pipeline.run.machine import usable_cores
 
 # Threads of a call unless configured, on as many cores or more: CTranslate2's default.
@@ -38,7 +38,12 @@ class WhisperWeights:
 
     @classmethod
     def load(
-        cls, directory: Path, compute_type: str = "int8", threads: int = 0, several_calls: bool = False
+        cls,
+        directory: Path,
+        compute_type: str = "int8",
+        threads: int = 0,
+        several_calls: bool = False,
+        device: str = "cpu",
     ) -> WhisperWeights:
         """Load a CTranslate2 Whisper model.
 
@@ -46,19 +51,23 @@ class WhisperWeights:
             threads: of each call; 0: up to four.
             several_calls: calls of several threads run at the same time, as many as the cores carry. Each further one takes
                 about 40 MB with base.
+            device: see ``load_model``.
 
         Raises:
             ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
+            UsageError: the device cannot be used, or not with this type.
         """
         try:
-            model = ctranslate2.models.Whisper(
-                str(directory),
-                device="cpu",
-                compute_type=compute_type,
+            model = load_model(
+                directory,
+                device,
+                compute_type,
                 intra_threads=threads,
                 inter_threads=_calls_at_once(threads) if several_calls else 1,
             )
             return cls(directory, model, tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json")))
+        except UsageError:
+            raise
         except Exception as error:  # RuntimeError, ValueError; tokenizers raises plain Exception
             raise ModelError(
                 f"CTranslate2 cannot load {directory}: {first_line(error)}; fetch or convert it again"

@@ -1,0 +1,103 @@
+"""Where Whisper computes, by what CTranslate2 reports; a fake stands for it, as no GPU can be had here."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import Models, PipelineConfig
+from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper import device as placing
+from pipeline.asr.whisper.device import load_model
+from pipeline.errors import UsageError
+from pipeline.events import SpeechSegment
+from tests.conftest import PHRASES, read_wav
+
+
+class FakeLibrary:
+    """Stands for ctranslate2 with GPUs that have these types, or whose libraries are missing."""
+
+    def __init__(self, *types: str, missing: str = "") -> None:
+        self.types, self.missing, self.loaded = set(types), missing, list[tuple[str, str]]()
+        self.models = SimpleNamespace(Whisper=self._load)
+        self.StorageView = SimpleNamespace(from_array=lambda array: array)
+
+    def get_cuda_device_count(self) -> int:
+        return int(bool(self.types))
+
+    def get_supported_compute_types(self, device: str) -> set[str]:
+        return self.types if device == "cuda" else {"int8", "float32"}
+
+    def _load(self, directory: str, *, device: str, compute_type: str, **_: int) -> Any:
+        self.loaded.append((device, compute_type))
+        return SimpleNamespace(n_mels=80, device=device, encode=self._encode)
+
+    def _encode(self, features: Any, to_cpu: bool) -> None:
+        if self.missing:
+            raise RuntimeError(f"Library {self.missing} is not found or cannot be loaded")
+
+
+FULL = ("float32", "float16", "int8", "int8_float16", "int8_float32")
+
+
+@pytest.mark.parametrize(
+    ("types", "device", "compute_type", "expected"),
+    [
+        (FULL, "auto", "int8", ("cuda", "float16")),
+        (FULL, "cuda", "int8_float16", ("cuda", "int8_float16")),
+        (("float32", "int8", "int8_float32"), "auto", "int8", ("cuda", "int8_float32")),  # no half precision
+        (FULL, "cpu", "int8", ("cpu", "int8")),
+        ((), "auto", "int8", ("cpu", "int8")),
+        ((), "auto", "float32", ("cpu", "float32")),
+    ],
+)
+def test_the_device_and_type_are_those_that_are_reported(
+    types: tuple[str, ...], device: str, compute_type: str, expected: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    fake = FakeLibrary(*types)
+    monkeypatch.setattr(placing, "ctranslate2", fake)
+    assert load_model(Path("model"), device, compute_type, intra_threads=1).device == expected[0]
+    assert fake.loaded == [expected]
+    assert not caplog.records
+
+
+def test_a_missing_library_is_one_line_and_the_cpu_is_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake = FakeLibrary(*FULL, missing="libcublas.so.12")
+    monkeypatch.setattr(placing, "ctranslate2", fake)
+    assert load_model(Path("model"), "auto", "int8").device == "cpu"
+    (line,) = caplog.messages
+    assert "recognising on the CPU: the GPU cannot be used: Library libcublas.so.12 is not found" in line
+    assert "pip install nvidia-cublas-cu12" in line
+    with pytest.raises(UsageError, match=r'asr.device is "cuda", and the GPU cannot be used: Library libcublas'):
+        load_model(Path("model"), "cuda", "int8")
+
+
+@pytest.mark.parametrize(
+    ("types", "device", "compute_type", "message"),
+    [
+        ((), "cuda", "int8", 'asr.device is "cuda", and CTranslate2 finds no CUDA device'),
+        ((), "auto", "float16", "asr.compute_type is 'float16', which is for GPUs; this CPU has float32, int8"),
+        (("float32", "int8_float32"), "cuda", "float16", "'float16'; this GPU has float32, int8_float32"),
+    ],
+)
+def test_what_a_device_cannot_do_is_invalid_usage(
+    types: tuple[str, ...], device: str, compute_type: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "ctranslate2", FakeLibrary(*types))
+    with pytest.raises(UsageError, match=message):
+        load_model(Path("model"), device, compute_type)
+
+
+def test_the_text_on_the_cpu_is_the_same(demo_config: PipelineConfig, demo_models: Models) -> None:
+    assert isinstance(demo_models.recognizer, WhisperRecognizer)
+    config = dataclasses.replace(demo_config.asr, device="cpu")
+    named = WhisperRecognizer(config, "en", demo_models.recognizer.engine.weights.directory)
+    segment = SpeechSegment(0, 0, read_wav(PHRASES)[: 4 * 16_000])
+    assert named.transcribe([segment]) == demo_models.recognizer.transcribe([segment])
