@@ -78,6 +78,20 @@ def shortened(words: Sequence[TimedWord]) -> list[TimedWord]:
     return found
 
 
+def within_sound(words: Sequence[TimedWord], samples: Samples) -> list[TimedWord]:
+    """``words`` without the silence at their ends: the alignment ends a word where the next one begins.
+
+    A word before a long pause would otherwise seem to be said in it. ``samples``: [n], the audio in which they were heard.
+    """
+    ends = np.flatnonzero(_audible(samples)) + 1
+    found: list[TimedWord] = []
+    for word in words:
+        before = int(np.searchsorted(ends, round(word.end_s / FRAME_S), "right"))
+        end_s = float(ends[before - 1]) * FRAME_S if before else 0.0
+        found.append(replace(word, end_s=end_s) if word.start_s < end_s < word.end_s - _MARGIN_S else word)
+    return found
+
+
 def _longest_s(text: str) -> float:
     """How long a word lasts at most when it is said slowly."""
     spoken = letters(text)

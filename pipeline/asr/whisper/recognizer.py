@@ -13,6 +13,7 @@ from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
 from pipeline.asr.script import in_script, script_conversions
 from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
 from pipeline.asr.whisper.continuation import Continuation, consecutive, first_new_word
+from pipeline.asr.whisper.coverage import within_sound
 from pipeline.asr.whisper.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
 from pipeline.asr.whisper.files import check_window, find_recognizer, thresholds
 from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
@@ -229,6 +230,8 @@ class WhisperRecognizer:
         if result.rejected is None and result.hypothesis.ended:
             words = result.words
             if plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
+                if any(segment.speech_start_sample is not None for segment in packed.segments):
+                    words = tuple(within_sound(words, packed.samples))
                 placed = unpack(without_pauses(words), packed)
                 missing = unpack(result.missing, packed)
                 return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.asr.whisper.coverage import inserted, shortened, unheard
+from pipeline.asr.whisper.coverage import inserted, shortened, unheard, within_sound
 from pipeline.asr.whisper.words import TimedWord, whole_words
 from pipeline.events import SAMPLE_RATE, Samples
 
@@ -34,6 +34,14 @@ def test_sound_without_words_is_found() -> None:
 def test_short_sounds_and_known_ones_are_left() -> None:
     assert unheard(words((" Good", 0.0, 0.4)), sound((0.0, 0.4), (2.0, 2.5))) == []
     assert unheard([], sound((0.0, 1.0)), from_s=1.0) == []
+
+
+def test_a_word_does_not_last_into_the_pause_after_it() -> None:
+    heard = words((" post", 0.4, 1.0), (" office?", 1.0, 3.1), (" This", 3.1, 3.4))
+    post, office, this = within_sound(heard, sound((0.0, 1.4), (3.2, 4.0)))
+    assert (post, this) == (heard[0], heard[2])
+    assert (office.start_s, round(office.end_s, 2)) == (1.0, 1.4)
+    assert within_sound(heard, sound((0.0, 4.0))) == heard
 
 
 def test_a_word_that_lasts_for_seconds_hides_others() -> None:
