@@ -184,8 +184,23 @@ class Pause:
     length_s: float
 
 
+class _Growing:
+    """Text in two parts: the first ``committed`` characters never change, and a draft follows them."""
+
+    text: str
+    committed: int
+
+    @property
+    def committed_text(self) -> str:
+        return self.text[: self.committed]
+
+    @property
+    def draft(self) -> str:
+        return self.text[self.committed :]
+
+
 @dataclass(frozen=True)
-class SourceText:
+class SourceText(_Growing):
     """The text recognised in a sentence in progress, as it is now: committed text, then a draft.
 
     A newer one of the same sentence replaces it. Its committed text begins with that of the one before.
@@ -205,14 +220,6 @@ class SourceText:
     """The end of the text so far."""
     heard_s: float = 0.0
     """Audio received when the text was cut; no later sound affects it."""
-
-    @property
-    def committed_text(self) -> str:
-        return self.text[: self.committed]
-
-    @property
-    def draft(self) -> str:
-        return self.text[self.committed :]
 
 
 @dataclass(frozen=True)
@@ -265,7 +272,7 @@ class TargetToken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TargetText:
+class TargetText(_Growing):
     """The translation of a sentence, as it is now: normally one target token longer than before.
 
     A newer one of the same sentence and language replaces it. The text is a draft until its sentence has ended and been
@@ -286,14 +293,6 @@ class TargetText:
     complete: bool = False
     """True on the last one of each translation of a sentence: the text now translates all of the source known at
     ``heard_s``, without the last words that are hidden of a draft."""
-
-    @property
-    def committed_text(self) -> str:
-        return self.text[: self.committed]
-
-    @property
-    def draft(self) -> str:
-        return self.text[self.committed :]
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ class SpeechTranslator:
                 return
 
     async def changes(self) -> AsyncGenerator[ChangeEvent, None]:
-        """The same as changes of texts, ``SourceDelta`` and ``Delta``, as ``events`` gave them before version 0.3 of the interface.
+        """The same as changes of texts, ``SourceDelta`` and ``Delta``, for programs that were made for them; gone in version 0.3.
 
         Raises:
             PipelineError, ValueError: see ``events``.

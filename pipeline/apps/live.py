@@ -171,20 +171,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     microphone = source if isinstance(source, Microphone) else None
     if options.fast and microphone is None:
         config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
-    if options.push and options.fast:
-        raise UsageError(
-            "--push sends text while people speak, but --fast does not run in real time; leave one of the two out"
-        )
-    for name in ("latency-log", "committed-log"):
-        if options.fast and getattr(options, name.replace("-", "_")):
-            raise UsageError(
-                f"--{name} measures latency, but --fast does not run in real time; leave one of the two out"
-            )
-        if getattr(options, name.replace("-", "_")) == STANDARD_OUTPUT:
-            raise UsageError(
-                f"--{name} cannot write to standard output; name a file: ….jsonl for simulstream's format, or instances.log "
-                "for SimulEval's"
-            )
+    _check_outputs(options)
     targets = config.languages.targets
     makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
         "latency-log": partial(_latency_log, committed=False),
@@ -224,6 +211,24 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     ready_s = stats.started - STARTED
     tell(f"{stats.details()}\nready {ready_s:.2f} s after the start, imports and models loaded", logging.DEBUG)
     return 1 if stats.lost_languages or stats.failures or any(push.lost for push in pushes) else 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Raise UsageError for outputs of a real-time run that are asked for without one, and logs without a file."""
+    if options.push and options.fast:
+        raise UsageError(
+            "--push sends text while people speak, but --fast does not run in real time; leave one of the two out"
+        )
+    for name in ("latency-log", "committed-log"):
+        if options.fast and getattr(options, name.replace("-", "_")):
+            raise UsageError(
+                f"--{name} measures latency, but --fast does not run in real time; leave one of the two out"
+            )
+        if getattr(options, name.replace("-", "_")) == STANDARD_OUTPUT:
+            raise UsageError(
+                f"--{name} cannot write to standard output; name a file: ….jsonl for simulstream's format, or instances.log "
+                "for SimulEval's"
+            )
 
 
 def _latency_log(path: Path, languages: Sequence[str] = (), *, committed: bool) -> Sink:

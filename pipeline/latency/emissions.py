@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from pipeline.captions.states import common_length
+from pipeline.captions.changes import edit
 from pipeline.events import SourceText, TargetText
 from pipeline.languages import spaced
 
@@ -86,13 +86,12 @@ class TextSoFar:
         """Take the newest state of a sentence, received ``elapsed_s`` after the start of the stream."""
         pieces = self._sentences.setdefault(state.sentence, [])
         old = "".join(piece.text for piece in pieces)
-        same = common_length(old, state.text)
-        appended = state.text[same:]
-        begins = self._begun and state.sentence != self._first and not same
+        left, appended = edit(old, state.text)
+        self.withdrawn_units += len(units(old[len(old) - left :], self.unit))
+        begins = self._begun and state.sentence != self._first and left == len(old)
         if appended and not self._begun:
             self._begun, self._first = True, state.sentence
         withdrawn: list[Piece] = []
-        left = len(old) - same
         while left > 0:
             withdrawn.insert(0, pieces.pop())
             left -= len(withdrawn[0].text)
@@ -100,7 +99,6 @@ class TextSoFar:
         gap = " " if self.unit == "word" and begins else ""
         new.append(Piece(appended, Times(state.heard_s * 1000, elapsed_s * 1000, gap)))
         pieces += new
-        self.withdrawn_units += len(units(old[same:], self.unit))
         return Applied(tuple(withdrawn), tuple(new))
 
     @property
