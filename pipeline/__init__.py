@@ -24,18 +24,12 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from pipeline.asr.recognizer import (
-        PartialText,
-        RecognitionOptions,
-        RecognitionStream,
-        Recognizer,
-        StreamingRecognizer,
-    )
-    from pipeline.captions.changes import Changes, States
-    from pipeline.captions.states import TextChangeError
-    from pipeline.config import PipelineConfig, load_config
-    from pipeline.errors import PipelineError, StageError
-    from pipeline.events import (
+    from .asr.recognizer import PartialText, RecognitionOptions, RecognitionStream, Recognizer, StreamingRecognizer
+    from .captions.changes import Changes, States
+    from .captions.states import TextChangeError
+    from .config import PipelineConfig, load_config
+    from .errors import PipelineError, StageError
+    from .events import (
         AudioLost,
         Delta,
         DeviceBack,
@@ -55,14 +49,14 @@ if TYPE_CHECKING:
         Translation,
         TranslationLost,
     )
-    from pipeline.loading import Models, load_models
-    from pipeline.nmt.load import load_translation_model
-    from pipeline.nmt.model import MarianModel
-    from pipeline.nmt.stage import NmtStage
-    from pipeline.nmt.translator import TextTranslator
-    from pipeline.run.stats import PipelineStats
-    from pipeline.stages import standard_stages, with_stage
-    from pipeline.translator import SpeechTranslator
+    from .loading import Models, load_models
+    from .nmt.load import load_translation_model
+    from .nmt.model import MarianModel
+    from .nmt.stage import NmtStage
+    from .nmt.translator import TextTranslator
+    from .run.stats import PipelineStats
+    from .stages import standard_stages, with_stage
+    from .translator import SpeechTranslator
 
 _MODULES = {
     "Changes": "captions.changes",

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline import __version__
-from pipeline.apps.cli import Parser, main_program, quiet_interrupts
+from . import __version__
+from .apps.cli import Parser, main_program, quiet_interrupts
 
 COMMANDS = {
     "live": "live subtitles from a microphone, or from a recording at its own pace",
@@ -39,7 +39,7 @@ class _PrintCompletion(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from pipeline.apps.completion import completion  # imports all commands
+        from .apps.completion import completion  # imports all commands
 
         print(completion(str(values)))
         parser.exit()

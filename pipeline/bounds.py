@@ -9,7 +9,7 @@ from dataclasses import Field, field
 from functools import cache
 from typing import Any, TypeVar
 
-from pipeline.errors import ConfigError
+from .errors import ConfigError
 
 T = TypeVar("T")
 _RANGE, _CHOICES = "range", "choices"

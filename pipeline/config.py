@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.asr.options import AsrConfig, DraftModel
-from pipeline.bounds import Checked, mistake, within
-from pipeline.errors import ConfigError, UsageError
-from pipeline.languages import language_tag
-from pipeline.languages.options import LanguageConfig, as_codes
-from pipeline.nmt.options import NmtConfig
-from pipeline.resources import CONFIGS, named_configs
-from pipeline.run.options import DraftOptions, GlossaryOptions, SentenceOptions
-from pipeline.run.overload import OverloadOptions
-from pipeline.subtitles.rules import PRESETS, SubtitleRules, conflicts
-from pipeline.vad.options import VadConfig
+from .asr.options import AsrConfig, DraftModel
+from .bounds import Checked, mistake, within
+from .errors import ConfigError, UsageError
+from .languages import language_tag
+from .languages.options import LanguageConfig, as_codes
+from .nmt.options import NmtConfig
+from .resources import CONFIGS, named_configs
+from .run.options import DraftOptions, GlossaryOptions, SentenceOptions
+from .run.overload import OverloadOptions
+from .subtitles.rules import PRESETS, SubtitleRules, conflicts
+from .vad.options import VadConfig
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,7 @@ class NmtOverride:
 
 @dataclass(frozen=True)
 class PipelineConfig(Checked):
-    """The options of a run.
-
-    Raises:
-        ConfigError: on creation, if options contradict each other.
-    """
+    """The options of a run."""
 
     languages: LanguageConfig = field(default_factory=LanguageConfig)
     vad: VadConfig = field(default_factory=VadConfig)
@@ -127,9 +123,6 @@ def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
     """Load a configuration by name ("demo", "en-zh", "zh-en") or from a path.
 
     A model path is relative to the file if such a directory exists.
-
-    Raises:
-        ConfigError: no such file, invalid TOML, an unknown key, or a value that is not allowed.
     """
     path = Path(name_or_path)
     if path.suffix != ".toml" and len(path.parts) == 1:
@@ -295,9 +288,6 @@ def with_overrides(
 
     A model other than the configured one gets no pinned revision, no file suffix and no second model. ``nmt`` and
     ``via`` apply to all targets. The options of a configured target are kept for a target of the same language.
-
-    Raises:
-        UsageError: see ``LanguageConfig``; or the language spoken is among the targets without being given as one.
     """
     languages = LanguageConfig(source or config.languages.source, as_codes(targets or config.languages.targets))
     for target in () if targets else filter(languages.is_spoken, config.languages.translated):

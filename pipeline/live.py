@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.apps.cli import program
+from .apps.cli import program
 
 main = program("pipeline.apps.live", "python -m pipeline.live")
 

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
-from pipeline.asr.script import usual_script
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper.files import find_recognizer
-from pipeline.config import PipelineConfig, pinned_revisions
-from pipeline.errors import DownloadError, MemoryLimitError, ModelError, UsageError
-from pipeline.languages import language_tag
-from pipeline.nmt.load import find_translation_models, in_sequence, loaded_as
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.routing import AUTO, check_shared, resolved
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.translator import TextTranslator
-from pipeline.store.transfer import megabytes
-from pipeline.vad.silero import load_silero
+from .asr.options import AsrConfig
+from .asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
+from .asr.script import usual_script
+from .asr.whisper import WhisperRecognizer
+from .asr.whisper.files import find_recognizer
+from .config import PipelineConfig, pinned_revisions
+from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
+from .languages import language_tag
+from .nmt.load import find_translation_models, in_sequence, loaded_as
+from .nmt.model import MarianModel
+from .nmt.options import NmtConfig
+from .nmt.routing import AUTO, check_shared, resolved
+from .nmt.same_language import SameLanguageText
+from .nmt.translator import TextTranslator
+from .store.transfer import megabytes
+from .vad.silero import load_silero
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
 _MEMORY_FACTOR = 2

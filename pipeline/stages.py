@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from pipeline.asr.context import Context
-from pipeline.asr.open_numbers import NUMBER_PAUSE_MS
-from pipeline.asr.stage import AsrStage
-from pipeline.asr.terms import HeardTerms
-from pipeline.config import PipelineConfig, QueueConfig
-from pipeline.events import EndOfInput
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.loading import Models
-from pipeline.nmt.targets import TranslationStage
-from pipeline.run.overload import LoadControl
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
-from pipeline.sentences.stage import SentenceStage
-from pipeline.vad.stage import VadStage
+from .asr.context import Context
+from .asr.open_numbers import NUMBER_PAUSE_MS
+from .asr.stage import AsrStage
+from .asr.terms import HeardTerms
+from .config import PipelineConfig, QueueConfig
+from .events import EndOfInput
+from .glossary.current import CurrentGlossary
+from .loading import Models
+from .nmt.targets import TranslationStage
+from .run.overload import LoadControl
+from .run.stats import PipelineStats
+from .run.worker import Worker
+from .sentences.stage import SentenceStage
+from .vad.stage import VadStage
 
 
 class Stage(Protocol):

@@ -25,13 +25,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from pipeline.audio.recording import read_audio
-from pipeline.config import PipelineConfig, load_config
-from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
-from pipeline.loading import Models, load_models
-from pipeline.resources import DEMO_SPEECH
-from pipeline.subtitles.cues import Cue, CueBuilder
-from pipeline.translator import SpeechTranslator
+from .audio.recording import read_audio
+from .config import PipelineConfig, load_config
+from .events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
+from .loading import Models, load_models
+from .resources import DEMO_SPEECH
+from .subtitles.cues import Cue, CueBuilder
+from .translator import SpeechTranslator
 
 E = TypeVar("E", bound=PipelineEvent)
 

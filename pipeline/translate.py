@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.apps.cli import program
-from pipeline.run.machine import keep_freed_memory
+from .apps.cli import program
+from .run.machine import keep_freed_memory
 
 # Freed memory is to be kept from before NumPy is imported, which starts threads.
 main = program("pipeline.apps.translate", "python -m pipeline.translate", before=keep_freed_memory)

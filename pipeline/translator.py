@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from pipeline.audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
-from pipeline.audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
-from pipeline.captions.changes import ChangeEvent, Changes
-from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError, StageError
-from pipeline.events import (
+from .audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
+from .audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
+from .captions.changes import ChangeEvent, Changes
+from .config import PipelineConfig
+from .errors import PipelineError, StageError
+from .events import (
     SAMPLE_RATE,
     AudioLost,
     DeviceBack,
@@ -28,13 +28,13 @@ from pipeline.events import (
     Samples,
     SourceNotice,
 )
-from pipeline.glossary.current import CurrentGlossary, GlossaryFile
-from pipeline.loading import Models, load_models
-from pipeline.nmt.translator import warn_unspellable
-from pipeline.run.overload import LoadControl
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
-from pipeline.stages import Stage, StageContext, StageSpec, chained, standard_stages
+from .glossary.current import CurrentGlossary, GlossaryFile
+from .loading import Models, load_models
+from .nmt.translator import warn_unspellable
+from .run.overload import LoadControl
+from .run.stats import PipelineStats
+from .run.worker import Worker
+from .stages import Stage, StageContext, StageSpec, chained, standard_stages
 
 log = logging.getLogger(__name__)
 

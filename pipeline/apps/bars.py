@@ -8,8 +8,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from pipeline.apps.cli import is_told
-from pipeline.names import escaped
+from ..names import escaped
+from .cli import is_told
 
 
 class Bars:

@@ -9,29 +9,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.whisper.files import RECOGNIZER_FILES, recognizer_name
-from pipeline.config import load_config
-from pipeline.errors import HubUnreachableError, ModelError, UsageError
-from pipeline.loading import translation_options
-from pipeline.names import escaped
-from pipeline.nmt.compiled import (
+from ..asr.options import AsrConfig
+from ..asr.whisper.files import RECOGNIZER_FILES, recognizer_name
+from ..config import load_config
+from ..errors import HubUnreachableError, ModelError, UsageError
+from ..loading import translation_options
+from ..names import escaped
+from ..nmt.compiled import (
     cached_compiled,
     drop_damaged_compiled,
     find_translation_model,
     is_compiled,
     translation_files,
 )
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.routing import Pair, all_pairs
-from pipeline.resources import named_configs
-from pipeline.run.progress import Progress
-from pipeline.store import FileSet
-from pipeline.store.cache import readable
-from pipeline.store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
-from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
-from pipeline.store.packages import forget_verified, is_complete, model_from_packages
-from pipeline.store.resolve import (
+from ..nmt.options import NmtConfig
+from ..nmt.routing import Pair, all_pairs
+from ..resources import named_configs
+from ..run.progress import Progress
+from ..store import FileSet
+from ..store.cache import readable
+from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
+from ..store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
+from ..store.packages import forget_verified, is_complete, model_from_packages
+from ..store.resolve import (
     cached_commit,
     cached_model,
     cached_snapshot,
@@ -84,12 +84,7 @@ class ModelState:
 
 
 def named_models(configs: Iterable[str]) -> list[NamedModel]:
-    """The models named by configurations (names or paths), each model once, in order of first mention.
-
-    Raises:
-        ConfigError: a configuration cannot be read.
-        UsageError: see ``translation_options``.
-    """
+    """The models named by configurations (names or paths), each model once, in order of first mention."""
     found: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
@@ -151,9 +146,6 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
     """The models that ``pull NAME`` fetches: those of a configuration, or the one of a hub id or Whisper size.
 
     Without ``revision``, a hub id that a bundled configuration names is taken at that configuration's revision.
-
-    Raises:
-        UsageError, ConfigError: there is no such configuration, or ``revision`` is given with a configuration.
     """
     bundled = named_configs()
     if name in bundled or name.endswith(".toml"):
@@ -201,9 +193,6 @@ def pull(model: NamedModel, progress: Progress) -> str:
 
     For a model pinned to a commit, the hub is contacted only if something is missing or damaged; other models are
     compared with the hub. Returns a description of the result for display.
-
-    Raises:
-        ModelError, DownloadError: see ``fetch_model`` and ``find_translation_model``.
     """
     if local_directory(model.name) is not None:
         return f"{model.name}: a directory, nothing to fetch"

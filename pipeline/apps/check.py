@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.apps.cli import Parser, description_of, some_path, tell
-from pipeline.apps.options import add_preset_argument
-from pipeline.config import load_config
-from pipeline.errors import UsageError
-from pipeline.names import escaped
-from pipeline.sinks.cue_file import timestamp
-from pipeline.subtitles.check import ReadCue, read_cues, violations
-from pipeline.subtitles.rules import PRESETS
+from ..config import load_config
+from ..errors import UsageError
+from ..names import escaped
+from ..sinks.cue_file import timestamp
+from ..subtitles.check import ReadCue, read_cues, violations
+from ..subtitles.rules import PRESETS
+from .cli import Parser, description_of, some_path, tell
+from .options import add_preset_argument
 
 _EXAMPLES = ("%(prog)s talk.srt", "%(prog)s talk.zh.vtt --preset broadcast-zh", "%(prog)s talk.srt --bilingual")
 # An hour of subtitles has 100 kB.

@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
-from pipeline.errors import PipelineError, SinkError, UsageError, one_line
-from pipeline.names import STANDARD_OUTPUT, escaped
+from ..errors import PipelineError, SinkError, UsageError, one_line
+from ..names import STANDARD_OUTPUT, escaped
 
 STARTED = time.perf_counter()
 """Approximately when the program started to import."""
@@ -29,11 +29,7 @@ _DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def standard_input() -> BinaryIO:
-    """Standard input as a binary stream.
-
-    Raises:
-        UsageError: it is closed.
-    """
+    """Standard input as a binary stream."""
     if sys.stdin is None:
         raise UsageError("standard input is closed; pipe something in")
     return sys.stdin.buffer

@@ -19,12 +19,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pipeline
-from pipeline.apps.bars import Bar, Bars
-from pipeline.apps.cli import report
-from pipeline.apps.recording_run import Options
-from pipeline.apps.results import Result
-from pipeline.errors import PipelineError, StageError, UsageError, first_line, one_line
-from pipeline.run.machine import usable_cores
+
+from ..errors import PipelineError, StageError, UsageError, first_line, one_line
+from ..run.machine import usable_cores
+from .bars import Bar, Bars
+from .cli import report
+from .recording_run import Options
+from .results import Result
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -49,11 +50,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Parse ``tcp://HOST:PORT``, ``tls://HOST:PORT``, ``local`` or ``local:N``; ``local`` is one process a core.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """Parse ``tcp://HOST:PORT``, ``tls://HOST:PORT``, ``local`` or ``local:N``; ``local`` is one process a core."""
     kind, colon, rest = text.partition(":")
     if kind == LOCAL:
         if not colon:
@@ -70,11 +67,7 @@ def parse_address(text: str) -> Address:
 
 @contextmanager
 def connected(address: Address, timeout_s: float = _CONNECT_S) -> Iterator[Client]:
-    """Connect to a cluster, or start one.
-
-    Raises:
-        UsageError: Dask is not installed, nobody answers, or the versions differ.
-    """
+    """Connect to a cluster, or start one."""
     try:
         import dask
         import distributed
@@ -111,10 +104,6 @@ def translate_on_cluster(results: Sequence[Result], options: Options, address: A
     """Do every job on the cluster and fill in its result. A failure ends its recording, not the others.
 
     A lost scheduler is waited for, and what was not finished is submitted again.
-
-    Raises:
-        UsageError: see ``connected``; the workers have another version of this package, or cannot load the models.
-        PipelineError: the scheduler was lost and did not come back.
     """
     left = [index for index, result in enumerate(results) if not _settled(result)]
     options = replace(options, aside=True)
@@ -168,7 +157,7 @@ class _Run:
         Raises:
             SchedulerLostError, UsageError: see ``translate_on_cluster``.
         """
-        from pipeline.apps import cluster_worker
+        from . import cluster_worker
 
         waiting = deque(self.left)
         running: dict[Future[Any], int] = {}
@@ -217,7 +206,7 @@ class _Run:
         return sum(count for worker, count in threads.items() if worker in self._checked)
 
     def _submit(self, index: int) -> Future[Any]:
-        from pipeline.apps import cluster_worker
+        from . import cluster_worker
 
         result = replace(self.results[index], outcome="not begun")
         task = cluster_worker.Task(self.id, index, result, self.options)
@@ -303,7 +292,7 @@ class _Run:
         """Ask the workers to end their recordings, whose journals keep what is done, and take the results."""
         from distributed import wait
 
-        from pipeline.apps import cluster_worker
+        from . import cluster_worker
 
         with contextlib.suppress(Exception):  # the run ends anyway
             self.client.run(cluster_worker.stop, self.id)
@@ -326,12 +315,8 @@ def noticing_loss() -> Iterator[None]:
 
 
 def _check_versions(client: Client, workers: list[str]) -> None:
-    """Compare the versions of ``workers`` with those of this process, and share out the cores of each machine.
-
-    Raises:
-        UsageError: a version differs, or a worker has no such package.
-    """
-    from pipeline.apps import cluster_worker
+    """Compare the versions of ``workers`` with those of this process, and share out the cores of each machine."""
+    from . import cluster_worker
 
     try:
         client.get_versions(check=True)

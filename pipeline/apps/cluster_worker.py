@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from distributed import Worker, WorkerPlugin, get_worker
 
 import pipeline
-from pipeline.apps.recording_run import Options, open_recording, translate_recording
-from pipeline.apps.results import Result
-from pipeline.config import PipelineConfig
-from pipeline.run.machine import keep_freed_memory, usable_cores
+
+from ..config import PipelineConfig
+from ..run.machine import keep_freed_memory, usable_cores
+from .recording_run import Options, open_recording, translate_recording
+from .results import Result
 
 if TYPE_CHECKING:
-    from pipeline.loading import Models
+    from ..loading import Models
 
 TOPIC = "speech-translation"
 """The name of the plugin, and the topic of the progress messages."""
@@ -59,12 +60,8 @@ class ModelsPlugin(WorkerPlugin):
         self._loaded = None
 
     def models(self, config: PipelineConfig) -> Models:
-        """The models, loaded if this is another configuration than the last one.
-
-        Raises:
-            PipelineError: see ``pipeline.loading.load_models``.
-        """
-        from pipeline.loading import load_models
+        """The models, loaded if this is another configuration than the last one."""
+        from ..loading import load_models
 
         with self._lock:
             if self._loaded is None or self._loaded[0] != config:
@@ -112,11 +109,7 @@ def _plugin(worker: Worker) -> ModelsPlugin:
 
 
 def translate(task: Task) -> Result:
-    """Translate a recording on this worker, on the current thread.
-
-    Raises:
-        PipelineError: the models cannot be loaded; every other failure is part of the result.
-    """
+    """Translate a recording on this worker, on the current thread."""
     result, plugin = task.result, _plugin(get_worker())
     source = open_recording(result, task.options)
     if source is None:

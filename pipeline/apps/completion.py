@@ -7,9 +7,9 @@ from importlib import import_module
 
 import shtab
 
-from pipeline.__main__ import COMMANDS
-from pipeline.apps.cli import Parser
-from pipeline.resources import named_configs
+from ..__main__ import COMMANDS
+from ..resources import named_configs
+from .cli import Parser
 
 PROGRAM = "speech-translate"
 _FOLDERS = {"D", "DIR", "FOLDER"}

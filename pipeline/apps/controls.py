@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from pipeline.apps.cli import tell
-from pipeline.audio.capture import SILENCE_DBFS
-from pipeline.audio.microphone import Microphone
-from pipeline.events import (
+from ..audio.capture import SILENCE_DBFS
+from ..audio.microphone import Microphone
+from ..events import (
     AudioLost,
     DeviceBack,
     DeviceLost,
@@ -26,6 +25,7 @@ from pipeline.events import (
     Resumed,
     TranslationLost,
 )
+from .cli import tell
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10
@@ -88,10 +88,7 @@ class NoticeSink:
 
 @contextmanager
 def controls(
-    *,
-    interrupted: Callable[[], None],
-    hung_up: Callable[[], None],
-    microphone: Microphone | None,
+    *, interrupted: Callable[[], None], hung_up: Callable[[], None], microphone: Microphone | None
 ) -> Iterator[None]:
     """Handle signals, and for a microphone the space bar, on the running event loop.
 

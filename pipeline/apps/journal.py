@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from pipeline.asr.recognizer import (
+from ..asr.recognizer import (
     DEFAULT,
     BatchRecognizer,
     LanguageDetector,
@@ -25,12 +25,12 @@ from pipeline.asr.recognizer import (
     Recognizer,
     StreamingRecognizer,
 )
-from pipeline.asr.streaming import by_segment
-from pipeline.audio.remote import RemoteFile
-from pipeline.captions.changes import Changes, States
-from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
-from pipeline.events import (
+from ..asr.streaming import by_segment
+from ..audio.remote import RemoteFile
+from ..captions.changes import Changes, States
+from ..config import PipelineConfig
+from ..errors import UsageError
+from ..events import (
     Delta,
     EndOfInput,
     PipelineEvent,
@@ -41,15 +41,15 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
-from pipeline.glossary.files import load_glossary
-from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.generation import OnStart
-from pipeline.nmt.translator import TermTranslator, TextTranslator
-from pipeline.run.options import GlossaryOptions
-from pipeline.run.worker import FAILED
-from pipeline.sinks.files import FORMATS
-from pipeline.sinks.jsonl import Text, line, read_event
-from pipeline.sinks.sink import BlockFile
+from ..glossary.files import load_glossary
+from ..glossary.terms import Glossary, Term
+from ..nmt.generation import OnStart
+from ..nmt.translator import TermTranslator, TextTranslator
+from ..run.options import GlossaryOptions
+from ..run.worker import FAILED
+from ..sinks.files import FORMATS
+from ..sinks.jsonl import Text, line, read_event
+from ..sinks.sink import BlockFile
 
 SUFFIX = ".unfinished.jsonl"
 _VERSION = 5
@@ -71,9 +71,6 @@ def header(
     Args:
         kinds: the names of the outputs; see ``pipeline.apps.outputs.label``.
         audio_track: the requested one; None if the recording and the source language decide.
-
-    Raises:
-        UsageError: the recording cannot be read.
     """
     sections: dict[str, Any] = {
         section: getattr(config, section) for section in ("languages", "vad", "asr", "sentences", "subtitles")
@@ -106,11 +103,7 @@ def _glossary_state(options: GlossaryOptions) -> str | None:
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
-    """The header of the journal at ``path``; None if there is no journal or its header was not completely written.
-
-    Raises:
-        UsageError: the file cannot be read or is not a journal.
-    """
+    """The header of the journal at ``path``; None if there is no journal or its header was not completely written."""
     try:
         with path.open("rb") as file:
             first = file.readline()
@@ -227,11 +220,7 @@ class KnownSpeech:
         ]
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
-        """The journal's next transcript, if it has one for this segment and its recognition did not fail.
-
-        Raises:
-            UsageError: the journal has a different segment there.
-        """
+        """The journal's next transcript, if it has one for this segment and its recognition did not fail."""
         known = self._next
         if known is None or known.segment_id > segment.id:  # of a window that is tried again, segment by segment
             return None
@@ -249,11 +238,7 @@ class KnownSpeech:
 
 
 def known_translation(translation: TextTranslator, journal: Path, target: str) -> KnownTranslation:
-    """A translator that returns a journal's finished translations, and knows glossaries if ``translation`` does.
-
-    Raises:
-        UsageError: the journal is damaged.
-    """
+    """A translator that returns a journal's finished translations, and knows glossaries if ``translation`` does."""
     if isinstance(translation, TermTranslator):
         return _KnownTermTranslation(translation, journal, target)
     return KnownTranslation(translation, journal, target)
@@ -313,20 +298,13 @@ class _KnownTermTranslation(KnownTranslation):
 def _all_events(path: Path) -> Iterator[Text]:
     """The journal's events. It may be rewritten from the last transcript on meanwhile, or from the last one before a call that
     failed, so that part is read now.
-
-    Raises:
-        UsageError: see ``_events``.
     """
     kept = _kept(path)
     return chain(_events(path, end=kept), list(_events(path, kept)))
 
 
 def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text]:
-    """The journal's events between two line offsets, read lazily. An unfinished last line of a killed run is skipped.
-
-    Raises:
-        UsageError: a line is damaged.
-    """
+    """The journal's events between two line offsets, read lazily. An unfinished last line of a killed run is skipped."""
     left = (path.stat().st_size if end is None else end) - begin
     with path.open("rb") as file:
         file.seek(begin)

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pipeline.apps.cli import importing, whole_number
-from pipeline.errors import UsageError
-from pipeline.server.access import Access, is_host_name, is_loopback, is_origin, is_unspecified
+from ..errors import UsageError
+from ..server.access import Access, is_host_name, is_loopback, is_origin, is_unspecified
+from .cli import importing, whole_number
 
 _SHORTEST_TOKEN = 16
 
@@ -61,11 +61,7 @@ def outward(host: str) -> list[str]:
 
 
 def wyoming_address(uri: str) -> tuple[str, int]:
-    """Host and port of a URI such as tcp://127.0.0.1:10300.
-
-    Raises:
-        UsageError: it is no such URI, or other machines reach the address: the protocol has no token.
-    """
+    """Host and port of a URI such as tcp://127.0.0.1:10300."""
     try:
         parts = urlsplit(uri)
         host, port = parts.hostname, parts.port
@@ -82,11 +78,7 @@ def wyoming_address(uri: str) -> tuple[str, int]:
 
 
 def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """The TLS settings of a server; None without a certificate.
-
-    Raises:
-        UsageError: only one of the two files is given, or they cannot be used.
-    """
+    """The TLS settings of a server; None without a certificate."""
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
@@ -104,16 +96,12 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
 
 
 def own_tls(options: argparse.Namespace, access: Access) -> tuple[ssl.SSLContext | None, str]:
-    """The TLS settings for ``--tls auto``, and a line that says what certificate they have.
-
-    Raises:
-        UsageError: another certificate is given, or this one cannot be kept.
-    """
+    """The TLS settings for ``--tls auto``, and a line that says what certificate they have."""
     if options.tls_cert or options.tls_key:
         raise UsageError("--tls auto makes a certificate; leave --tls-cert and --tls-key out, or leave it out")
     with importing():
-        from pipeline.apps.self_signed import self_signed
-        from pipeline.store.packages import assets
+        from ..store.packages import assets
+        from .self_signed import self_signed
     names = {name for name in access.names if name.isascii() and not is_unspecified(name)}
     path, fingerprint = self_signed({*names, *outward(options.host)}, assets() / "tls")
     return tls_context(
@@ -127,11 +115,7 @@ def _no_password() -> str:
 
 @contextmanager
 def listening(host: str, *ports: int) -> Iterator[socket.socket]:
-    """A socket that listens on the address, which is this machine's, and the first port that is free.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """A socket that listens on the address, which is this machine's, and the first port that is free."""
     try:
         listener = _listener(host, ports)
     except (OSError, UnicodeError, OverflowError) as error:
@@ -174,11 +158,7 @@ def allow_files(wanted: int) -> None:
 
 
 def access_of(options: argparse.Namespace) -> Access:
-    """The checks that the options ask for.
-
-    Raises:
-        UsageError: the token file cannot be used, others reach the server and there is none, or a name is none.
-    """
+    """The checks that the options ask for."""
     token = None if options.token_file is None else read_token(options.token_file)
     if token is None and (options.proxy or not is_loopback(options.host)):
         where, option = ("the proxy", "--proxy") if options.proxy else (options.host, "--host")
@@ -198,11 +178,7 @@ def access_of(options: argparse.Namespace) -> Access:
 
 
 def read_token(path: Path) -> str:
-    """The token in a file: its text without blanks at the ends.
-
-    Raises:
-        UsageError: the file cannot be read, or its token is too short.
-    """
+    """The token in a file: its text without blanks at the ends."""
     try:
         token = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -15,7 +15,23 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from pipeline.apps.cli import (
+from ..audio.devices import list_devices, loopback_device
+from ..audio.microphone import Microphone
+from ..audio.pcm import PcmStream
+from ..audio.recording import Recording
+from ..audio.remote import remote_file
+from ..audio.source import AudioSource
+from ..config import PipelineConfig
+from ..errors import UsageError
+from ..languages import language_tag
+from ..languages.options import LanguageConfig
+from ..latency.emissions import unit_of
+from ..names import STANDARD_OUTPUT
+from ..sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
+from ..sinks.latency_log import LatencyLog, open_latency_log
+from ..sinks.sink import Sink, close_all
+from ..sinks.terminal import TerminalSink
+from .cli import (
     STARTED,
     Parser,
     add_verbosity_arguments,
@@ -28,28 +44,12 @@ from pipeline.apps.cli import (
     standard_input,
     tell,
 )
-from pipeline.apps.options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
-from pipeline.apps.outputs import named_outputs
-from pipeline.apps.pushes import add_push_argument, open_pushes
-from pipeline.audio.devices import list_devices, loopback_device
-from pipeline.audio.microphone import Microphone
-from pipeline.audio.pcm import PcmStream
-from pipeline.audio.recording import Recording
-from pipeline.audio.remote import remote_file
-from pipeline.audio.source import AudioSource
-from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
-from pipeline.languages import language_tag
-from pipeline.languages.options import LanguageConfig
-from pipeline.latency.emissions import unit_of
-from pipeline.names import STANDARD_OUTPUT
-from pipeline.sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
-from pipeline.sinks.latency_log import LatencyLog, open_latency_log
-from pipeline.sinks.sink import Sink, close_all
-from pipeline.sinks.terminal import TerminalSink
+from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
+from .outputs import named_outputs
+from .pushes import add_push_argument, open_pushes
 
 if TYPE_CHECKING:
-    from pipeline.sinks.push import PushSink
+    from ..sinks.push import PushSink
 
 _EXAMPLES = (
     "%(prog)s --mic --config demo",
@@ -133,7 +133,7 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
         return PcmStream(standard_input())
     chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
     if remote is not None:
-        from pipeline.audio.network import is_stream, open_stream
+        from ..audio.network import is_stream, open_stream
 
         if is_stream(options.audio):
             return open_stream(options.audio, config.overload.backlog_s, **chosen)
@@ -181,7 +181,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     outputs = named_outputs(given, targets)
     recording = source.path if isinstance(source, Recording) else None
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
-        from pipeline.apps.live_run import LiveRun
+        from .live_run import LiveRun
     terminal = display(config.languages, taken=STANDARD_OUTPUT in outputs.values())
     local = recording if isinstance(recording, Path) else None
     files = open_sinks(outputs, local, makers, targets)

@@ -8,20 +8,20 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 
-from pipeline.apps.cli import is_told, settle, tell
-from pipeline.apps.controls import NoticeSink, controls, status_line
-from pipeline.audio.microphone import Microphone
-from pipeline.audio.source import AudioSource
-from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError
-from pipeline.events import EndOfInput, PipelineEvent, Translation
-from pipeline.loading import Models
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
-from pipeline.sinks.queued import Delivery, QueuedSink
-from pipeline.sinks.sink import SINK_FAILURES, FanOut, Sink
-from pipeline.sinks.terminal import TerminalClosedError, TerminalSink
-from pipeline.translator import SpeechTranslator
+from ..audio.microphone import Microphone
+from ..audio.source import AudioSource
+from ..config import PipelineConfig
+from ..errors import PipelineError
+from ..events import EndOfInput, PipelineEvent, Translation
+from ..loading import Models
+from ..run.stats import PipelineStats
+from ..run.worker import Worker
+from ..sinks.queued import Delivery, QueuedSink
+from ..sinks.sink import SINK_FAILURES, FanOut, Sink
+from ..sinks.terminal import TerminalClosedError, TerminalSink
+from ..translator import SpeechTranslator
+from .cli import is_told, settle, tell
+from .controls import NoticeSink, controls, status_line
 
 # Time to finish writing when the run is cancelled.
 _CLOSE_S = 0.5
@@ -92,10 +92,7 @@ class LiveRun:
         writer = Worker("subtitles")
         with controls(interrupted=self._interrupted, hung_up=self._hung_up, microphone=self._microphone):
             try:
-                async with (
-                    self._translator,
-                    aclosing(self._translator.run(self._source, paced=self._paced)) as events,
-                ):
+                async with self._translator, aclosing(self._translator.run(self._source, paced=self._paced)) as events:
                     self._began = True
                     await self._begin(writer)
                     await self._deliver(events, writer)

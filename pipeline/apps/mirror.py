@@ -13,16 +13,12 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pipeline.audio.remote import RemoteFile
-from pipeline.errors import PipelineError, UsageError
+from ..audio.remote import RemoteFile
+from ..errors import PipelineError, UsageError
 
 
 def workspace(folder: RemoteFile) -> Path:
-    """The folder of this machine that stands for a remote one: always the same, so that locks and journals work.
-
-    Raises:
-        UsageError: it cannot be created, or others could change what is in it.
-    """
+    """The folder of this machine that stands for a remote one: always the same, so that locks and journals work."""
     user = os.getuid() if hasattr(os, "getuid") else 0
     top = Path(tempfile.gettempdir()) / f"speech-translation-{user}"
     path = top / hashlib.blake2b(folder.url.rstrip("/").encode(), digest_size=12).hexdigest()
@@ -50,9 +46,6 @@ def fetch(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
     """Copy what exists of a recording's outputs and journal from ``folder``, unless this machine was the last to write them.
 
     It was if its journal continues the one in ``folder``. Otherwise another machine has continued or finished the recording.
-
-    Raises:
-        UsageError, AudioError: see ``RemoteFile.open``; or a copy cannot be written.
     """
     kept = (folder / journal.name).read()
     with _on_disk():
@@ -67,11 +60,7 @@ def fetch(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
 
 
 def deliver(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
-    """Copy finished outputs to ``folder``, and remove them here.
-
-    Raises:
-        UsageError, AudioError: see ``RemoteFile.open``; or a file cannot be read. What was written stays here.
-    """
+    """Copy finished outputs to ``folder``, and remove them here."""
     paths = [path for path in paths if path.is_file()]
     for path in paths:
         with _on_disk():
@@ -82,11 +71,7 @@ def deliver(folder: RemoteFile, paths: Iterable[Path], journal: Path) -> None:
 
 
 def forget(paths: Iterable[Path]) -> None:
-    """Remove the copies that ``fetch`` made.
-
-    Raises:
-        UsageError: one cannot be removed.
-    """
+    """Remove the copies that ``fetch`` made."""
     with _on_disk():
         for path in paths:
             path.unlink(missing_ok=True)

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipeline.apps.cli import Parser, description_of, importing, some_path
-from pipeline.errors import UsageError
-from pipeline.names import escaped
-from pipeline.nmt.inspection import as_text, inspect_model
+from ..errors import UsageError
+from ..names import escaped
+from ..nmt.inspection import as_text, inspect_model
+from .cli import Parser, description_of, importing, some_path
 
 
 class _Command(NamedTuple):
@@ -25,11 +25,7 @@ class _Command(NamedTuple):
     """As ``Parser`` takes them."""
 
 
-_EXAMPLES = (
-    "%(prog)s list --pairs",
-    "%(prog)s pull en-zh",
-    "%(prog)s compile opus-mt-en-de my-model --report",
-)
+_EXAMPLES = ("%(prog)s list --pairs", "%(prog)s pull en-zh", "%(prog)s compile opus-mt-en-de my-model --report")
 
 
 def arguments(prog: str = "python -m pipeline.models") -> Parser:
@@ -105,15 +101,8 @@ def _layer_and_head(text: str) -> tuple[int, int]:
 def run_list(options: argparse.Namespace) -> int:
     with importing():
         # Slow: imports the recogniser's libraries.
-        from pipeline.apps.catalog import (
-            as_table,
-            known_speech_models,
-            named_models,
-            pair_states,
-            pairs_as_table,
-            state_of,
-        )
-    from pipeline.resources import named_configs
+        from .catalog import as_table, known_speech_models, named_models, pair_states, pairs_as_table, state_of
+    from ..resources import named_configs
 
     if options.pairs:
         if options.config:
@@ -140,8 +129,8 @@ def run_list(options: argparse.Namespace) -> int:
 
 def run_pull(options: argparse.Namespace) -> int:
     with importing():
-        from pipeline.apps.catalog import models_called, pull  # slow: imports the recogniser's libraries
-    from pipeline.run.progress import progress_bar
+        from .catalog import models_called, pull  # slow: imports the recogniser's libraries
+    from ..run.progress import progress_bar
 
     models = models_called(options.name, options.revision)
     try:
@@ -163,9 +152,9 @@ def run_compile(options: argparse.Namespace) -> int:
             "--shortlist-size is the size of the list made from --shortlist, which is missing; give --shortlist FILE"
         )
     with importing():
-        from pipeline.nmt.compiler.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
-    from pipeline.nmt.compiler.measure import as_table
-    from pipeline.run.progress import progress_bar
+        from ..nmt.compiler.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
+    from ..nmt.compiler.measure import as_table
+    from ..run.progress import progress_bar
 
     with progress_bar() as progress:
         report = compile_model(
@@ -192,10 +181,7 @@ def run_inspect(options: argparse.Namespace) -> int:
 
 _COMMANDS: dict[str, _Command] = {
     "list": _Command(
-        _add_list_arguments,
-        run_list,
-        "list the known models, and where each one is",
-        ("%(prog)s", "%(prog)s --pairs"),
+        _add_list_arguments, run_list, "list the known models, and where each one is", ("%(prog)s", "%(prog)s --pairs")
     ),
     "pull": _Command(
         _add_pull_arguments,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pipeline.apps.cli import Parser, description_of, some_path, some_text, standard_input, whole_number
-from pipeline.captions.changes import Changes
-from pipeline.config import pinned_revisions
-from pipeline.errors import SinkError, UsageError
-from pipeline.events import SourceSentence, Translation
-from pipeline.nmt.load import load_translation_model
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.model_text import UNDETERMINED
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.routing import AUTO, described, routed
-from pipeline.sinks.jsonl import line
+from ..captions.changes import Changes
+from ..config import pinned_revisions
+from ..errors import SinkError, UsageError
+from ..events import SourceSentence, Translation
+from ..nmt.load import load_translation_model
+from ..nmt.model import MarianModel
+from ..nmt.model_text import UNDETERMINED
+from ..nmt.options import NmtConfig
+from ..nmt.pivot import PivotTranslator
+from ..nmt.routing import AUTO, described, routed
+from ..sinks.jsonl import line
+from .cli import Parser, description_of, some_path, some_text, standard_input, whole_number
 
 _EXAMPLES = (
     "echo 'Where is the hotel?' | %(prog)s --model models/demo/nmt-en-zh",

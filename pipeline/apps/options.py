@@ -7,25 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.apps.cli import some_path, some_text, tell, whole_number
-from pipeline.asr.script import script_conversion
-from pipeline.config import PipelineConfig, load_config, pinned_revisions, with_overrides
-from pipeline.errors import UsageError
-from pipeline.glossary.files import load_glossary
-from pipeline.glossary.terms import Glossary
-from pipeline.languages import CHINESE, language_tag
-from pipeline.languages.options import AUTO_SOURCE
-from pipeline.nmt.routing import (
-    AUTO,
-    check_shared,
-    described,
-    is_same_pair,
-    may_translate,
-    names_pair,
-    routed,
-    translates_all,
-)
-from pipeline.subtitles.rules import PRESETS
+from ..asr.script import script_conversion
+from ..config import PipelineConfig, load_config, pinned_revisions, with_overrides
+from ..errors import UsageError
+from ..glossary.files import load_glossary
+from ..glossary.terms import Glossary
+from ..languages import CHINESE, language_tag
+from ..languages.options import AUTO_SOURCE
+from ..nmt.routing import AUTO, check_shared, described, is_same_pair, may_translate, names_pair, routed, translates_all
+from ..subtitles.rules import PRESETS
+from .cli import some_path, some_text, tell, whole_number
 
 _DEFAULT_CONFIG = "en-zh"
 
@@ -123,11 +114,6 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     A model given by an option is taken at the revision at which ``python -m pipeline.models pull`` fetches it. If the
     languages differ from the configured ones and no translation model is given, it comes from the table of pairs and is
     printed on standard error.
-
-    Raises:
-        ConfigError: see ``load_config`` and ``load_glossary``.
-        UsageError: see ``LanguageConfig``; no translation model is known for a pair of languages, one model is given for
-            targets that need several, or the source language does not use the configured script.
     """
     named = load_config(options.config)
     config = with_overrides(
@@ -163,11 +149,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
 
 
 def configured_several(options: argparse.Namespace) -> list[PipelineConfig]:
-    """The configurations for the options of ``add_model_arguments`` with ``several``, in their order.
-
-    Raises:
-        ConfigError, UsageError: see ``configured``; or an option that is for one configuration is given with several.
-    """
+    """The configurations for the options of ``add_model_arguments`` with ``several``, in their order."""
     names: list[str] = options.config or [_DEFAULT_CONFIG]
     of_one = {"--source": options.source, "--target": options.target, "--nmt": options.nmt, "--via": options.via}
     if len(names) > 1 and (given := [name for name, value in of_one.items() if value]):
@@ -224,6 +206,6 @@ def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> 
 
 
 def _pulled_revision(model: str) -> str | None:
-    from pipeline.apps.catalog import pulled_revision  # slow
+    from .catalog import pulled_revision  # slow
 
     return pulled_revision(model)

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pipeline.apps.journal import SUFFIX as JOURNAL_SUFFIX
-from pipeline.audio.remote import RemoteFile
-from pipeline.errors import PipelineError, UsageError
-from pipeline.names import STANDARD_OUTPUT
+from ..audio.remote import RemoteFile
+from ..errors import PipelineError, UsageError
+from ..names import STANDARD_OUTPUT
+from .journal import SUFFIX as JOURNAL_SUFFIX
 
 # Suffixes of recordings in a folder, all read by FFmpeg. A file named explicitly may have any name.
 _AUDIO = "aac ac3 aif aifc aiff amr ape au caf flac m4a m4b mka mp2 mp3 oga ogg opus ra spx tta voc w64 wav wma wv"
@@ -111,9 +111,6 @@ def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Out
 
     With several targets, each language has a file, with the language before the suffix: talk.srt gives talk.zh.srt and
     talk.de.srt. A format whose file has all languages keeps the name.
-
-    Raises:
-        UsageError: several languages would go to standard output.
     """
     if len(targets) > 1:
         for kind, path in given.items():
@@ -130,11 +127,7 @@ def named_outputs(given: Mapping[str, Path], targets: Sequence[str]) -> dict[Out
 
 
 def _with_tag(path: Path, tag: str) -> Path:
-    """The path with a language before its suffix.
-
-    Raises:
-        UsageError: it is a folder or a device, which has no such name.
-    """
+    """The path with a language before its suffix."""
     if not tag:
         return path
     if path.name in ("", "..") or (os.path.exists(path) and not os.path.isfile(path)):

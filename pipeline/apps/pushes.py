@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.errors import UsageError
-from pipeline.languages import nearest
-from pipeline.subtitles.rules import SubtitleRules
+from ..errors import UsageError
+from ..languages import nearest
+from ..subtitles.rules import SubtitleRules
 
 if TYPE_CHECKING:
-    from pipeline.sinks.push import PushSink
+    from ..sinks.push import PushSink
 
 KINDS = ("zoom", "youtube", "webhook", "obs", "hls")
 """Each is the module pipeline.sinks.push_KIND, with a class ``Push``."""
@@ -57,11 +57,7 @@ def add_push_argument(group: argparse._ActionsContainer) -> None:
 
 
 def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: SubtitleRules) -> list[PushSink]:
-    """Open the sinks of --push.
-
-    Raises:
-        UsageError: an address is malformed, a language is no target, or one of several is not named.
-    """
+    """Open the sinks of --push."""
     chosen: list[list[str]] = []
     for kind, language, _ in wanted:
         named = [next(iter(nearest(language, targets)), "")] if language else list(targets)

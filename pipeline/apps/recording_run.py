@@ -10,22 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.apps import journal, mirror
-from pipeline.apps.journal import JournalSink, KnownSpeech, known_translation
-from pipeline.apps.outputs import Output, label
-from pipeline.apps.recordings import Begin, Job, begin, labels_of
-from pipeline.apps.results import Result
-from pipeline.audio.recording import Recording
-from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError, StageError, UsageError
-from pipeline.events import EndOfInput, PipelineEvent, Transcript, Translation
-from pipeline.run.worker import Worker
-from pipeline.sinks.blank import is_blank
-from pipeline.sinks.files import open_sinks, sink_makers
-from pipeline.sinks.sink import Sink, close_all, write_all
+from ..audio.recording import Recording
+from ..config import PipelineConfig
+from ..errors import PipelineError, StageError, UsageError
+from ..events import EndOfInput, PipelineEvent, Transcript, Translation
+from ..run.worker import Worker
+from ..sinks.blank import is_blank
+from ..sinks.files import open_sinks, sink_makers
+from ..sinks.sink import Sink, close_all, write_all
+from . import journal, mirror
+from .journal import JournalSink, KnownSpeech, known_translation
+from .outputs import Output, label
+from .recordings import Begin, Job, begin, labels_of
+from .results import Result
 
 if TYPE_CHECKING:
-    from pipeline.loading import Models
+    from ..loading import Models
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ async def _write_files(
     Args:
         begun_with: the journal's header.
     """
-    from pipeline.nmt.same_language import SameLanguageText
-    from pipeline.translator import SpeechTranslator
+    from ..nmt.same_language import SameLanguageText
+    from ..translator import SpeechTranslator
 
     config, known = options.config, result.job.journal
     speech: KnownSpeech | None = None
@@ -203,11 +203,7 @@ def _write(sinks: Sequence[Sink], events: Sequence[PipelineEvent]) -> None:
 
 
 def _open_sinks(
-    result: Result,
-    config: PipelineConfig,
-    begun_with: dict[str, Any],
-    paths: Mapping[Output, Path],
-    stack: ExitStack,
+    result: Result, config: PipelineConfig, begun_with: dict[str, Any], paths: Mapping[Output, Path], stack: ExitStack
 ) -> list[Sink]:
     """Open the journal, then the subtitle files; ``stack`` closes them.
 
@@ -227,11 +223,7 @@ def _open_sinks(
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder for outputs, with its parents.
-
-    Raises:
-        UsageError: it cannot be created.
-    """
+    """Create a folder for outputs, with its parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

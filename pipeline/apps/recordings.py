@@ -9,10 +9,16 @@ from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
-from pipeline.apps import journal
-from pipeline.apps.cli import standard_input
-from pipeline.apps.mirror import workspace
-from pipeline.apps.outputs import (
+from ..audio.remote import RemoteFile, remote_file
+from ..config import PipelineConfig
+from ..errors import FileInUseError, UsageError
+from ..names import STANDARD_OUTPUT
+from ..sinks.blank import is_blank
+from ..sinks.sink import in_use
+from . import journal
+from .cli import standard_input
+from .mirror import workspace
+from .outputs import (
     SUFFIXES,
     Folder,
     Output,
@@ -24,12 +30,6 @@ from pipeline.apps.outputs import (
     outputs_of,
     stem_of,
 )
-from pipeline.audio.remote import RemoteFile, remote_file
-from pipeline.config import PipelineConfig
-from pipeline.errors import FileInUseError, UsageError
-from pipeline.names import STANDARD_OUTPUT
-from pipeline.sinks.blank import is_blank
-from pipeline.sinks.sink import in_use
 
 # How many wrong lines one message names.
 _NAMED = 10
@@ -82,9 +82,6 @@ def read_manifest(path: Path) -> list[Path | RemoteFile]:
     Empty lines and lines that begin with # are skipped. A relative path counts from the manifest's folder. The text is
     UTF-8, with or without a byte order mark; names that are not keep their bytes. "-" is standard input, whose paths count
     from the current folder.
-
-    Raises:
-        UsageError: the manifest cannot be read, names nothing, or has lines that name no file or folder.
     """
     if path == STANDARD_OUTPUT:  # the same "-"
         content, folder, name = standard_input().read(), Path(), "standard input"
@@ -119,9 +116,6 @@ def find_recordings(named: Sequence[Path | RemoteFile]) -> list[tuple[Path | Rem
     """Find recordings; each is returned once, with its folder relative to the named folder that contains it.
 
     Folders are searched recursively; hidden files and folders are skipped.
-
-    Raises:
-        UsageError: a path does not exist, or a folder has no recordings.
     """
     # Unlike Path.resolve, realpath does not raise for a link to itself.
     found: dict[str, tuple[Path | RemoteFile, Path]] = {}
@@ -198,9 +192,6 @@ def plan(
 
     Args:
         tags: target language → its tag before the suffixes, or ""; see ``language_tags``.
-
-    Raises:
-        UsageError: see ``find_recordings``; or two recordings would write the same file.
     """
     jobs: dict[str, Job] = {}  # by real path
     folders: dict[Path | RemoteFile, Folder] = {}
@@ -234,11 +225,7 @@ def plan(
 
 
 def check_unused(jobs: Iterable[Job]) -> None:
-    """Check that no other run is writing a file of these jobs.
-
-    Raises:
-        FileInUseError: one is.
-    """
+    """Check that no other run is writing a file of these jobs."""
     for job in jobs:
         for path in (job.journal, *job.outputs.values()):
             if in_use(path):
@@ -254,9 +241,6 @@ def begin(
 
     Existing files with a cue stay as they are, unless ``overwrite`` is set. Everything that an interrupted run began is
     finished, in other formats, too.
-
-    Raises:
-        UsageError: this run cannot finish what the interrupted run began, or the folder is not writable.
     """
     begun = None if overwrite else journal.read_header(job.journal)
     missing = job.missing()

@@ -14,13 +14,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.apps.outputs import Output
-from pipeline.apps.recordings import Begin, Job
-from pipeline.errors import FileInUseError, PipelineError, one_line
-from pipeline.names import escaped
+from ..errors import FileInUseError, PipelineError, one_line
+from ..names import escaped
+from .outputs import Output
+from .recordings import Begin, Job
 
 if TYPE_CHECKING:
-    from pipeline.run.stats import PipelineStats
+    from ..run.stats import PipelineStats
 
 # How many withheld stretches the table names one by one; the JSONL has all.
 _NAMED = 3

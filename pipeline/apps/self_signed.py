@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from pipeline.errors import UsageError
+from ..errors import UsageError
 
 # Browsers accept 398 days at most.
 _VALID = timedelta(days=397)
@@ -33,9 +33,6 @@ def self_signed(names: Iterable[str], folder: Path) -> tuple[Path, str]:
 
     Returns:
         The file, and the SHA-256 fingerprint of the certificate in hexadecimal.
-
-    Raises:
-        UsageError: the file cannot be written.
     """
     path, wanted = folder / "self-signed.pem", {_general_name(name) for name in names}
     certificate = _kept(path)

@@ -19,8 +19,12 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.apps.cli import Parser, description_of, importing, some_path, some_text, tell, whole_number
-from pipeline.apps.listening import (
+from ..errors import UsageError
+from ..loading import SharedModels, load_shared
+from ..run.machine import usable_cores
+from ..server.limits import MOST_SESSIONS, ServerLimits
+from .cli import Parser, description_of, importing, some_path, some_text, tell, whole_number
+from .listening import (
     access_of,
     addresses,
     allow_files,
@@ -31,17 +35,13 @@ from pipeline.apps.listening import (
     tls_context,
     wyoming_address,
 )
-from pipeline.apps.options import add_model_arguments, configured_several
-from pipeline.errors import UsageError
-from pipeline.loading import SharedModels, load_shared
-from pipeline.run.machine import usable_cores
-from pipeline.server.limits import MOST_SESSIONS, ServerLimits
+from .options import add_model_arguments, configured_several
 
 if TYPE_CHECKING:
     import uvicorn
 
-    from pipeline.loading import Models
-    from pipeline.server.service import Service
+    from ..loading import Models
+    from ..server.service import Service
 
 _PACKAGES = {
     "starlette": "starlette",
@@ -192,12 +192,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with importing():
         import uvicorn
 
-        from pipeline.server.app import create_app
-        from pipeline.server.connections import Settings
-        from pipeline.server.offers import Offers
-        from pipeline.server.record import check_folder
-        from pipeline.server.served_languages import ServedLanguages
-        from pipeline.server.service import Service
+        from ..server.app import create_app
+        from ..server.connections import Settings
+        from ..server.offers import Offers
+        from ..server.record import check_folder
+        from ..server.served_languages import ServedLanguages
+        from ..server.service import Service
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
@@ -231,7 +231,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
 
 def measured_sessions(models: Sequence[Models]) -> int:
     """The number of sessions that this machine carries with these models, which is printed with what it comes from."""
-    from pipeline.server.capacity import sessions_for, slowest_window_s
+    from ..server.capacity import sessions_for, slowest_window_s
 
     window_s = slowest_window_s([each.recognizer for each in models])
     found = sessions_for(window_s, usable_cores())
@@ -249,7 +249,7 @@ async def _serve_all(
     """Serve, and print ``lines`` once signals are handled: whoever waits for them may send one at once."""
     async with AsyncExitStack() as stack:
         if wyoming_listener is not None:
-            from pipeline.server.wyoming import serving_wyoming
+            from ..server.wyoming import serving_wyoming
 
             await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
         await serve(server, service, listener, ready=lambda: tell("\n".join(lines)))
@@ -267,7 +267,7 @@ async def serve(
     A second signal ends at once. ``ready`` is called when signals are handled and connections are accepted.
     """
     stopping = stopping or asyncio.Event()
-    from pipeline.server.connections import sweep
+    from ..server.connections import sweep
 
     with _signals(server, stopping):
         sweeping = asyncio.create_task(sweep(server, service.limits))

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.apps.recordings import Job
-from pipeline.audio.remote import RemoteFile
-from pipeline.errors import UsageError
+from ..audio.remote import RemoteFile
+from ..errors import UsageError
+from .recordings import Job
 
 _EXPECTED = (
     "expected I/N, such as 2/8 for the second of eight; auto/N in an indexed Kubernetes job, or auto in a Slurm array"
@@ -34,10 +34,6 @@ class Shard:
         """This shard's jobs. All shards together have every job once, with similar amounts of data.
 
         The jobs are dealt out by size, the largest first, so the result does not depend on their order.
-
-        Raises:
-            AudioError: a size cannot be asked for; with a wrong one, the shards would be others than those of the other
-                processes.
         """
         by_size = sorted(jobs, key=lambda job: (-_size(job.recording), os.fsencode(job.recording)))
         mine = {id(job) for job in by_size[self.number - 1 :: self.count]}
@@ -58,9 +54,6 @@ def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard
 
     ``auto`` is JOB_COMPLETION_INDEX of Kubernetes, from 0, or SLURM_ARRAY_TASK_ID of Slurm, from
     SLURM_ARRAY_TASK_MIN in steps of SLURM_ARRAY_TASK_STEP; Slurm also tells N in SLURM_ARRAY_TASK_COUNT.
-
-    Raises:
-        UsageError: it is no such text, I is not from 1 to N, or no variable of the environment tells the number.
     """
     number, slash, count = text.partition("/")
     if number != "auto":

@@ -19,29 +19,20 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.measure import Measurement
 
-from pipeline.apps.bars import Bar, Bars
-from pipeline.apps.cli import (
-    Parser,
-    add_verbosity_arguments,
-    description_of,
-    is_told,
-    report,
-    set_verbosity,
-    some_path,
-    some_text,
-)
-from pipeline.apps.cluster import parse_address, translate_on_cluster
-from pipeline.apps.options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
-from pipeline.apps.outputs import language_tags
-from pipeline.apps.recording_run import Options, make_folder, open_recording, translate_recording
-from pipeline.apps.recordings import check_unused, plan, read_manifest
-from pipeline.apps.results import Result, summary
-from pipeline.apps.shards import parse_shard
-from pipeline.audio.remote import RemoteFile, remote_file
-from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
-from pipeline.run.worker import Worker
-from pipeline.sinks.files import FORMATS
+from ..audio.remote import RemoteFile, remote_file
+from ..config import PipelineConfig
+from ..errors import UsageError
+from ..run.worker import Worker
+from ..sinks.files import FORMATS
+from .bars import Bar, Bars
+from .cli import Parser, add_verbosity_arguments, description_of, is_told, report, set_verbosity, some_path, some_text
+from .cluster import parse_address, translate_on_cluster
+from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
+from .outputs import language_tags
+from .recording_run import Options, make_folder, open_recording, translate_recording
+from .recordings import check_unused, plan, read_manifest
+from .results import Result, summary
+from .shards import parse_shard
 
 # Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
 # or more per second of speech in longer windows; see ``pipeline.asr.whisper``.
@@ -57,7 +48,7 @@ _EXAMPLES = (
 )
 
 if TYPE_CHECKING:
-    from pipeline.loading import Models
+    from ..loading import Models
 
 
 def arguments(prog: str = "python -m pipeline.translate") -> Parser:
@@ -117,11 +108,7 @@ def _some_place(text: str) -> Path | RemoteFile:
 
 
 def formats(asked: str) -> list[str]:
-    """The formats in a comma-separated list, each once.
-
-    Raises:
-        UsageError: one is not known.
-    """
+    """The formats in a comma-separated list, each once."""
     kinds = list(dict.fromkeys(kind.strip() for kind in asked.split(",")))
     for kind in kinds:
         if kind not in FORMATS:
@@ -158,7 +145,7 @@ async def translate_all(results: Sequence[Result], options: Options) -> None:
 
 
 async def _load(config: PipelineConfig) -> Models:
-    from pipeline.loading import load_models
+    from ..loading import load_models
 
     loader = Worker("model loading")
     try:

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
-from pipeline.run.overload import LIVE_WINDOW_MS
+from ..events import SAMPLE_RATE, SpeechSegment, Transcript
+from ..run.overload import LIVE_WINDOW_MS
 
 # Longest silence between two segments in a window: enough for the recogniser to hear a full stop.
 _GAP_SAMPLES = SAMPLE_RATE * 3 // 10

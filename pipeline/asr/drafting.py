@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pipeline.asr.drafts import Agreement, DraftSchedule, divided, without_end
-from pipeline.asr.recognizer import DraftRecognizer, RecognitionOptions, Recognizer, Waits
-from pipeline.asr.streaming import StreamedSegments
-from pipeline.events import SpeechSegment, Transcript, TranscriptSoFar, Word
-from pipeline.languages import sets_sentences_apart
-from pipeline.languages.marks import final_marks
-from pipeline.run.options import DraftOptions
+from ..events import SpeechSegment, Transcript, TranscriptSoFar, Word
+from ..languages import sets_sentences_apart
+from ..languages.marks import final_marks
+from ..run.options import DraftOptions
+from .drafts import Agreement, DraftSchedule, divided, without_end
+from .recognizer import DraftRecognizer, RecognitionOptions, Recognizer, Waits
+from .streaming import StreamedSegments
 
 Attempt: TypeAlias = Callable[[SpeechSegment, Callable[[], Transcript]], Transcript]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, takewhile
 
-from pipeline.asr.context import Heard
-from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
-from pipeline.languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
-from pipeline.run.options import DraftOptions
+from ..events import SAMPLE_RATE, SpeechSegment, Word
+from ..languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
+from ..run.options import DraftOptions
+from .context import Heard
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
 _REST = 1.2

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.asr.recognizer import LanguageDetector, Recognizer
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
+from ..events import SAMPLE_RATE, Samples, SpeechSegment
+from .recognizer import LanguageDetector, Recognizer
 
 Detect = Callable[[Samples], Mapping[str, float]]
 """The probability of each language that may be spoken; empty if it is unknown."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment
-from pipeline.languages.numbers import ends_in_number
+from ..events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment
+from ..languages.numbers import ends_in_number
 
 NUMBER_PAUSE_MS = 1_000
 """A pause of this length ends a number."""

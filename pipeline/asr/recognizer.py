@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from pipeline.asr.context import Heard
-from pipeline.asr.terms import HeardTerms
-from pipeline.events import Samples, SpeechSegment, Transcript, Word
+from ..events import Samples, SpeechSegment, Transcript, Word
+from .context import Heard
+from .terms import HeardTerms
 
 
 @dataclass(frozen=True)

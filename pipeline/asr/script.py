@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.errors import UsageError
-from pipeline.events import Word
-from pipeline.languages import CHINESE, language_tag
-from pipeline.languages.chinese import Convert, divided, simplified, traditional
+from ..errors import UsageError
+from ..events import Word
+from ..languages import CHINESE, language_tag
+from ..languages.chinese import Convert, divided, simplified, traditional
 
 AS_HEARD = "as-heard"
 _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}
 
 
 def script_conversion(script: str | None, language: str) -> Convert | None:
-    """The conversion of recognised ``language`` text to the configured ``script``; None for no conversion.
-
-    Raises:
-        UsageError: the language does not use that script.
-    """
+    """The conversion of recognised ``language`` text to the configured ``script``; None for no conversion."""
     tag = language_tag(language)
     if script is None:
         return simplified if tag.language == "zh" else None
@@ -40,11 +36,7 @@ def usual_script(spoken: Sequence[str]) -> str | None:
 
 
 def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str, Convert | None]:
-    """The ``script_conversion`` of each language; a script that only some of them use applies to those.
-
-    Raises:
-        UsageError: none of the languages uses that script.
-    """
+    """The ``script_conversion`` of each language; a script that only some of them use applies to those."""
     chinese = [language for language in languages if language_tag(language).language in CHINESE]
     if script in _CONVERSIONS and chinese:
         return {

@@ -8,12 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from pipeline.asr.context import Context, Heard, fits, same_audio
-from pipeline.asr.drafting import Drafting
-from pipeline.asr.language_segmenter import LanguageSegmenter
-from pipeline.asr.open_numbers import OpenNumbers
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import (
+from ..errors import PipelineError
+from ..events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from ..run.options import DraftOptions
+from ..run.overload import LoadControl
+from ..run.stats import PipelineStats
+from ..run.worker import FAILED, FailedCalls, Worker
+from .context import Context, Heard, fits, same_audio
+from .drafting import Drafting
+from .language_segmenter import LanguageSegmenter
+from .open_numbers import OpenNumbers
+from .options import AsrConfig
+from .recognizer import (
     BatchRecognizer,
     DraftRecognizer,
     DraftRefusedError,
@@ -21,14 +27,8 @@ from pipeline.asr.recognizer import (
     Recognizer,
     StreamingRecognizer,
 )
-from pipeline.asr.streaming import by_segment
-from pipeline.asr.terms import HeardTerms
-from pipeline.errors import PipelineError
-from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
-from pipeline.run.options import DraftOptions
-from pipeline.run.overload import LoadControl
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import FAILED, FailedCalls, Worker
+from .streaming import by_segment
+from .terms import HeardTerms
 
 log = logging.getLogger(__name__)
 
@@ -324,11 +324,7 @@ class AsrStage:
             return [self._attempt(segment, lambda: self.recognizer.transcribe(segments, options)[0])]
 
     def _attempt(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
-        """The transcript of a segment; one without text if the recogniser fails.
-
-        Raises:
-            Exception: the recogniser's, if too many segments have failed in a row.
-        """
+        """The transcript of a segment; one without text if the recogniser fails."""
         try:
             found = recognise()
         except Exception as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.asr.recognizer import PartialText, RecognitionOptions, RecognitionStream, Recognizer, StreamingRecognizer
-from pipeline.events import SpeechSegment, Transcript
+from ..events import SpeechSegment, Transcript
+from .recognizer import PartialText, RecognitionOptions, RecognitionStream, Recognizer, StreamingRecognizer
 
 
 class StreamedSegments:

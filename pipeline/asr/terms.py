@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipeline.events import Transcript
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.glossary.near import NearMiss, NearMisses
-from pipeline.glossary.terms import Glossary, Term
-from pipeline.run.options import GlossaryOptions
+from ..events import Transcript
+from ..glossary.current import CurrentGlossary
+from ..glossary.near import NearMiss, NearMisses
+from ..glossary.terms import Glossary, Term
+from ..run.options import GlossaryOptions
 
 # Terms that something in the newest text is a little like come into the prompt too.
 _LOOSELY = 0.1

@@ -14,18 +14,9 @@ import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
 
-from pipeline.audio.devices import InputDevice, find_device, library_messages_logged, portaudio, recording_settings
-from pipeline.errors import DeviceError, UsageError
-from pipeline.events import (
-    SAMPLE_RATE,
-    AudioLost,
-    DeviceBack,
-    DeviceLost,
-    Paused,
-    Resumed,
-    Samples,
-    SourceNotice,
-)
+from ..errors import DeviceError, UsageError
+from ..events import SAMPLE_RATE, AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
+from .devices import InputDevice, find_device, library_messages_logged, portaudio, recording_settings
 
 _BLOCK_S = 0.02
 # A device that delivers no block for this long counts as lost. A working one delivers a block every 20 ms, the first
@@ -175,10 +166,6 @@ class Capture:
         Args:
             rescan: restart PortAudio to find a device that was plugged in again, because PortAudio lists devices only
                 once. Use False if the app has other PortAudio streams in this process: a restart would end them.
-
-        Raises:
-            UsageError: ``device`` matches no input device, or several.
-            DeviceError: PortAudio is missing, or there is no input device.
         """
         self._rescan = rescan
         self._device = find_device(device)
@@ -242,11 +229,7 @@ class Capture:
             self._notify(Resumed(self._at_s))
 
     def start(self) -> None:
-        """Begin recording. Later calls do nothing.
-
-        Raises:
-            DeviceError: the device cannot be opened.
-        """
+        """Begin recording. Later calls do nothing."""
         if self._stream is None and self._absence is None and not self._closed.is_set():
             sounddevice = portaudio()
             try:
@@ -258,11 +241,7 @@ class Capture:
                 ) from error
 
     def read(self) -> Samples | None:
-        """Wait for the next samples; None when everything recorded before ``close`` has been read.
-
-        Raises:
-            DeviceError: the device cannot be opened at the start. A device lost later is waited for.
-        """
+        """Wait for the next samples; None when everything recorded before ``close`` has been read."""
         self._reading = True
         try:
             self.start()

@@ -24,8 +24,8 @@ from av.audio.frame import AudioFrame
 from av.audio.layout import AudioLayout
 from av.audio.resampler import AudioResampler
 
-from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.events import SAMPLE_RATE, Samples
+from ..events import SAMPLE_RATE, Samples
+from .source import CHUNK_SAMPLES
 
 Floats = npt.NDArray[np.float32]
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.errors import DeviceError, UsageError
-from pipeline.events import SAMPLE_RATE
+from ..errors import DeviceError, UsageError
+from ..events import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,7 @@ _LOOPBACK = re.compile(
 
 
 def portaudio() -> Any:
-    """The sounddevice module, loaded only if a microphone is used.
-
-    Raises:
-        DeviceError: PortAudio cannot be loaded.
-    """
+    """The sounddevice module, loaded only if a microphone is used."""
     try:
         with library_messages_logged():
             import sounddevice
@@ -103,11 +99,7 @@ class InputDevice:
 
 
 def input_devices() -> list[InputDevice]:
-    """All input devices, including loopback and monitor sources if the platform has them.
-
-    Raises:
-        DeviceError: PortAudio cannot be loaded.
-    """
+    """All input devices, including loopback and monitor sources if the platform has them."""
     sounddevice = portaudio()
     try:
         default = sounddevice.query_devices(None, "input")["index"]
@@ -124,21 +116,12 @@ def input_devices() -> list[InputDevice]:
 
 
 def list_devices() -> list[str]:
-    """One line per input device: number, name, channels and sample rate. A star marks the default device.
-
-    Raises:
-        DeviceError: PortAudio cannot be loaded.
-    """
+    """One line per input device: number, name, channels and sample rate. A star marks the default device."""
     return [str(device) for device in input_devices()]
 
 
 def find_device(asked: str | None) -> InputDevice:
-    """The device with this number or name, or the only one whose name contains ``asked``. None is the default device.
-
-    Raises:
-        UsageError: no device matches, or several do.
-        DeviceError: PortAudio is missing, or there is no input device.
-    """
+    """The device with this number or name, or the only one whose name contains ``asked``. None is the default device."""
     known = input_devices()
     if not known:
         raise DeviceError("no audio input device was found; connect a microphone, or give a recording instead of --mic")
@@ -165,10 +148,6 @@ def loopback_device() -> str:
 
     PulseAudio and PipeWire: their monitor of the default output, by its name or, where PortAudio has one device for all of their
     inputs, by PULSE_SOURCE, which this sets. Others: a virtual device, such as BlackHole.
-
-    Raises:
-        UsageError: there is none.
-        DeviceError: PortAudio is missing.
     """
     known = input_devices()
     for device in known:

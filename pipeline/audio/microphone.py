@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.audio.capture import Capture
-from pipeline.audio.spool import Spooled
-from pipeline.run.overload import OverloadOptions
+from ..run.overload import OverloadOptions
+from .capture import Capture
+from .spool import Spooled
 
 
 class Microphone(Spooled):

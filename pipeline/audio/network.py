@@ -15,14 +15,14 @@ import av
 import numpy as np
 from av.container import InputContainer
 
-from pipeline.audio.capture import backoff_s
-from pipeline.audio.recording import Recording
-from pipeline.audio.remote import RemoteFile
-from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.audio.spool import Spooled
-from pipeline.audio.tracks import open_input
-from pipeline.errors import AudioError, UsageError
-from pipeline.events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
+from ..errors import AudioError, UsageError
+from ..events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
+from .capture import backoff_s
+from .recording import Recording
+from .remote import RemoteFile
+from .source import CHUNK_SAMPLES
+from .spool import Spooled
+from .tracks import open_input
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +50,6 @@ def open_stream(
     Args:
         limit_s: the most audio that is kept until it is read, in seconds.
         language, track: see ``Recording``.
-
-    Raises:
-        UsageError: the address is that of something else, such as a web page or a list of addresses.
-        AudioError: nobody answers there, or not with audio.
     """
     check_address(url)
     connect = partial(_Connection, RemoteFile(url), language=language, track=track)

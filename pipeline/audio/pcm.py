@@ -8,10 +8,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipeline.audio.pipe import PipeReader
-from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.errors import AudioError
-from pipeline.events import SAMPLE_RATE, Samples
+from ..errors import AudioError
+from ..events import SAMPLE_RATE, Samples
+from .pipe import PipeReader
+from .source import CHUNK_SAMPLES
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +44,7 @@ class PcmStream:
         self.overflows = 0
 
     def read(self) -> Samples | None:
-        """Up to 100 ms of audio; None at the end of the stream.
-
-        Raises:
-            AudioError: the stream ended before its first sample, or begins like a container format.
-        """
+        """Up to 100 ms of audio; None at the end of the stream."""
         data = self._odd_byte
         # A header may arrive in several pieces.
         while len(data) < 2 or (not self._has_audio and len(data) < _HEADER_BYTES and _may_be_container(data)):

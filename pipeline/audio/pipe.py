@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.errors import UsageError
+from ..errors import UsageError
 
 # How often a waiting read checks for ``close``.
 _POLL_MS = 100
@@ -24,11 +24,7 @@ class PipeReader:
     """Reads from a stream's descriptor, bypassing its buffer. The stream may also be a file."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        """Prepare to read.
-
-        Raises:
-            UsageError: the system cannot wait for a pipe (Windows).
-        """
+        """Prepare to read."""
         if not hasattr(select, "poll"):
             raise UsageError(
                 f"pipes cannot be read on {sys.platform}; give a recording, or feed SpeechTranslator in a program"

@@ -6,10 +6,10 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
-from pipeline.audio.recording import Recording
-from pipeline.audio.source import AudioSource
-from pipeline.events import Samples
-from pipeline.run.worker import Worker
+from ..events import Samples
+from ..run.worker import Worker
+from .recording import Recording
+from .source import AudioSource
 
 CHUNKS_AT_ONCE = 10
 """Chunks of a local recording, 1 s, that change threads together. Each change costs about as much as the detection of speech
@@ -32,9 +32,6 @@ async def chunks_of(
     """The chunks of a source, of which the worker's thread reads ``at_once`` per call.
 
     ``overflows`` is called with those of the source after each call.
-
-    Raises:
-        AudioError, DeviceError: the source failed. The chunks read before come first.
     """
     more, failure = True, None
     while more:

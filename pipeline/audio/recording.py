@@ -17,21 +17,13 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Disposition, Stream
 
-from pipeline.audio.channels import MonoMixer, kind_of
-from pipeline.audio.pipe import GrowingFile, PipeReader, relayed
-from pipeline.audio.remote import RemoteFile
-from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.audio.tracks import (
-    choose,
-    open_container,
-    open_input,
-    probe_tracks,
-    selection_note,
-    track_by_number,
-    tracks_of,
-)
-from pipeline.errors import AudioError, UsageError
-from pipeline.events import SAMPLE_RATE, Samples
+from ..errors import AudioError, UsageError
+from ..events import SAMPLE_RATE, Samples
+from .channels import MonoMixer, kind_of
+from .pipe import GrowingFile, PipeReader, relayed
+from .remote import RemoteFile
+from .source import CHUNK_SAMPLES
+from .tracks import choose, open_container, open_input, probe_tracks, selection_note, track_by_number, tracks_of
 
 log = logging.getLogger(__name__)
 

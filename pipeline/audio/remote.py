@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, Any
 
-from pipeline.errors import AudioError, PipelineError, UsageError, first_line
+from ..errors import AudioError, PipelineError, UsageError, first_line
 
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _WEB = ("http", "https")
@@ -56,12 +56,7 @@ class RemoteFile:
         return RemoteFile(path.rstrip("/").rpartition("/")[0])
 
     def open(self) -> IO[bytes]:
-        """Open it for reading; it is read in blocks, and may be sought.
-
-        Raises:
-            UsageError: there is no such file, it may not be read, or a package for its scheme is missing.
-            AudioError: the connection failed.
-        """
+        """Open it for reading; it is read in blocks, and may be sought."""
         with _translated(self):
             filesystem, path = self._place()
             opened: IO[bytes] = filesystem.open(path, "rb", block_size=_BLOCK)

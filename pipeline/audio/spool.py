@@ -12,8 +12,8 @@ from typing import IO
 
 import numpy as np
 
-from pipeline.audio.source import CHUNK_SAMPLES, LiveSource
-from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
+from ..events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
+from .source import CHUNK_SAMPLES, LiveSource
 
 MEMORY_SAMPLES = 60 * SAMPLE_RATE
 

@@ -23,11 +23,11 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition, Stream
 
-from pipeline.audio.channels import ChannelResampler, channel_names, kind_of
-from pipeline.audio.remote import RemoteFile
-from pipeline.errors import AudioError, UsageError
-from pipeline.languages import is_tag_of
-from pipeline.names import escaped
+from ..errors import AudioError, UsageError
+from ..languages import is_tag_of
+from ..names import escaped
+from .channels import ChannelResampler, channel_names, kind_of
+from .remote import RemoteFile
 
 # Dispositions of tracks that are not the main sound: commentary, descriptions, or only a part of it.
 _SECONDARY = (
@@ -142,12 +142,7 @@ def _printable(text: str) -> str:
 
 
 def track_by_number(path: Path | RemoteFile, tracks: Sequence[Track], number: int) -> Choice:
-    """The track with this number.
-
-    Raises:
-        UsageError: there is no such track.
-        AudioError: there is no decoder for it.
-    """
+    """The track with this number."""
     if not 1 <= number <= len(tracks):
         count = "1 track" if len(tracks) == 1 else f"{len(tracks)} tracks"
         raise UsageError(f"{path} has no audio track {number}; choose from its {count}: {listed(tracks)}")

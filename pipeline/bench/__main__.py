@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from pipeline.apps.cli import Parser, description_of, importing, program
+from ..apps.cli import Parser, description_of, importing, program
 
 
 class _Command(NamedTuple):
@@ -28,11 +28,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "capacity": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --asr tiny.en --lag 2"),
 }
 """Modules of this package, with examples. They import slow or optional dependencies only when they run."""
-_EXAMPLES = (
-    "%(prog)s live --config demo",
-    "%(prog)s nmt --model firefox/en-pt-tiny",
-    "%(prog)s asr --help",
-)
+_EXAMPLES = ("%(prog)s live --config demo", "%(prog)s nmt --model firefox/en-pt-tiny", "%(prog)s asr --help")
 
 
 def _command(name: str) -> _Command:

@@ -23,19 +23,19 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from pipeline.apps.cli import some_path, whole_numbers
-from pipeline.apps.options import add_model_arguments, configured
-from pipeline.apps.recordings import find_recordings
-from pipeline.apps.translate import for_recordings
-from pipeline.audio.recording import Recording, read_audio
-from pipeline.bench.asr import faster_whisper
-from pipeline.bench.words import edits, units
-from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError, UsageError, one_line
-from pipeline.events import SAMPLE_RATE, Transcript
-from pipeline.loading import load_models
-from pipeline.run.machine import keep_freed_memory, usable_cores
-from pipeline.translator import SpeechTranslator
+from ..apps.cli import some_path, whole_numbers
+from ..apps.options import add_model_arguments, configured
+from ..apps.recordings import find_recordings
+from ..apps.translate import for_recordings
+from ..audio.recording import Recording, read_audio
+from ..config import PipelineConfig
+from ..errors import PipelineError, UsageError, one_line
+from ..events import SAMPLE_RATE, Transcript
+from ..loading import load_models
+from ..run.machine import keep_freed_memory, usable_cores
+from ..translator import SpeechTranslator
+from .asr import faster_whisper
+from .words import edits, units
 
 _BATCH = 8
 """Windows that the peer recognises at once: its default."""
@@ -121,11 +121,7 @@ def ways_of(config: PipelineConfig, processes: Sequence[int]) -> list[Way]:
 
 
 def _measured(way: Way, paths: Sequence[Path], audio_s: float, language: str) -> Row:
-    """Do all recordings in one way.
-
-    Raises:
-        PipelineError: a recording or a model failed.
-    """
+    """Do all recordings in one way."""
     wall_s, cpu_s, texts = _in_processes(way, paths)
     wrong = words = 0
     for path in paths:

@@ -16,21 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.apps.cli import some_path, some_text, whole_number, whole_numbers
-from pipeline.apps.outputs import SUFFIXES
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper.engine import WhisperEngine
-from pipeline.asr.whisper.files import find_recognizer
-from pipeline.audio.recording import read_audio
-from pipeline.bench.play import PACK_MS, packs, segments_of
-from pipeline.bench.words import edits, units
-from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
-from pipeline.languages.options import LanguageConfig
-from pipeline.vad.options import VadConfig
+from ..apps.cli import some_path, some_text, whole_number, whole_numbers
+from ..apps.outputs import SUFFIXES
+from ..asr.options import AsrConfig
+from ..asr.recognizer import RecognitionOptions
+from ..asr.whisper import WhisperRecognizer
+from ..asr.whisper.engine import WhisperEngine
+from ..asr.whisper.files import find_recognizer
+from ..audio.recording import read_audio
+from ..config import PipelineConfig
+from ..errors import UsageError
+from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from ..languages.options import LanguageConfig
+from ..vad.options import VadConfig
+from .play import PACK_MS, packs, segments_of
+from .words import edits, units
 
 _PHRASE_S = (1.0, 8.0)
 _PARTS = ("features", "encode", "generate", "align")
@@ -166,7 +166,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _turns(clips: Sequence[Clip], asr: AsrConfig, options: argparse.Namespace) -> int:
-    from pipeline.bench.quick_turns import as_text, counted, joined
+    from .quick_turns import as_text, counted, joined
 
     languages = LanguageConfig(options.language, options.language)
     speech = [(_spoken(clip), clip.text) for clip in clips if clip.segments]
@@ -186,11 +186,7 @@ def _spoken(clip: Clip) -> Samples:
 
 
 def clips_in(folder: Path) -> list[Clip]:
-    """Find the recordings below a folder that have a text file, and cut them into segments.
-
-    Raises:
-        UsageError: no recording has a text file.
-    """
+    """Find the recordings below a folder that have a text file, and cut them into segments."""
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
     found = [path for path in paths if path.with_suffix(".txt").is_file()]
     if not found:

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.apps.cli import whole_number
-from pipeline.apps.options import add_model_arguments, configured
-from pipeline.bench.serve import Load, Sampler, add_audio_argument, model_arguments, repeated, say, started_server
-from pipeline.errors import PipelineError
-from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.resources import DEMO_SPEECH
+from ..apps.cli import whole_number
+from ..apps.options import add_model_arguments, configured
+from ..errors import PipelineError
+from ..events import SAMPLE_RATE, Samples
+from ..resources import DEMO_SPEECH
+from .serve import Load, Sampler, add_audio_argument, model_arguments, repeated, say, started_server
 
 _LAG_S = 3.0
 # Speakers begin one after the other within this share of a trial, so that they do not pause together.
@@ -132,7 +132,7 @@ def some_lag(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    from pipeline.audio.recording import read_audio
+    from ..audio.recording import read_audio
 
     configured(options)  # reports what is wrong before the server does
     samples = repeated(read_audio(options.audio or DEMO_SPEECH), options.seconds)
@@ -195,7 +195,7 @@ def table(trials: Sequence[Trial], lag_s: float) -> str:
 async def _tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
     async with started_server([*models, "--max-sessions", str(number)]) as (url, process):
         # The server has the same packages, and says which are missing.
-        from pipeline.bench import serve_clients as clients
+        from . import serve_clients as clients
 
         apart_s = min(_MOST_APART_S, _APART * len(samples) / SAMPLE_RATE / number)
         failures: list[str] = []

@@ -15,10 +15,10 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.assemble import sinusoids
-from pipeline.nmt.compiler.checkpoint import Checkpoint
-from pipeline.nmt.tokenizer import MarianTokenizer
+from ..errors import ModelError
+from ..nmt.compiler.assemble import sinusoids
+from ..nmt.compiler.checkpoint import Checkpoint
+from ..nmt.tokenizer import MarianTokenizer
 
 _ACTIVATIONS = {
     "swish": common_spec.Activation.SWISH,
@@ -43,9 +43,6 @@ def write_ctranslate2(checkpoint: Checkpoint, model: Path, directory: Path, quan
 
     Args:
         quantization: CTranslate2's name of the weight type, such as "int8" or "float32".
-
-    Raises:
-        ModelError: CTranslate2 does not support this model.
     """
     a = checkpoint.architecture
     if a.encoder_heads != a.decoder_heads:

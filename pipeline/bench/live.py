@@ -16,28 +16,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.apps.options import add_model_arguments, configured
-from pipeline.asr.options import DraftModel
-from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.asr.streaming import by_segment
-from pipeline.audio.recording import Recording, read_audio
-from pipeline.bench.measures import measured
-from pipeline.bench.play import PlayedRun, load_for_long_run, packs, play, segments_of
-from pipeline.bench.reference import read_reference
-from pipeline.bench.report import Result, as_json, as_text, picture_of
-from pipeline.config import PipelineConfig
-from pipeline.errors import UsageError
-from pipeline.events import Samples, SourceSentence
-from pipeline.latency.emissions import unit_of
-from pipeline.latency.metrics import Reference
-from pipeline.names import escaped
-from pipeline.resources import DEMO_SPEECH
-from pipeline.run.worker import Worker
-from pipeline.sentences.assembler import SentenceAssembler
-from pipeline.sinks.sink import BlockFile
+from ..apps.options import add_model_arguments, configured
+from ..asr.options import DraftModel
+from ..asr.recognizer import RecognitionOptions
+from ..asr.streaming import by_segment
+from ..audio.recording import Recording, read_audio
+from ..config import PipelineConfig
+from ..errors import UsageError
+from ..events import Samples, SourceSentence
+from ..latency.emissions import unit_of
+from ..latency.metrics import Reference
+from ..names import escaped
+from ..resources import DEMO_SPEECH
+from ..run.worker import Worker
+from ..sentences.assembler import SentenceAssembler
+from ..sinks.sink import BlockFile
+from .measures import measured
+from .play import PlayedRun, load_for_long_run, packs, play, segments_of
+from .reference import read_reference
+from .report import Result, as_json, as_text, picture_of
 
 if TYPE_CHECKING:
-    from pipeline.loading import Models
+    from ..loading import Models
 
 # Read by a person, unlike the others (examples/audio/README.md). An installed package has the demo's voices only.
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
@@ -168,11 +168,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, paths: Sequence[Path]) -> None:
-    """Check the options against each other.
-
-    Raises:
-        UsageError: they contradict each other, or an output is also an input.
-    """
+    """Check the options against each other."""
     if options.reference and len(options.reference) != len(paths):
         raise UsageError(
             f"{len(options.reference)} references for {len(paths)} recordings; give --reference once for each"
@@ -188,11 +184,7 @@ def _check(options: argparse.Namespace, paths: Sequence[Path]) -> None:
 
 
 def only_target(config: PipelineConfig) -> str:
-    """The target language.
-
-    Raises:
-        UsageError: there are several.
-    """
+    """The target language."""
     targets = config.languages.targets
     if len(targets) > 1:
         raise UsageError(
@@ -202,11 +194,7 @@ def only_target(config: PipelineConfig) -> str:
 
 
 def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:
-    """What is said in each recording that has a text file beside it; a file given as a translation is none.
-
-    Raises:
-        UsageError: a file cannot be read.
-    """
+    """What is said in each recording that has a text file beside it; a file given as a translation is none."""
     translations = {path.resolve() for path in references}
     found: dict[Path, str] = {}
     for path in paths:

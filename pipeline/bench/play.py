@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.apps.cli import settle
-from pipeline.asr.context import fits
-from pipeline.audio.recording import Recording
-from pipeline.bench.processes import peak_mb, resident_mb
-from pipeline.bench.words import Received
-from pipeline.config import PipelineConfig
-from pipeline.events import Samples, SpeechSegment
-from pipeline.run.machine import usable_cores
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
-from pipeline.vad.detector import SpeechDetector
-from pipeline.vad.endpointing import Endpointer
-from pipeline.vad.options import VadConfig
+from ..apps.cli import settle
+from ..asr.context import fits
+from ..audio.recording import Recording
+from ..config import PipelineConfig
+from ..events import Samples, SpeechSegment
+from ..run.machine import usable_cores
+from ..run.stats import PipelineStats
+from ..run.worker import Worker
+from ..vad.detector import SpeechDetector
+from ..vad.endpointing import Endpointer
+from ..vad.options import VadConfig
+from .processes import peak_mb, resident_mb
+from .words import Received
 
 if TYPE_CHECKING:
-    from pipeline.loading import Models
+    from ..loading import Models
 
 
 PACK_MS = 28_000
@@ -72,7 +72,7 @@ class Stats(PipelineStats):
 
 async def load_for_long_run(config: PipelineConfig) -> Models:
     """Load the models in a worker thread and exclude them from garbage collection, as the commands do."""
-    from pipeline.loading import load_models
+    from ..loading import load_models
 
     loader = Worker("model loading")
     try:
@@ -84,12 +84,8 @@ async def load_for_long_run(config: PipelineConfig) -> Models:
 
 
 async def play(path: Path, config: PipelineConfig, models: Models) -> PlayedRun:
-    """Play one recording.
-
-    Raises:
-        StageError, AudioError: a stage or the recording failed.
-    """
-    from pipeline.translator import SpeechTranslator
+    """Play one recording."""
+    from ..translator import SpeechTranslator
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stats = Stats()

@@ -17,16 +17,16 @@ import av
 import numpy as np
 from av.audio.frame import AudioFrame
 
-from pipeline.apps.translate import for_recordings
-from pipeline.audio.recording import Recording
-from pipeline.bench.asr import faster_whisper
-from pipeline.bench.play import load_for_long_run
-from pipeline.bench.words import units
-from pipeline.config import PipelineConfig
-from pipeline.events import SAMPLE_RATE, Samples, SourceSentence
-from pipeline.latency.alignment import aligned
-from pipeline.loading import Models
-from pipeline.run.stats import PipelineStats
+from ..apps.translate import for_recordings
+from ..audio.recording import Recording
+from ..config import PipelineConfig
+from ..events import SAMPLE_RATE, Samples, SourceSentence
+from ..latency.alignment import aligned
+from ..loading import Models
+from ..run.stats import PipelineStats
+from .asr import faster_whisper
+from .play import load_for_long_run
+from .words import units
 
 _SPEEDS = (0.8, 1.3)
 _LONG_PAUSES_S = (2.0, 12.0)
@@ -166,7 +166,7 @@ def _chain(config: PipelineConfig, *, paced: bool) -> Callable[[Path, Samples, C
     models: list[Models] = []
 
     async def run(path: Path) -> tuple[str, PipelineStats]:
-        from pipeline.translator import SpeechTranslator
+        from ..translator import SpeechTranslator
 
         models[:] = models or [await load_for_long_run(config)]
         texts: list[str] = []

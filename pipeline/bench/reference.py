@@ -9,9 +9,9 @@ from pathlib import Path
 
 import av
 
-from pipeline.errors import UsageError
-from pipeline.latency.emissions import Unit, units
-from pipeline.latency.metrics import Reference
+from ..errors import UsageError
+from ..latency.emissions import Unit, units
+from ..latency.metrics import Reference
 
 # SRT and WebVTT tags, and ASS override codes, which SRT files contain too.
 _MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
@@ -21,9 +21,6 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
     """Read the sentences of a reference.
 
     A text file gives one sentence of infinite length, because the length of the recording is not known yet.
-
-    Raises:
-        UsageError: the file is missing, unreadable, of another format, or has no text.
     """
     suffix = path.suffix.lower()
     if suffix not in (".srt", ".vtt", ".txt"):

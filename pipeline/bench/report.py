@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.measures import LiveMeasures, Spread, TextMeasures, WordErrors
-from pipeline.bench.play import PlayedRun
-from pipeline.bench.textplot import Panel, text_plot
+from .measures import LiveMeasures, Spread, TextMeasures, WordErrors
+from .play import PlayedRun
+from .textplot import Panel, text_plot
 
 
 @dataclass(frozen=True)

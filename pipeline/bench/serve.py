@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.apps.cli import whole_number
-from pipeline.apps.options import add_model_arguments, configured
-from pipeline.bench.measures import WordErrors, word_errors
-from pipeline.bench.processes import Usage, machine_cpu_s, usage_of
-from pipeline.bench.words import units
-from pipeline.errors import PipelineError, UsageError
-from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.resources import DEMO_SPEECH
+from ..apps.cli import whole_number
+from ..apps.options import add_model_arguments, configured
+from ..errors import PipelineError, UsageError
+from ..events import SAMPLE_RATE, Samples
+from ..resources import DEMO_SPEECH
+from .measures import WordErrors, word_errors
+from .processes import Usage, machine_cpu_s, usage_of
+from .words import units
 
 if TYPE_CHECKING:
-    from pipeline.bench.serve_clients import Played
+    from .serve_clients import Played
 
 _MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via", "glossary")
 _SAMPLE_S = 0.5
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from pipeline.audio.recording import read_audio
+    from ..audio.recording import read_audio
 
     config = configured(options)  # reports what is wrong before the server does
     samples = repeated(read_audio(options.audio or DEMO_SPEECH), options.seconds)
@@ -180,7 +180,7 @@ def _cells(values_s: Sequence[float]) -> str:
 
 async def _measured(options: argparse.Namespace, models: list[str], samples: Samples, language: str) -> Report:
     async with started_server([*models, "--max-sessions", str(options.speakers)]) as (url, process):
-        from pipeline.bench.serve_clients import played  # the server has the same packages, and says which are missing
+        from .serve_clients import played  # the server has the same packages, and says which are missing
 
         say(f"one speaker alone, {options.seconds} s …")
         async with Sampler(process) as before:

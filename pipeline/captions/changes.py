@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.captions.states import OpenTexts, common_length
-from pipeline.events import (
+from ..events import (
     Delta,
     EndOfInput,
     Notice,
@@ -16,6 +15,7 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
+from .states import OpenTexts, common_length
 
 Change = SourceDelta | Delta
 ChangeEvent = Transcript | SourceSentence | Translation | Notice | EndOfInput | Change

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pipeline.captions.states import common_length
-from pipeline.events import TargetText, Translation
-from pipeline.languages import spaced
-from pipeline.languages.chinese import Convert, settled
-from pipeline.run.options import DraftOptions
+from ..events import TargetText, Translation
+from ..languages import spaced
+from ..languages.chinese import Convert, settled
+from ..run.options import DraftOptions
+from .states import common_length
 
 # Of a short draft at most this share is hidden, so that a translation appears as soon as its source. Characters taken back per
 # final character, at a mask of 6 characters, on 108 s of speech: 1/2 0.36, 2/3 0.28, 3/4 0.25, 17/20 0.27.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 
 State = SourceText | SourceSentence | TargetText | Translation
 """The text of a sentence: in progress, or as it ended."""

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.errors import ConfigError
-from pipeline.glossary.files import load_glossary
-from pipeline.glossary.terms import Glossary
+from ..errors import ConfigError
+from .files import load_glossary
+from .terms import Glossary
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +21,7 @@ class GlossaryFile:
     """A glossary file that may change during a run. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file.
-
-        Raises:
-            ConfigError: see ``load_glossary``.
-        """
+        """Read the file."""
         self._path = path
         self._lock = threading.Lock()
         self._version = self._seen()

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.errors import ConfigError, UsageError
-from pipeline.glossary.table import DELIMITERS, DELIMITERS_OF, Head, TableError, read_head, rows
-from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages import normalized_code, same_language
-from pipeline.names import escaped
+from ..errors import ConfigError, UsageError
+from ..languages import normalized_code, same_language
+from ..names import escaped
+from .table import DELIMITERS, DELIMITERS_OF, Head, TableError, read_head, rows
+from .terms import Glossary, Term
 
 KEPT = "="
 """In the target column of a TSV file: the term keeps its spelling."""
@@ -38,11 +38,7 @@ class _Entry:
 
 
 def load_glossary(path: Path) -> Glossary:
-    """Read a glossary file: TSV or CSV, in UTF-8 or, with a byte order mark, UTF-16.
-
-    Raises:
-        ConfigError: the file cannot be read or has mistakes; the message names them by line.
-    """
+    """Read a glossary file: TSV or CSV, in UTF-8 or, with a byte order mark, UTF-16."""
     suffix = path.suffix.lower()
     if suffix == ".toml":
         raise ConfigError(f"the glossary {path} is TOML; give a table with a term a row instead, as TSV or CSV")
@@ -66,11 +62,7 @@ def load_glossary(path: Path) -> Glossary:
 
 
 def parse_glossary(text: str, name: str, *, delimiters: str = DELIMITERS, most_terms: int = MOST_TERMS) -> Glossary:
-    """The glossary in the text of a table. ``name`` appears in errors; ``delimiters``: see ``rows``.
-
-    Raises:
-        ConfigError: it has mistakes. The message names all of them by line, up to 20.
-    """
+    """The glossary in the text of a table. ``name`` appears in errors; ``delimiters``: see ``rows``."""
     mistakes: list[str] = []
     languages, entries = _read_table(text.removeprefix("\ufeff"), delimiters, mistakes)
     terms = _unique(entries, mistakes)

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.glossary.terms import Glossary, Term
+from .terms import Glossary, Term
 
 # Shorter forms are like too many other words.
 _LEAST_LETTERS = 5

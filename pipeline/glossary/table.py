@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.languages import named_language
-from pipeline.names import escaped
+from ..languages import named_language
+from ..names import escaped
 
 COLUMNS = ("source", "target", "variants", "target_variants", "case")
 DELIMITERS = "\t;,"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pipeline.errors import UsageError
+from ..errors import UsageError
 
 if TYPE_CHECKING:
     from langcodes import Language
@@ -88,11 +88,7 @@ def language_tag(code: str) -> LanguageTag:
 
 @functools.lru_cache(4096)
 def normalized_code(code: str) -> str:
-    """A tag in the form of BCP 47: "zh_tw" → zh-TW, "eng" → en, "iw" → he, "English" → en.
-
-    Raises:
-        UsageError: it is malformed, or names an unknown language, script or region.
-    """
+    """A tag in the form of BCP 47: "zh_tw" → zh-TW, "eng" → en, "iw" → he, "English" → en."""
     if code in _PLAIN:
         return code
     if (found := _parsed(code) or _parsed(_codes_by_name().get(code.strip().casefold(), ""))) is None:

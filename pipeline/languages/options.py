@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.errors import UsageError
-from pipeline.languages import language_tag, normalized_code, same_language
+from ..errors import UsageError
+from . import language_tag, normalized_code, same_language
 
 AUTO_SOURCE = "auto"
 """Source language that means: one of the two targets, recognised from the speech."""
@@ -14,11 +14,7 @@ AUTO_SOURCE = "auto"
 
 @dataclass(frozen=True)
 class LanguageConfig:
-    """The languages of a run.
-
-    Raises:
-        UsageError: a language is unknown, no target, a target twice, or "auto" without two different languages.
-    """
+    """The languages of a run."""
 
     # The language spoken, as a tag of BCP 47 (en, pt-BR). "auto" recognises which of two targets is spoken, and the translation is into the other one.
     source: str = "en"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.captions.states import common_length
+from ..captions.states import common_length
 
 _PAIR, _SKIP_REFERENCE, _SKIP_HYPOTHESIS = range(3)
 

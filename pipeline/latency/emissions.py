@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from pipeline.captions.changes import edit
-from pipeline.events import SourceText, TargetText
-from pipeline.languages import spaced
+from ..captions.changes import edit
+from ..events import SourceText, TargetText
+from ..languages import spaced
 
 Unit = Literal["word", "char"]
 """The unit of latency."""

@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.latency.alignment import resegment
-from pipeline.latency.emissions import Emission
+from .alignment import resegment
+from .emissions import Emission
 
 
 def average_lagging(delays: Sequence[float], source_ms: float, reference_units: int) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from pipeline.languages.numbers import PORTUGUESE_HOURS, chinese, english
+from ..languages.numbers import PORTUGUESE_HOURS, chinese, english
 
 _CHINESE_HOUR = "十[一二]?|[一二两三四五六七八九]"
 _MORNING, _AFTERNOON = range(12), range(12, 24)

@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.captions.policy import whole_words
-from pipeline.captions.states import common_length
-from pipeline.nmt.generation import Token
+from ..captions.policy import whole_words
+from ..captions.states import common_length
+from .generation import Token
 
 # A token is certain if at most this share of its attention is on source that may change: tokens after the certain ones, and the
 # end token, which is attended where the sentence lacks something. Cf. AlignAtt (Papi, Turchi and Negri, 2023), which looks at

@@ -9,24 +9,18 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.errors import HubUnreachableError, ModelError
-from pipeline.nmt.compiler import VERSION
-from pipeline.nmt.exports import (
-    OPTIONAL_SETTINGS,
-    SETTINGS,
-    compilable_exports,
-    fallback_exports,
-    runnable_exports,
-)
-from pipeline.nmt.options import NmtConfig
-from pipeline.run.progress import Progress, progress_bar
-from pipeline.store import FileSet, resolve_model
-from pipeline.store.cache import locked, readable
-from pipeline.store.firefox import PREFIX, cached_student, fetch_student, is_student
-from pipeline.store.known import known_translator
-from pipeline.store.packages import assets, model_from_packages
-from pipeline.store.resolve import cached_commit, local_directory
-from pipeline.store.transfer import digest_of
+from ..errors import HubUnreachableError, ModelError
+from ..run.progress import Progress, progress_bar
+from ..store import FileSet, resolve_model
+from ..store.cache import locked, readable
+from ..store.firefox import PREFIX, cached_student, fetch_student, is_student
+from ..store.known import known_translator
+from ..store.packages import assets, model_from_packages
+from ..store.resolve import cached_commit, local_directory
+from ..store.transfer import digest_of
+from .compiler import VERSION
+from .exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
+from .options import NmtConfig
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +31,6 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
     """Return the directory of the configured translation model. Download and compile it if it is not cached.
 
     If the compiler rejects the model and the repository has runnable ONNX files, log a warning and use those files.
-
-    Raises:
-        ModelError: see ``resolve_model``; or the model can neither be compiled nor run as it is.
-        DownloadError: see ``resolve_model``.
     """
     if is_student(config.model):
         return find_student_model(config.model, progress)
@@ -76,11 +66,7 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
 
 
 def find_student_model(name: str, progress: Progress | None = None) -> Path:
-    """The directory of a student of Mozilla's catalogue: cached, or the smaller one of an installed package, or fetched.
-
-    Raises:
-        ModelError, DownloadError: see ``fetch_student``.
-    """
+    """The directory of a student of Mozilla's catalogue: cached, or the smaller one of an installed package, or fetched."""
     if (local := local_student(name)) is not None:
         return local
     if progress is None:
@@ -98,11 +84,7 @@ def local_student(name: str) -> Path | None:
 
 
 def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
-    """Return a directory from which ONNX Runtime can load a downloaded export.
-
-    Raises:
-        ModelError: the directory cannot be written.
-    """
+    """Return a directory from which ONNX Runtime can load a downloaded export."""
     exports = runnable_exports(config.file_suffix) if not is_compiled(config) else fallback_exports()
     export = next(export for export in exports if export.is_in(snapshot))
     folder = _cache_directory(config, snapshot.name).parent
@@ -111,11 +93,7 @@ def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
 
 
 def is_compiled(config: NmtConfig) -> bool:
-    """Whether the model has to be compiled to the streaming layout. Local directories and students are used as they are.
-
-    Raises:
-        ModelError: the model is neither a directory nor a hub id.
-    """
+    """Whether the model has to be compiled to the streaming layout. Local directories and students are used as they are."""
     if local_directory(config.model) is not None or config.model.startswith(PREFIX):
         return False
     return config.weights != "as-is" and not config.file_suffix
@@ -129,7 +107,7 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
         return (FileSet(("model.*.bin", "*vocab.*.spm")),)
     if config.weights == "as-is" or config.file_suffix:
         return tuple(export.files() for export in runnable_exports(config.file_suffix))
-    from pipeline.nmt.compiler.huggingface import can_read_pytorch  # slow import
+    from .compiler.huggingface import can_read_pytorch  # slow import
 
     checkpoints = ["model.safetensors", "pytorch_model.bin"] if can_read_pytorch() else ["model.safetensors"]
     # Half precision keeps 11 bits of a weight, which is enough if the model is compiled to fewer bits.
@@ -170,12 +148,7 @@ def _sizes_and_hashes(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def drop_damaged_compiled(config: NmtConfig) -> bool:
-    """Verify the hashes of a cached compiled model. If they differ, return True and mark it for recompilation.
-
-    Raises:
-        DownloadError: the cache cannot be read.
-        ModelError: the cache cannot be written.
-    """
+    """Verify the hashes of a cached compiled model. If they differ, return True and mark it for recompilation."""
     folder = _cache_directory(config, cached_commit(config.model, config.revision))
     with readable(folder):
         if not _is_complete(folder) or _sizes_and_hashes(folder) == _read_manifest(folder):
@@ -188,15 +161,11 @@ def drop_damaged_compiled(config: NmtConfig) -> bool:
 
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:
-    """Compile a downloaded model unless another process already did, and return the directory to load.
-
-    Raises:
-        ModelError: the compiler rejects the model, or the cache cannot be written.
-    """
+    """Compile a downloaded model unless another process already did, and return the directory to load."""
     if progress is None:
         with progress_bar() as bar:
             return compile_into_cache(config, snapshot, bar)
-    from pipeline.nmt.compiler.build import compile_model
+    from .compiler.build import compile_model
 
     folder = _cache_directory(config, snapshot.name)
     with _translate_write_errors(folder.parent):

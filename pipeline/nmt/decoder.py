@@ -20,10 +20,10 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.nmt.layout import PAST, Layout
-from pipeline.nmt.onnx_header import OnnxHeader
-from pipeline.nmt.session import open_session, quiet_options, translate_ort_errors
+from ..errors import ModelError
+from .layout import PAST, Layout
+from .onnx_header import OnnxHeader
+from .session import open_session, quiet_options, translate_ort_errors
 
 Logits = NDArray[np.float32]
 _DTYPES = {"float32": np.float32, "float16": np.float16}
@@ -105,10 +105,6 @@ class Decoder(ABC):
         """Run the encoder over ``source`` ids (with the end-of-sentence id).
 
         ``on_start`` receives the state before the run, so that another thread can terminate it.
-
-        Raises:
-            ModelError: ONNX Runtime could not run the model.
-            DecodingStoppedError: the state was terminated.
         """
         ids = np.array([source], np.int64)
         source_ids, mask = ort.OrtValue.ortvalue_from_numpy(ids), ort.OrtValue.ortvalue_from_numpy(np.ones_like(ids))
@@ -127,11 +123,7 @@ class Decoder(ABC):
         return state
 
     def check(self, source: Sequence[int], start_token: int, end_token: int) -> int:
-        """Decode two tokens of ``source``, so that a broken model fails at load time. Return the number of scores.
-
-        Raises:
-            ModelError: a run failed, or the scores are not numbers.
-        """
+        """Decode two tokens of ``source``, so that a broken model fails at load time. Return the number of scores."""
         state = self.encode(source)
         for token in (start_token, end_token):
             logits = self.step(state, token).logits
@@ -142,11 +134,7 @@ class Decoder(ABC):
         return len(logits)
 
     def step(self, state: DecoderState, token: int) -> StepOutput:
-        """Feed ``token`` (at first the decoder start token) and return the scores of the next token.
-
-        Raises:
-            ModelError, DecodingStoppedError: see ``encode``.
-        """
+        """Feed ``token`` (at first the decoder start token) and return the scores of the next token."""
         return self._feed(state, (token,))
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:

@@ -7,18 +7,14 @@ import dataclasses
 import numpy as np
 import onnxruntime as ort
 
-from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
-from pipeline.nmt.layout import Kind, Layout
-from pipeline.nmt.session import give_back_memory
-from pipeline.nmt.streaming import StreamingDecoder
+from .decoder import Decoder, DecoderState, StepOutput
+from .layout import Kind, Layout
+from .session import give_back_memory
+from .streaming import StreamingDecoder
 
 
 def load_decoder(layout: Layout, threads: int = 1) -> Decoder:
-    """Create the decoder for a layout and open its sessions. ``threads``: per run; 0 lets ONNX Runtime decide.
-
-    Raises:
-        ModelError: ONNX Runtime cannot load a file.
-    """
+    """Create the decoder for a layout and open its sessions. ``threads``: per run; 0 lets ONNX Runtime decide."""
     decoder = _CLASSES.get(layout.kind, CachedDecoder)(layout, threads)
     give_back_memory()
     return decoder

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.store import FileSet
+from ..store import FileSet
 
 TOKENIZER = ("source.spm", "target.spm", "vocab.json")
 SETTINGS = (*TOKENIZER, "config.json")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.decoder import DecoderState
+from .decoder import DecoderState
 
 OnStart = Callable[[DecoderState], None]
 

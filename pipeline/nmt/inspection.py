@@ -9,14 +9,14 @@ from typing import Any
 
 import onnxruntime as ort
 
-from pipeline.errors import ModelError
-from pipeline.names import escaped
-from pipeline.nmt.exports import OPTIONAL_SETTINGS, SETTINGS
-from pipeline.nmt.layout import Kind, Layout, Role, classify, find_files, find_layout
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.onnx_header import Port, read_header
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.students import find_student
+from ..errors import ModelError
+from ..names import escaped
+from .exports import OPTIONAL_SETTINGS, SETTINGS
+from .layout import Kind, Layout, Role, classify, find_files, find_layout
+from .model import MarianModel
+from .onnx_header import Port, read_header
+from .options import NmtConfig
+from .students import find_student
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from pipeline.errors import ModelError
-from pipeline.nmt.onnx_header import OnnxHeader, read_header
+from ..errors import ModelError
+from .onnx_header import OnnxHeader, read_header
 
 PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
 _ENCODER_KV = re.compile(r"present\.\d{1,4}\.encoder\.(key|value)")
@@ -131,11 +131,7 @@ def classify(header: OnnxHeader) -> Role | str:
 
 
 def find_files(directory: Path, suffix: str) -> list[Path]:
-    """Return the .onnx files of one precision in a model directory or its ``onnx`` folder.
-
-    Raises:
-        ModelError: not a directory, or no files of this precision; the message lists the precisions found.
-    """
+    """Return the .onnx files of one precision in a model directory or its ``onnx`` folder."""
     if not os.path.isdir(directory):  # Path.is_dir raises if the name is too long
         raise ModelError(f"no such model directory: {directory}; give the folder that holds the .onnx files")
     try:
@@ -157,9 +153,6 @@ def find_layout(directory: Path, suffix: str = "") -> Layout:
     """Find the graphs to run in a model directory (or its ``onnx`` folder).
 
     ``suffix`` selects the precision by the file suffix that hub repositories use: "_quantized", "_fp16" …
-
-    Raises:
-        ModelError: not a directory, or no complete set of graphs; the message lists the graphs found.
     """
     roles: dict[Role, OnnxHeader] = {}
     found: list[str] = []
@@ -225,11 +218,7 @@ def _suffix(path: Path) -> str:
 
 
 def _sizes(header: OnnxHeader) -> tuple[int, int, int]:
-    """Return (layers, heads, head size) from the past inputs [batch, heads, length, head size].
-
-    Raises:
-        ModelError: a layer is incomplete, or the shapes differ.
-    """
+    """Return (layers, heads, head size) from the past inputs [batch, heads, length, head size]."""
     ports = {name: port for name, port in header.inputs.items() if PAST.fullmatch(name)}
     matches = [match for name in ports if (match := PAST.fullmatch(name))]
     sides = {match.group(2) for match in matches}

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 
-from pipeline.glossary.terms import Match, Term
-from pipeline.languages import language_tag
-from pipeline.languages.numbers import chinese, chinese_digits, english
-from pipeline.nmt.clock_times import time_forms, times
+from ..glossary.terms import Match, Term
+from ..languages import language_tag
+from ..languages.numbers import chinese, chinese_digits, english
+from .clock_times import time_forms, times
 
 # Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
 _MOST = 8

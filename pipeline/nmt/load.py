@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.nmt.compiled import find_translation_model
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.routing import resolved
-from pipeline.run.progress import Progress
+from ..run.progress import Progress
+from .compiled import find_translation_model
+from .model import MarianModel
+from .options import NmtConfig
+from .pivot import PivotTranslator
+from .routing import resolved
 
 
 def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) -> tuple[Path, ...]:

@@ -11,21 +11,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.captions.policy import rewritten
-from pipeline.errors import UsageError
-from pipeline.events import SourceSentence, TargetText, TargetToken, Translation
-from pipeline.glossary.terms import Glossary
-from pipeline.languages import known_language, language_tag, sets_sentences_apart
-from pipeline.nmt.commitment import CertainSource, Commitment, PartDraft, certain_sources
-from pipeline.nmt.decoder import Decoder
-from pipeline.nmt.decoders import load_decoder
-from pipeline.nmt.generation import GenerationOptions, OnStart, Stopwatch, Token
-from pipeline.nmt.layout import find_layout
-from pipeline.nmt.model_text import UNDETERMINED, ModelText, differs
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.recovery import Rewind, draft_limit, recovering
-from pipeline.nmt.search import beam_search, greedy
-from pipeline.nmt.settings import (
+from ..captions.policy import rewritten
+from ..errors import UsageError
+from ..events import SourceSentence, TargetText, TargetToken, Translation
+from ..glossary.terms import Glossary
+from ..languages import known_language, language_tag, sets_sentences_apart
+from .commitment import CertainSource, Commitment, PartDraft, certain_sources
+from .decoder import Decoder
+from .decoders import load_decoder
+from .generation import GenerationOptions, OnStart, Stopwatch, Token
+from .layout import find_layout
+from .model_text import UNDETERMINED, ModelText, differs
+from .options import NmtConfig
+from .recovery import Rewind, draft_limit, recovering
+from .search import beam_search, greedy
+from .settings import (
     check_separate_vocabulary,
     check_vocabulary,
     decoding_settings,
@@ -33,12 +33,12 @@ from pipeline.nmt.settings import (
     integer,
     read_json,
 )
-from pipeline.nmt.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
-from pipeline.nmt.term_repair import Repair, repairing
-from pipeline.nmt.term_search import Wording, search_with_terms
-from pipeline.nmt.terms import SourceTerm
-from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.nmt.written import PartText, RunningSearch, SentenceCache, Written, as_events, translated
+from .students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
+from .term_repair import Repair, repairing
+from .term_search import Wording, search_with_terms
+from .terms import SourceTerm
+from .tokenizer import MarianTokenizer
+from .written import PartText, RunningSearch, SentenceCache, Written, as_events, translated
 
 
 class MarianModel(ModelText):

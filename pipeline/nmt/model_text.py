@@ -6,18 +6,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipeline.errors import UsageError
-from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages import language_tag
-from pipeline.languages.chinese import Convert, simplified
-from pipeline.nmt.decoder import Decoder
-from pipeline.nmt.literals import literals
-from pipeline.nmt.preparation import capitalised, prepared, written
-from pipeline.nmt.scripts import check_script, choose_code, needed_conversion
-from pipeline.nmt.term_search import Wording
-from pipeline.nmt.terms import SourceTerm, Speller, terms_in
-from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.sentences.splitting import fit, split_sentences
+from ..errors import UsageError
+from ..glossary.terms import Glossary, Term
+from ..languages import language_tag
+from ..languages.chinese import Convert, simplified
+from ..sentences.splitting import fit, split_sentences
+from .decoder import Decoder
+from .literals import literals
+from .preparation import capitalised, prepared, written
+from .scripts import check_script, choose_code, needed_conversion
+from .term_search import Wording
+from .terms import SourceTerm, Speller, terms_in
+from .tokenizer import MarianTokenizer
 
 UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""
@@ -52,12 +52,7 @@ class ModelText:
     """By target."""
 
     def target_code(self, target: str) -> str | None:
-        """Return the target code that a multilingual model needs before the source; None for a bilingual model.
-
-        Raises:
-            UsageError: the model does not translate into ``target``, or does not write its script. Chinese is exempt:
-                it can be converted to Hans or Hant.
-        """
+        """Return the target code that a multilingual model needs before the source; None for a bilingual model."""
         codes: list[str] = self.tokenizer.target_codes
         if codes and target == UNDETERMINED:
             raise UsageError(

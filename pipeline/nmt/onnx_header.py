@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ModelError
+from ..errors import ModelError
 
 TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
 """onnx.proto, TensorProto.DataType: the types of inputs, outputs and weights in Marian graphs."""
@@ -35,11 +35,7 @@ class OnnxHeader:
 
 
 def read_header(path: Path) -> OnnxHeader:
-    """Read the header of an ONNX file.
-
-    Raises:
-        ModelError: the file is missing, empty, truncated, or not an ONNX model.
-    """
+    """Read the header of an ONNX file."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _model(path, data)

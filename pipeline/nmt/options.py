@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from pipeline.bounds import Checked, one_of, within
+from ..bounds import Checked, one_of, within
 
 
 @dataclass(frozen=True)

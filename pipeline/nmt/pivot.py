@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pipeline.captions.policy import rewritten
-from pipeline.events import SourceSentence, TargetText, TargetToken, Translation
-from pipeline.glossary.terms import Glossary, Match, Term
-from pipeline.nmt.generation import GenerationOptions, OnStart
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.model_text import UNDETERMINED
-from pipeline.nmt.terms import SourceTerm, kept
-from pipeline.nmt.written import Written, as_events, translated
+from ..captions.policy import rewritten
+from ..events import SourceSentence, TargetText, TargetToken, Translation
+from ..glossary.terms import Glossary, Match, Term
+from .generation import GenerationOptions, OnStart
+from .model import MarianModel
+from .model_text import UNDETERMINED
+from .terms import SourceTerm, kept
+from .written import Written, as_events, translated
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,6 @@ class PivotTranslator:
         """Translate a sentence; see ``MarianModel.stream``.
 
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
-
-        Raises:
-            UsageError, ModelError, DecodingStoppedError: see ``MarianModel.stream``.
         """
         target = self.languages[1] or UNDETERMINED if target is None else target
         carried = self._carried(sentence.text, glossary)
@@ -146,11 +143,7 @@ class PivotTranslator:
             yield now
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
-        """Translate ``text`` and return the whole translation; languages default to those that the models name.
-
-        Raises:
-            UsageError, ModelError, DecodingStoppedError: see ``stream``.
-        """
+        """Translate ``text`` and return the whole translation; languages default to those that the models name."""
         if source is not None:
             self.first.check_languages(source, self.via)
         return translated(self.stream(SourceSentence(0, source or self.languages[0] or "en", text), target))

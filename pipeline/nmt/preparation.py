@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from pipeline.languages import language_tag
-from pipeline.languages.chinese import simplified
-from pipeline.languages.numbers import PORTUGUESE_HOURS, english
+from ..languages import language_tag
+from ..languages.chinese import simplified
+from ..languages.numbers import PORTUGUESE_HOURS, english
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
 # mathematical letters, half-width and full-width letters and digits.

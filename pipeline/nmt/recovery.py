@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pipeline.nmt.generation import GenerationOptions, Token
+from .generation import GenerationOptions, Token
 
 # Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3.
 _SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3

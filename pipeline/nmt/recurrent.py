@@ -12,18 +12,18 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
-from pipeline.nmt.compiler.checkpoint import Array, Checkpoint, Quantised
-from pipeline.nmt.compiler.graph import Precision
-from pipeline.nmt.compiler.network import Precisions, build_encoder, build_recurrent_step
-from pipeline.nmt.decoder import Choice, DecoderState, StepOutput
-from pipeline.nmt.layout import Kind, Layout
-from pipeline.nmt.onnx_header import header_of
-from pipeline.nmt.session import open_session, translate_ort_errors
-from pipeline.nmt.streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
-from pipeline.nmt.students import Shortlist
-from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
+from ..errors import ModelError
+from .compiler.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
+from .compiler.checkpoint import Array, Checkpoint, Quantised
+from .compiler.graph import Precision
+from .compiler.network import Precisions, build_encoder, build_recurrent_step
+from .decoder import Choice, DecoderState, StepOutput
+from .layout import Kind, Layout
+from .onnx_header import header_of
+from .session import open_session, translate_ort_errors
+from .streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
+from .students import Shortlist
+from .tokenizer import CHARACTERS, UNKNOWN
 
 PRECISIONS = {
     "fp32": Precisions(*[Precision.FP32] * 4),

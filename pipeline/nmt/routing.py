@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.errors import UsageError
-from pipeline.languages import known_language, language_tag
-from pipeline.nmt.options import NmtConfig
-from pipeline.store.firefox import PREFIX
+from ..errors import UsageError
+from ..languages import known_language, language_tag
+from ..store.firefox import PREFIX
+from .options import NmtConfig
 
 AUTO = "auto"
 """Model name in a configuration that means: look up the languages in the table."""
@@ -89,9 +89,6 @@ def route(source: str, target: str, via: str = "en") -> tuple[Pair, ...]:
 
     Students of Firefox Translations come first, two of them also before another direct model.
     ``via`` = "none" forbids two models.
-
-    Raises:
-        UsageError: the table has no such route.
     """
     pair = direct(source, target)
     pivoting = via != NO_VIA and not (pair is not None and pair.is_student)
@@ -145,9 +142,6 @@ def routed(
 
     Args:
         pinned: model → the revision at which it is used, if it has one.
-
-    Raises:
-        UsageError: the table has no route from the source to the target language.
     """
     pairs = route(source, target, nmt.via)
     models = [pair.repository for pair in pairs]
@@ -164,11 +158,7 @@ def routed(
 
 
 def resolved(source: str, target: str, nmt: NmtConfig, pinned: Mapping[str, str | None]) -> NmtConfig:
-    """Return ``nmt``; if its model is "auto", replace it with the models from the table.
-
-    Raises:
-        UsageError: see ``routed``.
-    """
+    """Return ``nmt``; if its model is "auto", replace it with the models from the table."""
     return routed(source, target, nmt, pinned)[0] if nmt.model == AUTO else nmt
 
 
@@ -221,7 +211,7 @@ def _codes(pair: LanguagePair) -> LanguagePair:
 
 def _translates(directory: Path, pair: LanguagePair, *, unnamed: bool) -> bool:
     """Whether the files of a model fit a language pair. ``unnamed``: the result if they name no target."""
-    from pipeline.nmt.settings import read_json  # slow: imports ONNX Runtime
+    from .settings import read_json  # slow: imports ONNX Runtime
 
     source, target = pair
     names = read_json(directory / "tokenizer_config.json", required=False)

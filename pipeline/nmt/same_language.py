@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Iterator
 from itertools import accumulate
 
-from pipeline.captions.policy import updates
-from pipeline.captions.states import OpenTexts
-from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, TargetToken, Translation
-from pipeline.nmt.generation import OnStart
-from pipeline.nmt.scripts import check_script, needed_conversion
-from pipeline.nmt.stage import Outbox, Text
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
+from ..captions.policy import updates
+from ..captions.states import OpenTexts
+from ..events import EndOfInput, SourceSentence, SourceText, TargetText, TargetToken, Translation
+from ..run.stats import PipelineStats
+from ..run.worker import Worker
+from .generation import OnStart
+from .scripts import check_script, needed_conversion
+from .stage import Outbox, Text
 
 
 class SameLanguageText:

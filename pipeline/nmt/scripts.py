@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.errors import UsageError
-from pipeline.languages import CHINESE, LanguageTag, language_tag, nearest
-from pipeline.languages.chinese import Convert, conversion
+from ..errors import UsageError
+from ..languages import CHINESE, LanguageTag, language_tag, nearest
+from ..languages.chinese import Convert, conversion
 
 
 def choose_code(target: str, codes: Sequence[str]) -> str:
     """Return the code for ``target`` among the target ``codes`` of a multilingual model.
 
     The code is in the requested script, or in another script if the output can be converted.
-
-    Raises:
-        UsageError: no code fits.
     """
     tag, candidates = language_tag(target), nearest(target, codes)
     if not candidates:
@@ -33,11 +30,7 @@ def choose_code(target: str, codes: Sequence[str]) -> str:
 
 
 def check_script(target: str, written: str | None) -> None:
-    """Reject a script that a bilingual model does not write. ``written`` is the script named in the model's files.
-
-    Raises:
-        UsageError: ``target`` names another script and the output cannot be converted to it.
-    """
+    """Reject a script that a bilingual model does not write. ``written`` is the script named in the model's files."""
     tag = language_tag(target)
     if tag.script is None or _convertible(tag):
         return

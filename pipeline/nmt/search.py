@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.decoder import Decoder, DecoderState
-from pipeline.nmt.generation import GenerationOptions, OnStart, Token, forced, log_softmax, mask, no_time_limit
+from .decoder import Decoder, DecoderState
+from .generation import GenerationOptions, OnStart, Token, forced, log_softmax, mask, no_time_limit
 
 # Finite substitute for minus infinity in sums of scores, as in transformers (generation/utils.py).
 _MIN_SCORE = -1e9
@@ -167,11 +167,7 @@ def _rest(best: _Hypothesis, emitted: int, options: GenerationOptions) -> Iterat
 
 
 def _expand(
-    decoder: Decoder,
-    running: list[_Hypothesis],
-    states: list[DecoderState],
-    options: GenerationOptions,
-    count: int,
+    decoder: Decoder, running: list[_Hypothesis], states: list[DecoderState], options: GenerationOptions, count: int
 ) -> list[tuple[_Hypothesis, int]]:
     """Return the 2·beams best continuations of the running hypotheses, each with the index of its parent."""
     rows: list[NDArray[np.float64]] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import onnxruntime as ort
 
-from pipeline.errors import DecodingStoppedError, ModelError, first_line
+from ..errors import DecodingStoppedError, ModelError, first_line
 
 
 def quiet_options() -> ort.RunOptions:
@@ -23,12 +23,7 @@ def quiet_options() -> ort.RunOptions:
 
 @contextlib.contextmanager
 def translate_ort_errors(path: Path, steps: int, options: ort.RunOptions) -> Iterator[None]:
-    """Translate exceptions of a run of the graph in ``path`` after ``steps`` tokens.
-
-    Raises:
-        DecodingStoppedError: the run was terminated through ``options``.
-        ModelError: the run failed.
-    """
+    """Translate exceptions of a run of the graph in ``path`` after ``steps`` tokens."""
     try:
         yield
     except Exception as error:
@@ -45,9 +40,6 @@ def open_session(path: Path, threads: int, content: bytes | None = None) -> ort.
     """Open a session on the CPU. ``threads`` is the number of threads per run; 0 lets ONNX Runtime decide.
 
     ``content``: a graph that is in no file; ``path`` only names it in messages.
-
-    Raises:
-        ModelError: ONNX Runtime cannot load the file.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads

@@ -7,10 +7,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ModelError
-from pipeline.nmt.generation import GenerationOptions
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.tokenizer import MarianTokenizer
+from ..errors import ModelError
+from .generation import GenerationOptions
+from .options import NmtConfig
+from .tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +39,7 @@ _UNSUPPORTED: dict[str, Any] = {
 def generation_options(
     settings: dict[str, Any], tokenizer: MarianTokenizer, options: NmtConfig, positions: int, directory: Path
 ) -> GenerationOptions:
-    """Convert the options and ``settings`` (see ``decoding_settings``) of a model with ``positions`` to decoding options.
-
-    Raises:
-        ModelError: a value has the wrong type, or an id is outside the vocabulary.
-    """
+    """Convert the options and ``settings`` (see ``decoding_settings``) of a model with ``positions`` to decoding options."""
     size = tokenizer.target_size
     pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
     most = min(options.max_tokens, positions)
@@ -101,11 +97,7 @@ def decoding_settings(config: dict[str, Any], generation_config: dict[str, Any])
 
 
 def read_json(path: Path, *, required: bool) -> dict[str, Any]:
-    """Read the object in a JSON file; return {} if the file is missing and not required.
-
-    Raises:
-        ModelError: the file is required but missing, not JSON, or not an object.
-    """
+    """Read the object in a JSON file; return {} if the file is missing and not required."""
     if not path.is_file() and not required:
         return {}
     try:
@@ -122,11 +114,7 @@ def read_json(path: Path, *, required: bool) -> dict[str, Any]:
 
 
 def integer(settings: dict[str, Any], key: str, default: int, directory: Path) -> int:
-    """Return a non-negative integer setting, or ``default`` if the key is missing.
-
-    Raises:
-        ModelError: the value is not a non-negative integer.
-    """
+    """Return a non-negative integer setting, or ``default`` if the key is missing."""
     value = settings.get(key, default)
     if type(value) is not int or value < 0:
         raise ModelError(f"{directory}: {key} is {value!r}; expected a whole number; fetch the settings again")

@@ -8,23 +8,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from pipeline.captions.changes import States
-from pipeline.captions.policy import Steady, at_once, masked, updates
-from pipeline.captions.states import TextChangeError, replacing
-from pipeline.errors import PipelineError
-from pipeline.events import Delta, EndOfInput, SourceSentence, SourceText, TargetText, Translation
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.glossary.terms import Glossary
-from pipeline.languages import same_language
-from pipeline.languages.marks import MARKS, final_marks
-from pipeline.nmt.commitment import Commitment, appends
-from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.generation import OnStart
-from pipeline.nmt.translator import TermTranslator, TextTranslator
-from pipeline.run.options import DraftOptions
-from pipeline.run.overload import LoadControl
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import FailedCalls, Worker
+from ..captions.changes import States
+from ..captions.policy import Steady, at_once, masked, updates
+from ..captions.states import TextChangeError, replacing
+from ..errors import PipelineError
+from ..events import Delta, EndOfInput, SourceSentence, SourceText, TargetText, Translation
+from ..glossary.current import CurrentGlossary
+from ..glossary.terms import Glossary
+from ..languages import same_language
+from ..languages.marks import MARKS, final_marks
+from ..run.options import DraftOptions
+from ..run.overload import LoadControl
+from ..run.stats import PipelineStats
+from ..run.worker import FailedCalls, Worker
+from .commitment import Commitment, appends
+from .decoder import DecoderState
+from .generation import OnStart
+from .translator import TermTranslator, TextTranslator
 
 log = logging.getLogger(__name__)
 
@@ -227,13 +227,7 @@ class NmtStage:
         return True
 
     def _stream(
-        self,
-        sentence: SourceSentence,
-        opened: _Open,
-        on_start: OnStart,
-        beams: int | None,
-        *,
-        final: bool,
+        self, sentence: SourceSentence, opened: _Open, on_start: OnStart, beams: int | None, *, final: bool
     ) -> Iterator[TargetText | Translation]:
         """The events of a translation. A generator, so that the model is first called on the worker."""
         shown, committed = (opened.shown.text, opened.shown.committed) if opened.shown else ("", 0)

@@ -11,11 +11,11 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.nmt.decoder import Choice, Decoder, DecoderState, Logits, StepOutput
-from pipeline.nmt.layout import COMPILE_HINT, Layout
-from pipeline.nmt.session import translate_ort_errors
-from pipeline.nmt.tokenizer import CHARACTERS, UNKNOWN
+from ..errors import ModelError
+from .decoder import Choice, Decoder, DecoderState, Logits, StepOutput
+from .layout import COMPILE_HINT, Layout
+from .session import translate_ort_errors
+from .tokenizer import CHARACTERS, UNKNOWN
 
 ALIGNMENT = "alignment"
 """Additional output of a graph compiled with an alignment head."""

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.languages import known_language
-from pipeline.nmt.decoder import Decoder
-from pipeline.nmt.generation import GenerationOptions
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.session import give_back_memory
-from pipeline.nmt.tokenizer import MarianTokenizer
+from ..errors import ModelError
+from ..languages import known_language
+from .decoder import Decoder
+from .generation import GenerationOptions
+from .options import NmtConfig
+from .session import give_back_memory
+from .tokenizer import MarianTokenizer
 
 MAX_SOURCE_TOKENS = 100
 """From about this length on, students leave words out or repeat themselves; longer sentences are translated in parts."""
@@ -47,11 +47,7 @@ class StudentFiles:
 
 
 def find_student(directory: Path) -> StudentFiles | None:
-    """The files of the student in a directory; None if there is no model.bin with a vocabulary.
-
-    Raises:
-        ModelError: there are several models, or a vocabulary is missing or of another model.
-    """
+    """The files of the student in a directory; None if there is no model.bin with a vocabulary."""
     if not os.path.isdir(directory):  # Path.is_dir raises for long names
         return None
     models, shared, sources, targets = (sorted(directory.glob(name)) for name in (_MODEL, *_VOCABULARIES))
@@ -80,11 +76,7 @@ class Shortlist:
     """A lexical shortlist (lex.*.s2t.bin): which tokens of a shared vocabulary may translate those of a source."""
 
     def __init__(self, path: Path, vocabulary: int) -> None:
-        """Read a file.
-
-        Raises:
-            ModelError: it is damaged, or of another vocabulary.
-        """
+        """Read a file."""
         try:
             content = path.read_bytes()
             header = np.frombuffer(content, "<u8", _SHORTLIST_HEADER).tolist()
@@ -126,13 +118,10 @@ def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[Maria
     """Read a student and build its graphs.
 
     ``weights``: "fp32", or else 8 bits, which are those of the file.
-
-    Raises:
-        ModelError: a file is damaged, or is not of the same model as the others.
     """
     # Slow: imports onnx.
-    from pipeline.nmt.compiler.student import read_student
-    from pipeline.nmt.recurrent import RecurrentDecoder
+    from .compiler.student import read_student
+    from .recurrent import RecurrentDecoder
 
     tokenizer = MarianTokenizer.from_pieces(files.source, files.target)
     checkpoint = read_student(files.model)

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
-from pipeline.errors import one_line
-from pipeline.events import (
+from ..errors import one_line
+from ..events import (
     EndOfInput,
     PipelineEvent,
     SourceSentence,
@@ -18,14 +18,14 @@ from pipeline.events import (
     Translation,
     TranslationLost,
 )
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.nmt.same_language import SameLanguageStage, SameLanguageText
-from pipeline.nmt.stage import NmtStage, Text
-from pipeline.nmt.translator import TextTranslator
-from pipeline.run.options import DraftOptions
-from pipeline.run.overload import LoadControl
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
+from ..glossary.current import CurrentGlossary
+from ..run.options import DraftOptions
+from ..run.overload import LoadControl
+from ..run.stats import PipelineStats
+from ..run.worker import Worker
+from .same_language import SameLanguageStage, SameLanguageText
+from .stage import NmtStage, Text
+from .translator import TextTranslator
 
 
 class TranslationStage:
@@ -66,11 +66,7 @@ class TranslationStage:
         self.stats.languages = set(models)
 
     async def run(self) -> None:
-        """Run until the end of input has been passed on.
-
-        Raises:
-            Exception: the failure of the last language.
-        """
+        """Run until the end of input has been passed on."""
         self._failure = asyncio.get_running_loop().create_future()
         work = asyncio.create_task(self._work())
         languages = list(self._languages)
@@ -148,11 +144,7 @@ class TranslationStage:
                 self._failure.set_exception(error)
 
     async def _lose(self, language: _Language, error: Exception) -> None:
-        """Go on without a language.
-
-        Raises:
-            Exception: it was the last one.
-        """
+        """Go on without a language."""
         self._languages.remove(language)
         if not self._languages:
             raise error

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.decoder import Decoder
-from pipeline.nmt.generation import GenerationOptions, Token
-from pipeline.nmt.recovery import Rewind, replace_shown
-from pipeline.nmt.term_search import TermSearch, Wording, given
-from pipeline.nmt.terms import SourceTerm, glued
-from pipeline.nmt.written import RunningSearch
+from .decoder import Decoder
+from .generation import GenerationOptions, Token
+from .recovery import Rewind, replace_shown
+from .term_search import TermSearch, Wording, given
+from .terms import SourceTerm, glued
+from .written import RunningSearch
 
 # Places that are tried for a term.
 _PLACES = 3

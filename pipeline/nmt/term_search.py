@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.nmt.decoder import Decoder, DecoderState
-from pipeline.nmt.generation import GenerationOptions, OnStart, Token, log_softmax, mask, no_time_limit
-from pipeline.nmt.search import Chosen, choose, token_at
-from pipeline.nmt.terms import SourceTerm, Speller, glued, kept
+from .decoder import Decoder, DecoderState
+from .generation import GenerationOptions, OnStart, Token, log_softmax, mask, no_time_limit
+from .search import Chosen, choose, token_at
+from .terms import SourceTerm, Speller, glued, kept
 
 # A term is translated where at least this share of the attention is on its source tokens. Measured with the demo's translators
 # and tests/nmt/terms, both directions, terms kept without a second search, and chrF with it: 0.3 217 of 220, 114.1 (the sum of

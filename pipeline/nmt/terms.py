@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipeline.glossary.terms import Glossary, Match, Term
-from pipeline.languages import spaced
-from pipeline.nmt.literals import Literal
-from pipeline.nmt.tokenizer import CHARACTERS, SPACE, MarianTokenizer
+from ..glossary.terms import Glossary, Match, Term
+from ..languages import spaced
+from .literals import Literal
+from .tokenizer import CHARACTERS, SPACE, MarianTokenizer
 
 # Spellings that are kept for each language.
 _SPELLINGS = 4096
@@ -85,12 +85,7 @@ def _accepted(targets: tuple[str, ...], refused: tuple[str, ...], exact_case: bo
 
 
 def terms_in(
-    text: str,
-    pieces: Sequence[str],
-    matches: Sequence[Match],
-    written: Callable[[str], str] = str,
-    *,
-    first: int = 0,
+    text: str, pieces: Sequence[str], matches: Sequence[Match], written: Callable[[str], str] = str, *, first: int = 0
 ) -> tuple[SourceTerm, ...]:
     """The terms that match in the text of a part, in order.
 

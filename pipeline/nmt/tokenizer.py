@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sentencepiece
 
-from pipeline.errors import ModelError
+from ..errors import ModelError
 
 _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -67,11 +67,7 @@ class MarianTokenizer:
 
     @classmethod
     def load(cls, directory: Path) -> MarianTokenizer:
-        """Read source.spm, target.spm, vocab.json and, if present, target_vocab.json.
-
-        Raises:
-            ModelError: a file is missing or damaged.
-        """
+        """Read source.spm, target.spm, vocab.json and, if present, target_vocab.json."""
         names = ("source.spm", "target.spm", "vocab.json")
         if missing := [name for name in names if not (directory / name).is_file()]:
             raise ModelError(
@@ -84,11 +80,7 @@ class MarianTokenizer:
 
     @classmethod
     def from_pieces(cls, source: Path, target: Path) -> MarianTokenizer:
-        """Read vocabularies that are SentencePiece models themselves: ids are those of the pieces, <pad> comes after them.
-
-        Raises:
-            ModelError: a file is missing or damaged, or lacks a piece that Marian needs.
-        """
+        """Read vocabularies that are SentencePiece models themselves: ids are those of the pieces, <pad> comes after them."""
         table = _pieces_of(source)
         return cls(source, target, table, table if target == source else _pieces_of(target))
 

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
-from pipeline.events import Delta, SourceSentence, TargetText, Translation
-from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages.options import LanguageConfig
-from pipeline.nmt.generation import OnStart
+from ..events import Delta, SourceSentence, TargetText, Translation
+from ..glossary.terms import Glossary, Term
+from ..languages.options import LanguageConfig
+from .generation import OnStart
 
 log = logging.getLogger(__name__)
 

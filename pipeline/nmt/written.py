@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.events import Confidence, SourceSentence, TargetText, TargetToken, Translation
-from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.generation import OnStart, Token
-from pipeline.nmt.recovery import Rewind
-from pipeline.nmt.tokenizer import MarianTokenizer
+from ..events import Confidence, SourceSentence, TargetText, TargetToken, Translation
+from .decoder import DecoderState
+from .generation import OnStart, Token
+from .recovery import Rewind
+from .tokenizer import MarianTokenizer
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import Checked, one_of, within
+from ..bounds import Checked, one_of, within
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import Checked, within
+from ..bounds import Checked, within
 
 LIVE_WINDOW_MS = 14_000
 """Length up to which segments share one recogniser window in a live run, in milliseconds: encoding 15 s costs a quarter of

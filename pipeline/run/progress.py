@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pipeline.names import escaped
+from ..names import escaped
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pipeline.events import (
+from ..events import (
     SAMPLE_RATE,
     EndOfInput,
     PipelineEvent,
@@ -275,7 +275,7 @@ class PipelineStats:
         stages = ", ".join(f"{name} {spent:.2f} s" for name, spent in self.busy_s.items())
         lines = [
             f"{self.segments} segments, {self.rejected} not translated, {self.tokens} tokens; models loaded in "
-            f"{self.load_s:.2f} s; time in stages: {stages or 'none'}",
+            f"{self.load_s:.2f} s; time in stages: {stages or 'none'}"
         ]
         if self.first_token_s:
             lines.append(

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from pipeline.errors import PipelineError, StageError, one_line
+from ..errors import PipelineError, StageError, one_line
 
 T = TypeVar("T")
 

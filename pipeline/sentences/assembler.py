@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from pipeline.captions.states import common_length, replacing
-from pipeline.events import Pause, SourceSentence, SourceText, Transcript, Word
-from pipeline.languages import sets_sentences_apart
-from pipeline.languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
-from pipeline.run.options import SentenceOptions
-from pipeline.sentences.boundaries import CONTEXT, ends_open, is_end, word_lists
-from pipeline.sentences.splitting import last_clause, split_sentences
+from ..captions.states import common_length, replacing
+from ..events import Pause, SourceSentence, SourceText, Transcript, Word
+from ..languages import sets_sentences_apart
+from ..languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
+from ..run.options import SentenceOptions
+from .boundaries import CONTEXT, ends_open, is_end, word_lists
+from .splitting import last_clause, split_sentences
 
 SourceEvent = SourceText | SourceSentence
 

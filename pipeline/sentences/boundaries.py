@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.languages import language_tag
-from pipeline.languages.marks import CLOSERS, MARKS
+from ..languages import language_tag
+from ..languages.marks import CLOSERS, MARKS
 
 CONTEXT = 160
 """Characters on either side of a position given to the rules: more than any rule needs. Keeps splitting time linear."""

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from sentencex import segment
 
-from pipeline.events import SourceSentence, Word
-from pipeline.languages import spaced
-from pipeline.languages.marks import CLOSERS, MARKS
-from pipeline.sentences.boundaries import CONTEXT, is_end, is_inside_quotation, word_lists
+from ..events import SourceSentence, Word
+from ..languages import spaced
+from ..languages.marks import CLOSERS, MARKS
+from .boundaries import CONTEXT, is_end, is_inside_quotation, word_lists
 
 # Where a sentence that is too long may be cut, best first: after clause marks (not inside 12,500 or 10:30), at spaces.
 _CLAUSE = re.compile(r"(?<=[,;:—])(?=\s)|(?<=[，；：、])")

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from pipeline.events import EndOfInput, Pause, SourceSentence, SourceText, Transcript, TranscriptSoFar
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.glossary.terms import Glossary
-from pipeline.run.options import SentenceOptions
-from pipeline.run.worker import Worker
-from pipeline.sentences.assembler import SentenceAssembler, SourceEvent
+from ..events import EndOfInput, Pause, SourceSentence, SourceText, Transcript, TranscriptSoFar
+from ..glossary.current import CurrentGlossary
+from ..glossary.terms import Glossary
+from ..run.options import SentenceOptions
+from ..run.worker import Worker
+from .assembler import SentenceAssembler, SourceEvent
 
 
 class SentenceStage:

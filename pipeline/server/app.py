@@ -17,17 +17,17 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
-from pipeline.server.access import Access, bearer_token, is_loopback, is_unspecified
-from pipeline.server.guard import BodyDrain, Guard, Rate
-from pipeline.server.languages import languages_route
-from pipeline.server.libretranslate import PATH, libretranslate_routes
-from pipeline.server.metrics import Metrics
-from pipeline.server.openai import openai_routes
-from pipeline.server.openapi import openapi_route
-from pipeline.server.protocol import is_room_name
-from pipeline.server.realtime import realtime_route
-from pipeline.server.service import Service
-from pipeline.server.websocket import endpoint
+from .access import Access, bearer_token, is_loopback, is_unspecified
+from .guard import BodyDrain, Guard, Rate
+from .languages import languages_route
+from .libretranslate import PATH, libretranslate_routes
+from .metrics import Metrics
+from .openai import openai_routes
+from .openapi import openapi_route
+from .protocol import is_room_name
+from .realtime import realtime_route
+from .service import Service
+from .websocket import endpoint
 
 STATIC = Path(__file__).parent / "static"
 

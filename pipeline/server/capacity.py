@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pipeline.asr.recognizer import Recognizer, StreamingRecognizer
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE
-from pipeline.server.limits import MOST_SESSIONS
+from ..asr.recognizer import Recognizer, StreamingRecognizer
+from ..asr.whisper import WhisperRecognizer
+from ..errors import UsageError
+from ..events import SAMPLE_RATE
+from .limits import MOST_SESSIONS
 
 # Recognition time of a session without drafts, in encoder runs a second of its audio. Measured on 80 s of read speech in 14
 # segments, two cores: 0.60 with base, 0.55 with tiny.en. Other programs ran, which make both times longer.
@@ -44,9 +44,6 @@ def slowest_window_s(
 
     Returns:
         The longest time, divided by the number of calls at once. Blocks.
-
-    Raises:
-        UsageError: a recogniser is none of Whisper.
     """
     unique = {id(one): one for one in recognizers}
     return max(_window_s(one, clock) for one in unique.values())

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipeline.config import PipelineConfig, with_overrides
-from pipeline.errors import UsageError
-from pipeline.glossary.current import GlossaryFile
-from pipeline.languages import nearest
-from pipeline.loading import Models
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.translator import TextTranslator, warn_unspellable
-from pipeline.server.protocol import ProtocolError
-from pipeline.server.served_languages import narrowed
+from ..config import PipelineConfig, with_overrides
+from ..errors import UsageError
+from ..glossary.current import GlossaryFile
+from ..languages import nearest
+from ..loading import Models
+from ..nmt.model import MarianModel
+from ..nmt.pivot import PivotTranslator
+from ..nmt.same_language import SameLanguageText
+from ..nmt.translator import TextTranslator, warn_unspellable
+from .protocol import ProtocolError
+from .served_languages import narrowed
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,7 @@ class Chain:
 
 
 def chain_of(config: PipelineConfig, models: Models) -> Chain:
-    """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log.
-
-    Raises:
-        ConfigError: the glossary has mistakes.
-    """
+    """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log."""
     file = config.glossary.file
     if file is None:
         return Chain(config, models)

@@ -15,9 +15,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import CloseCode, Frame
 from websockets.http11 import Request
 
-from pipeline.server.guard import counted_as
-from pipeline.server.limits import ServerLimits
-from pipeline.server.websocket import CLOSING
+from .guard import counted_as
+from .limits import ServerLimits
+from .websocket import CLOSING
 
 # How often connections are looked at.
 _SWEEP_S = 1.0

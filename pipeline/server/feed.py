@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from pipeline.captions.states import State, place_of
-from pipeline.events import PipelineEvent
-from pipeline.languages import sets_sentences_apart
-from pipeline.server.history import History, concerns
+from ..captions.states import State, place_of
+from ..events import PipelineEvent
+from ..languages import sets_sentences_apart
+from .history import History, concerns
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.errors import ConfigError
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.glossary.files import parse_glossary
-from pipeline.glossary.terms import Glossary
-from pipeline.server.protocol import ProtocolError
+from ..errors import ConfigError
+from ..glossary.current import CurrentGlossary
+from ..glossary.files import parse_glossary
+from ..glossary.terms import Glossary
+from .protocol import ProtocolError
 
 _MOST_CHARACTERS = 1 << 16
 _MOST_TERMS = 1_000

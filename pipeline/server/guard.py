@@ -14,8 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipeline.server.access import Access
-from pipeline.server.limits import ServerLimits
+from .access import Access
+from .limits import ServerLimits
 
 # Scripts, styles and connections of the pages come from this server only, and no page may frame them.
 _HEADERS = {

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.captions.states import State, key
-from pipeline.events import (
+from ..captions.states import State, key
+from ..events import (
     EndOfInput,
     PipelineEvent,
     SourceSentence,

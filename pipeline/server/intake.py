@@ -9,8 +9,8 @@ import av
 import numpy as np
 from av.audio.resampler import AudioResampler
 
-from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.server.protocol import ProtocolError
+from ..events import SAMPLE_RATE, Samples
+from .protocol import ProtocolError
 
 # What a client buffered comes within this time after the first of it, in seconds, unless it has to wait.
 _BURST_S = 2.0

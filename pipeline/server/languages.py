@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from pipeline.server.access import Access, bearer_token
-from pipeline.server.offers import Preparation
-from pipeline.server.protocol import ProtocolError
-from pipeline.server.service import Service
-from pipeline.server.uploads import UploadError, as_dict
+from .access import Access, bearer_token
+from .offers import Preparation
+from .protocol import ProtocolError
+from .service import Service
+from .uploads import UploadError, as_dict
 
 
 def languages_route(service: Service, access: Access) -> Route:

@@ -16,19 +16,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pipeline.errors import UsageError, described
-from pipeline.events import SourceSentence, Translation
-from pipeline.languages import english_name, nearest, normalized_code, same_language, sets_sentences_apart
-from pipeline.languages.options import AUTO_SOURCE
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.stage import DirectedGlossary
-from pipeline.nmt.translator import TermTranslator, TextTranslator
-from pipeline.sentences.splitting import split_sentences
-from pipeline.server.access import Access, bearer_token
-from pipeline.server.guard import Rate
-from pipeline.server.protocol import ProtocolError
-from pipeline.server.service import Service
-from pipeline.server.uploads import UploadError, counted, while_connected
+from ..errors import UsageError, described
+from ..events import SourceSentence, Translation
+from ..languages import english_name, nearest, normalized_code, same_language, sets_sentences_apart
+from ..languages.options import AUTO_SOURCE
+from ..nmt.same_language import SameLanguageText
+from ..nmt.stage import DirectedGlossary
+from ..nmt.translator import TermTranslator, TextTranslator
+from ..sentences.splitting import split_sentences
+from .access import Access, bearer_token
+from .guard import Rate
+from .protocol import ProtocolError
+from .service import Service
+from .uploads import UploadError, counted, while_connected
 
 log = logging.getLogger(__name__)
 
@@ -109,11 +109,7 @@ class _Texts:
         return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
 
     async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request.
-
-        Raises:
-            _RefusedError: a field is missing or wrong, or the server has no time.
-        """
+        """The answer to a request."""
         texts: list[Any] = fields["q"] if isinstance(fields.get("q"), list) else [fields.get("q")]
         source, target = self._checked(texts, fields)
         if self._service.draining:

@@ -9,20 +9,20 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
-from pipeline.asr.options import DraftModel
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.config import PipelineConfig, with_overrides
-from pipeline.errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
-from pipeline.languages import normalized_code, same_language
-from pipeline.loading import Models, SharedModels, load_shared, translation_options
-from pipeline.nmt.compiled import local_student
-from pipeline.nmt.load import find_translation_models
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.routing import LanguagePair, is_same_pair, language_code, routed, student_routes
-from pipeline.run.progress import Progress
-from pipeline.run.worker import Worker
-from pipeline.server.chains import Chain, chain_of
-from pipeline.server.protocol import ProtocolError, shown
+from ..asr.options import DraftModel
+from ..asr.whisper import WhisperRecognizer
+from ..config import PipelineConfig, with_overrides
+from ..errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
+from ..languages import normalized_code, same_language
+from ..loading import Models, SharedModels, load_shared, translation_options
+from ..nmt.compiled import local_student
+from ..nmt.load import find_translation_models
+from ..nmt.options import NmtConfig
+from ..nmt.routing import LanguagePair, is_same_pair, language_code, routed, student_routes
+from ..run.progress import Progress
+from ..run.worker import Worker
+from .chains import Chain, chain_of
+from .protocol import ProtocolError, shown
 
 log = logging.getLogger(__name__)
 
@@ -71,11 +71,7 @@ class Offers:
     """
 
     def __init__(
-        self,
-        configured: Sequence[tuple[PipelineConfig, Models]],
-        shared: SharedModels,
-        *,
-        downloads: bool = False,
+        self, configured: Sequence[tuple[PipelineConfig, Models]], shared: SharedModels, *, downloads: bool = False
     ) -> None:
         """``shared``: has the models of ``configured``. ``downloads``: models that are not on this machine are fetched."""
         self.downloads = downloads

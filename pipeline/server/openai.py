@@ -20,16 +20,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, Transcript, Translation
-from pipeline.languages import language_tag, nearest, sets_sentences_apart
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.sentences.splitting import whole_words
-from pipeline.server.access import Access, bearer_token
-from pipeline.server.chains import Chain
-from pipeline.server.protocol import ProtocolError, shown
-from pipeline.server.service import Service
-from pipeline.server.uploads import Upload, UploadError, as_dict, received, translated, while_connected
-from pipeline.sinks.files import sink_makers
+from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, Transcript, Translation
+from ..languages import language_tag, nearest, sets_sentences_apart
+from ..nmt.same_language import SameLanguageText
+from ..sentences.splitting import whole_words
+from ..sinks.files import sink_makers
+from .access import Access, bearer_token
+from .chains import Chain
+from .protocol import ProtocolError, shown
+from .service import Service
+from .uploads import Upload, UploadError, as_dict, received, translated, while_connected
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pipeline.server.access import Access
-from pipeline.server.libretranslate import MOST_CHARACTERS, PATH
-from pipeline.server.openai import FORMATS, GRANULARITIES
-from pipeline.server.served_languages import ServedLanguages
+from .access import Access
+from .libretranslate import MOST_CHARACTERS, PATH
+from .openai import FORMATS, GRANULARITIES
+from .served_languages import ServedLanguages
 
 Json = dict[str, Any]
 
@@ -173,12 +173,7 @@ def _text(meaning: str, values: list[str] | None = None) -> Json:
 
 def _object(**properties: Json) -> Json:
     """An object that has all of these fields and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _list(item: Json) -> Json:
@@ -208,10 +203,7 @@ def _schemas(models: list[str]) -> Json:
     detailed["properties"]["words"] = _list(_object(word=_STRING, start=_SECONDS, end=_SECONDS))
     model = _object(id={"enum": models}, object={"const": "model"}, created={"const": 0}, owned_by=_STRING)
     error = _object(
-        message=_STRING,
-        type={"enum": ["invalid_request_error", "server_error"]},
-        param={"type": "null"},
-        code=_STRING,
+        message=_STRING, type={"enum": ["invalid_request_error", "server_error"]}, param={"type": "null"}, code=_STRING
     )
     languages: Json = {"source": _STRING, "targets": _list(_STRING)}
     return {

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.captions.changes import ChangeEvent
-from pipeline.sinks.jsonl import line
+from ..captions.changes import ChangeEvent
+from ..sinks.jsonl import line
 
 VERSION = 1
 _LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000

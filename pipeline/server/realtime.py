@@ -18,17 +18,17 @@ from starlette.responses import JSONResponse
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from pipeline.events import SourceSentence, SourceText, TargetText, Translation
-from pipeline.languages import nearest, normalized_code, same_text
-from pipeline.languages.chinese import Convert
-from pipeline.nmt.scripts import needed_conversion
-from pipeline.server.access import Access, bearer_token
-from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
-from pipeline.server.protocol import ProtocolError, Start, sendable, shown
-from pipeline.server.served_languages import MODEL
-from pipeline.server.service import Service
-from pipeline.server.session import Session
-from pipeline.server.websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
+from ..events import SourceSentence, SourceText, TargetText, Translation
+from ..languages import nearest, normalized_code, same_text
+from ..languages.chinese import Convert
+from ..nmt.scripts import needed_conversion
+from .access import Access, bearer_token
+from .feed import AppendOnlyText, Feed, Snapshot
+from .protocol import ProtocolError, Start, sendable, shown
+from .served_languages import MODEL
+from .service import Service
+from .session import Session
+from .websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
 
 _SAMPLE_RATE = 24_000
 # How browsers, which cannot set headers, send the token: as one of the subprotocols that they offer.

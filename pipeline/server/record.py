@@ -7,12 +7,12 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.errors import PipelineError, UsageError
-from pipeline.events import PipelineEvent
-from pipeline.run.worker import Worker
-from pipeline.sinks.files import sink_makers
-from pipeline.sinks.sink import Sink, close_all, write_all
-from pipeline.subtitles.rules import SubtitleRules
+from ..errors import PipelineError, UsageError
+from ..events import PipelineEvent
+from ..run.worker import Worker
+from ..sinks.files import sink_makers
+from ..sinks.sink import Sink, close_all, write_all
+from ..subtitles.rules import SubtitleRules
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +79,7 @@ class Record:
 
 
 def check_folder(folder: Path) -> None:
-    """Create the folder for records, for its owner alone, if it does not exist.
-
-    Raises:
-        UsageError: it cannot be created or written to.
-    """
+    """Create the folder for records, for its owner alone, if it does not exist."""
     probe = folder / ".writable"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from pipeline.asr.recognizer import (
+from ..asr.recognizer import (
     DraftRecognizer,
     DraftRefusedError,
     LanguageDetector,
@@ -18,8 +18,8 @@ from pipeline.asr.recognizer import (
     Recognizer,
     StreamingRecognizer,
 )
-from pipeline.events import Samples, SpeechSegment, Transcript
-from pipeline.loading import Models
+from ..events import Samples, SpeechSegment, Transcript
+from ..loading import Models
 
 # Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts
 # give way above it. The rest is for voice detection, translation and connections, and keeps finals from waiting for drafts.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.errors import UsageError
-from pipeline.languages import language_tag, nearest, normalized_code, same_language
-from pipeline.languages.options import AUTO_SOURCE, LanguageConfig
-from pipeline.server.protocol import ProtocolError, shown
+from ..errors import UsageError
+from ..languages import language_tag, nearest, normalized_code, same_language
+from ..languages.options import AUTO_SOURCE, LanguageConfig
+from .protocol import ProtocolError, shown
 
 MODEL = "speech-translation"
 """The name of the server's model for programs that want one."""
@@ -16,11 +16,7 @@ MODEL = "speech-translation"
 
 @dataclass(frozen=True)
 class ServedLanguages:
-    """The languages of a server's configurations, the default first.
-
-    Raises:
-        UsageError: two configurations are for the same spoken language: the second could not be chosen.
-    """
+    """The languages of a server's configurations, the default first."""
 
     configured: tuple[LanguageConfig, ...]
 

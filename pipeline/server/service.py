@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import PipelineConfig
-from pipeline.glossary.terms import Glossary
-from pipeline.loading import Models
-from pipeline.server.capacity import calls_at_once
-from pipeline.server.chains import Chain, chain_of
-from pipeline.server.limits import ServerLimits
-from pipeline.server.offers import Offers, Preparation
-from pipeline.server.protocol import ProtocolError, Start, room_name
-from pipeline.server.scheduling import Scheduler, scheduled
-from pipeline.server.served_languages import ServedLanguages
-from pipeline.server.session import Session
+from ..config import PipelineConfig
+from ..glossary.terms import Glossary
+from ..loading import Models
+from .capacity import calls_at_once
+from .chains import Chain, chain_of
+from .limits import ServerLimits
+from .offers import Offers, Preparation
+from .protocol import ProtocolError, Start, room_name
+from .scheduling import Scheduler, scheduled
+from .served_languages import ServedLanguages
+from .session import Session
 
 log = logging.getLogger(__name__)
 

@@ -12,25 +12,25 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.config import PipelineConfig
-from pipeline.errors import PipelineError
-from pipeline.events import SAMPLE_RATE, SourceSentence
-from pipeline.glossary.current import CurrentGlossary
-from pipeline.glossary.terms import Glossary
-from pipeline.languages import same_text
-from pipeline.loading import Models
-from pipeline.nmt.translator import unspellable
-from pipeline.run.stats import PipelineStats
-from pipeline.server.access import same_secret
-from pipeline.server.feed import Feed
-from pipeline.server.glossary import SessionGlossary
-from pipeline.server.history import History
-from pipeline.server.intake import BufferedSpeech, Intake
-from pipeline.server.limits import ServerLimits
-from pipeline.server.protocol import ProtocolError, shown
-from pipeline.server.record import Record
-from pipeline.server.scheduling import Scheduler, scheduled
-from pipeline.translator import SpeechTranslator
+from ..config import PipelineConfig
+from ..errors import PipelineError
+from ..events import SAMPLE_RATE, SourceSentence
+from ..glossary.current import CurrentGlossary
+from ..glossary.terms import Glossary
+from ..languages import same_text
+from ..loading import Models
+from ..nmt.translator import unspellable
+from ..run.stats import PipelineStats
+from ..translator import SpeechTranslator
+from .access import same_secret
+from .feed import Feed
+from .glossary import SessionGlossary
+from .history import History
+from .intake import BufferedSpeech, Intake
+from .limits import ServerLimits
+from .protocol import ProtocolError, shown
+from .record import Record
+from .scheduling import Scheduler, scheduled
 
 log = logging.getLogger(__name__)
 

@@ -18,18 +18,18 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from pipeline.audio.recording import Recording
-from pipeline.audio.source import AudioSource
-from pipeline.errors import AudioError, PipelineError, StageError, UsageError
-from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
-from pipeline.server.chains import Chain
-from pipeline.server.limits import ServerLimits
-from pipeline.server.protocol import ProtocolError
-from pipeline.server.service import Service
-from pipeline.server.session import new_name
-from pipeline.translator import SpeechTranslator
+from ..audio.recording import Recording
+from ..audio.source import AudioSource
+from ..errors import AudioError, PipelineError, StageError, UsageError
+from ..events import SAMPLE_RATE, PipelineEvent, Samples
+from ..run.stats import PipelineStats
+from ..run.worker import Worker
+from ..translator import SpeechTranslator
+from .chains import Chain
+from .limits import ServerLimits
+from .protocol import ProtocolError
+from .service import Service
+from .session import new_name
 
 log = logging.getLogger(__name__)
 
@@ -181,11 +181,7 @@ def _not_kept(error: OSError) -> UploadError:
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """The result of ``work``, which is cancelled when the client goes away. The body must have been read.
-
-    Raises:
-        ClientDisconnect: the client has gone.
-    """
+    """The result of ``work``, which is cancelled when the client goes away. The body must have been read."""
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -10,13 +10,13 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from pipeline.captions.changes import Changes
-from pipeline.glossary.terms import Glossary
-from pipeline.server.access import Access
-from pipeline.server.chains import Chain
-from pipeline.server.feed import Feed, Snapshot
-from pipeline.server.glossary import read_glossary
-from pipeline.server.protocol import (
+from ..captions.changes import Changes
+from ..glossary.terms import Glossary
+from .access import Access
+from .chains import Chain
+from .feed import Feed, Snapshot
+from .glossary import read_glossary
+from .protocol import (
     VERSION,
     End,
     NewGlossary,
@@ -29,8 +29,8 @@ from pipeline.server.protocol import (
     read_message,
     snapshot_text,
 )
-from pipeline.server.service import Service
-from pipeline.server.session import Session
+from .service import Service
+from .session import Session
 
 log = logging.getLogger(__name__)
 

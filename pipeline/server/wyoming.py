@@ -21,14 +21,14 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from pipeline.events import SourceSentence, SourceText, TargetText, Translation
-from pipeline.languages import same_language
-from pipeline.languages.options import AUTO_SOURCE
-from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
-from pipeline.server.protocol import ProtocolError, Start, check_rate, sendable, shown
-from pipeline.server.served_languages import ServedLanguages
-from pipeline.server.service import Service
-from pipeline.server.session import Session
+from ..events import SourceSentence, SourceText, TargetText, Translation
+from ..languages import same_language
+from ..languages.options import AUTO_SOURCE
+from .feed import AppendOnlyText, Feed, Snapshot
+from .protocol import ProtocolError, Start, check_rate, sendable, shown
+from .served_languages import ServedLanguages
+from .service import Service
+from .session import Session
 
 _PACKAGE = "streaming-speech-translation"
 _LINE_BYTES = 1 << 16

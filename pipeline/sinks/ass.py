@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.sinks.cue_file import CueSink
-from pipeline.subtitles import escapes
-from pipeline.subtitles.bidi import directed
-from pipeline.subtitles.cues import Cue
-from pipeline.subtitles.fit import font_size
-from pipeline.subtitles.lines import Lines
-from pipeline.subtitles.rules import SubtitleRules
+from ..subtitles import escapes
+from ..subtitles.bidi import directed
+from ..subtitles.cues import Cue
+from ..subtitles.fit import font_size
+from ..subtitles.lines import Lines
+from ..subtitles.rules import SubtitleRules
+from .cue_file import CueSink
 
 # ASS alignments are numeric keypad positions: 2 is bottom centre, 8 top centre.
 _ALIGNMENTS = {"bottom": 2, "top": 8}

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.events import EndOfInput, PipelineEvent
-from pipeline.sinks.sink import BlockFile
-from pipeline.subtitles.cues import Cue, CueBuilder
-from pipeline.subtitles.rules import SubtitleRules
+from ..events import EndOfInput, PipelineEvent
+from ..subtitles.cues import Cue, CueBuilder
+from ..subtitles.rules import SubtitleRules
+from .sink import BlockFile
 
 
 class CueSink(ABC):

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.errors import UsageError
-from pipeline.names import STANDARD_OUTPUT
-from pipeline.sinks.ass import AssSink
-from pipeline.sinks.jsonl import JsonlSink
-from pipeline.sinks.sink import Sink, close_all
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.ttml import TtmlSink
-from pipeline.sinks.txt import TextSink
-from pipeline.sinks.vtt import VttSink
-from pipeline.subtitles.rules import SubtitleRules
+from ..errors import UsageError
+from ..names import STANDARD_OUTPUT
+from ..subtitles.rules import SubtitleRules
+from .ass import AssSink
+from .jsonl import JsonlSink
+from .sink import Sink, close_all
+from .srt import SrtSink
+from .ttml import TtmlSink
+from .txt import TextSink
+from .vtt import VttSink
 
 _SINKS: dict[str, Callable[..., Sink]] = {
     "srt": SrtSink,
@@ -68,9 +68,6 @@ def open_sinks(
     """Open one sink per (kind, language) → path with ``makers``. If one fails, close those already open.
 
     ``languages`` are those of a file whose language is "", because it has all.
-
-    Raises:
-        UsageError: a file cannot be created, or is ``source`` (the recording), or another sink's.
     """
     taken = {os.path.realpath(source): "the recording"} if source else {}
     if (twice := [kind for (kind, _), path in paths.items() if path == STANDARD_OUTPUT])[1:]:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.captions.changes import Change, ChangeEvent, Changes
-from pipeline.events import (
+from ..captions.changes import Change, ChangeEvent, Changes
+from ..events import (
     Confidence,
     Delta,
     EndOfInput,
@@ -22,9 +22,9 @@ from pipeline.events import (
     Translation,
     Word,
 )
-from pipeline.sinks.sink import BlockFile
-from pipeline.subtitles.cues import Cue, CueBuilder
-from pipeline.subtitles.rules import SubtitleRules
+from ..subtitles.cues import Cue, CueBuilder
+from ..subtitles.rules import SubtitleRules
+from .sink import BlockFile
 
 VERSION = 2
 """Version of the lines. 1, without a header, had one text per segment."""

@@ -19,19 +19,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import UsageError
-from pipeline.events import (
-    EndOfInput,
-    PipelineEvent,
-    SourceSentence,
-    SourceText,
-    TargetText,
-    Translation,
-    TranslationLost,
-)
-from pipeline.languages import same_language
-from pipeline.latency.emissions import Applied, Piece, TextSoFar, Unit, committed_only
-from pipeline.sinks.sink import BlockFile
+from ..errors import UsageError
+from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
+from ..languages import same_language
+from ..latency.emissions import Applied, Piece, TextSoFar, Unit, committed_only
+from .sink import BlockFile
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +42,6 @@ class LatencyLog(ABC):
         Args:
             language: whose translations are logged; None: the only one of the stream.
             committed: log only committed text, with the time at which it was committed.
-
-        Raises:
-            UsageError: the file cannot be opened.
         """
         self._file = BlockFile(path)
         self._unit, self._language = unit, language
@@ -242,11 +231,7 @@ _FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": Simul
 
 
 def open_latency_log(path: Path, unit: Unit, language: str | None = None, *, committed: bool = False) -> LatencyLog:
-    """Open a latency log in the format given by the file's suffix; see ``LatencyLog``.
-
-    Raises:
-        UsageError: the suffix is unknown, or the file cannot be written.
-    """
+    """Open a latency log in the format given by the file's suffix; see ``LatencyLog``."""
     if path.suffix not in _FORMATS:
         raise UsageError(
             f"{path} has no known latency log format; name it ….jsonl for simulstream's format, or instances.log for "

@@ -18,11 +18,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from pipeline.errors import UsageError
-from pipeline.events import PipelineEvent
-from pipeline.store.packages import assets
-from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.sentences import Sentence, SentenceBuilder
+from ..errors import UsageError
+from ..events import PipelineEvent
+from ..store.packages import assets
+from ..subtitles.rules import SubtitleRules
+from ..subtitles.sentences import Sentence, SentenceBuilder
 
 log = logging.getLogger(__name__)
 
@@ -219,11 +219,7 @@ _NOT_IN_URLS = re.compile(r"[^!-~]")
 
 
 def http_address(url: str, kind: str) -> str:
-    """``url`` if it is one of HTTP.
-
-    Raises:
-        UsageError: it is not. Its text may be secret, so that the message does not have it.
-    """
+    """``url`` if it is one of HTTP."""
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not _NOT_IN_URLS.search(url):

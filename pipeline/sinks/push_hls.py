@@ -17,14 +17,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipeline.errors import SinkError, UsageError
-from pipeline.events import EndOfInput, PipelineEvent
-from pipeline.sinks.cue_file import timestamp
-from pipeline.sinks.push import Clock
-from pipeline.subtitles import escapes
-from pipeline.subtitles.bidi import directed
-from pipeline.subtitles.cues import Cue, CueBuilder
-from pipeline.subtitles.rules import SubtitleRules
+from ..errors import SinkError, UsageError
+from ..events import EndOfInput, PipelineEvent
+from ..subtitles import escapes
+from ..subtitles.bidi import directed
+from ..subtitles.cues import Cue, CueBuilder
+from ..subtitles.rules import SubtitleRules
+from .cue_file import timestamp
+from .push import Clock
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +43,7 @@ class Push:
     """
 
     def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
-        """Open the folder ``where``; it is made if it is missing.
-
-        Raises:
-            UsageError: it cannot be written.
-        """
+        """Open the folder ``where``; it is made if it is missing."""
         self.lost = self.late = 0
         self._folder = Path(where)
         self._playlist = self._folder / "captions.m3u8"
@@ -88,11 +84,7 @@ class Push:
                     self._write_segment()
 
     def close(self) -> None:
-        """End the playlist. Idempotent.
-
-        Raises:
-            SinkError: it cannot be written.
-        """
+        """End the playlist. Idempotent."""
         self._closed.set()
         self._thread.join()
         with self._lock:

@@ -16,11 +16,11 @@ from contextlib import ExitStack
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pipeline.errors import UsageError
-from pipeline.sinks.push import Pusher, PushError, PushRefusedError
-from pipeline.subtitles.lines import layout
-from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.sentences import Sentence
+from ..errors import UsageError
+from ..subtitles.lines import layout
+from ..subtitles.rules import SubtitleRules
+from ..subtitles.sentences import Sentence
+from .push import Pusher, PushError, PushRefusedError
 
 try:
     from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
@@ -43,11 +43,7 @@ class Push(Pusher):
     """Sends to one OBS, over a connection that is made again when it is lost."""
 
     def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
-        """``where``: ws://[:PASSWORD@]HOST[:PORT][/SOURCE]; the source is a text source's name.
-
-        Raises:
-            UsageError: it is not.
-        """
+        """``where``: ws://[:PASSWORD@]HOST[:PORT][/SOURCE]; the source is a text source's name."""
         try:
             parts = urlsplit(where)
             port = parts.port or 4455

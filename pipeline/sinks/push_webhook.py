@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from pipeline.sinks.push import HttpPusher
-from pipeline.subtitles.sentences import Sentence
+from ..subtitles.sentences import Sentence
+from .push import HttpPusher
 
 
 class Push(HttpPusher):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
-from pipeline.sinks.push import HttpPusher
-from pipeline.subtitles.lines import layout
-from pipeline.subtitles.sentences import Sentence
+from ..subtitles.lines import layout
+from ..subtitles.sentences import Sentence
+from .push import HttpPusher
 
 
 class Push(HttpPusher):

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import langcodes
 
-from pipeline.languages import language_tag
-from pipeline.sinks.push import HttpPusher, PushRefusedError, asked
-from pipeline.subtitles.sentences import Sentence
+from ..languages import language_tag
+from ..subtitles.sentences import Sentence
+from .push import HttpPusher, PushRefusedError, asked
 
 
 class Push(HttpPusher):

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
-from pipeline.captions.states import State, place_of
-from pipeline.errors import SinkError, described
-from pipeline.events import EndOfInput, PipelineEvent, TranslationLost
-from pipeline.sinks.sink import SINK_FAILURES
+from ..captions.states import State, place_of
+from ..errors import SinkError, described
+from ..events import EndOfInput, PipelineEvent, TranslationLost
+from .sink import SINK_FAILURES
 
 _CAPACITY = 1_000
 
@@ -56,11 +56,7 @@ class QueuedSink:
         self._thread.start()
 
     def write(self, event: PipelineEvent) -> None:
-        """Hand over an event. Waits while the queue of a lossless sink is full.
-
-        Raises:
-            SINK_FAILURES: the sink failed at an earlier event.
-        """
+        """Hand over an event. Waits while the queue of a lossless sink is full."""
         with self._changed:
             if self._delivery is Delivery.LOSSLESS:
                 self._changed.wait_for(
@@ -91,9 +87,6 @@ class QueuedSink:
 
         Events handed over meanwhile are not waited for; a waiting state that one replaces counts as that one. A
         sink that lets ``timeout_s`` pass is stalled: until it delivers something, later calls with a limit do not wait.
-
-        Raises:
-            SINK_FAILURES: the sink failed.
         """
         with self._changed:
             newest = self._written

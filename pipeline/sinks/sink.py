@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.errors import FileInUseError, SinkError, UsageError, described
-from pipeline.events import PipelineEvent
-from pipeline.names import STANDARD_OUTPUT
-from pipeline.sinks.locks import is_locked, lock
+from ..errors import FileInUseError, SinkError, UsageError, described
+from ..events import PipelineEvent
+from ..names import STANDARD_OUTPUT
+from .locks import is_locked, lock
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows only: without it, it would write "\n" as two bytes
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # do not wait for the writer of a named pipe; not on Windows
@@ -35,22 +35,14 @@ class Sink(Protocol):
     """Receives every event of a run, in order."""
 
     def write(self, event: PipelineEvent) -> None:
-        """Take one event.
-
-        Raises:
-            SinkError: the event could not be written.
-        """
+        """Take one event."""
 
     def close(self) -> None:
         """Close the sink. What was written is valid with or without this call."""
 
 
 def write_all(sinks: Sequence[Sink], event: PipelineEvent) -> None:
-    """Write one event to every sink, in order, until one fails.
-
-    Raises:
-        SINK_FAILURES: the failure of that sink.
-    """
+    """Write one event to every sink, in order, until one fails."""
     for sink in sinks:
         _write(sink, event)
 
@@ -60,11 +52,7 @@ SINK_FAILURES = (SinkError, BrokenPipeError)
 
 
 def _write(sink: Sink, event: PipelineEvent) -> None:
-    """Write an event to one sink, on a thread that receives no signals.
-
-    Raises:
-        SINK_FAILURES: the sink failed; any other exception becomes the cause of a SinkError.
-    """
+    """Write an event to one sink, on a thread that receives no signals."""
     try:
         sink.write(event)
     except SINK_FAILURES:
@@ -89,11 +77,7 @@ class FanOut:
             self._sinks.remove(sink)
 
     def write(self, event: PipelineEvent) -> None:
-        """Write one event to every sink.
-
-        Raises:
-            SINK_FAILURES: the first failure, after every sink has had the event.
-        """
+        """Write one event to every sink."""
         failures: list[SinkError | BrokenPipeError] = []
         for sink in list(self._sinks):
             try:
@@ -107,11 +91,7 @@ class FanOut:
 
 
 def close_all(sinks: Sequence[Sink]) -> None:
-    """Close every sink in reverse order, even if one fails.
-
-    Raises:
-        SinkError: a sink could not write its remaining data.
-    """
+    """Close every sink in reverse order, even if one fails."""
     with contextlib.ExitStack() as stack:
         for sink in sinks:
             stack.callback(sink.close)
@@ -122,9 +102,6 @@ def _open_locked(path: Path, flags: int) -> tuple[int, bool]:
 
     Returns:
         The descriptor, and whether the file was created.
-
-    Raises:
-        UsageError: the file cannot be opened, or another run is writing it.
     """
     if path == STANDARD_OUTPUT:
         return _standard_output(), False
@@ -181,11 +158,7 @@ class BlockFile:
     """
 
     def __init__(self, path: Path, header: str = "", footer: str = "", *, resume: bool = False) -> None:
-        """Open the file for writing, or create it with its header. The footer stays behind the newest block.
-
-        Raises:
-            UsageError: the file cannot be opened, or another run is writing it.
-        """
+        """Open the file for writing, or create it with its header. The footer stays behind the newest block."""
         self.path, self._header, self._footer = path, header, footer.encode()
         self._descriptor, self._created = _open_locked(path, os.O_RDWR if resume else os.O_WRONLY)
         # Standard output redirected to a file: others may write to it too, so it is never truncated.
@@ -210,11 +183,7 @@ class BlockFile:
                 self._write(self._header)
 
     def append(self, block: str) -> None:
-        """Write one block. On failure the file keeps the blocks before it.
-
-        Raises:
-            SinkError: the disk is full or gone.
-        """
+        """Write one block. On failure the file keeps the blocks before it."""
         self.begin()
         self._write(block)
 

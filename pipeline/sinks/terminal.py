@@ -14,20 +14,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.captions.states import State
-from pipeline.errors import SinkError
-from pipeline.events import (
-    EndOfInput,
-    PipelineEvent,
-    SourceSentence,
-    SourceText,
-    TargetText,
-    Translation,
-    TranslationLost,
-)
-from pipeline.languages import same_language
-from pipeline.subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
-from pipeline.subtitles.text import harmless
+from ..captions.states import State
+from ..errors import SinkError
+from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
+from ..languages import same_language
+from ..subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
+from ..subtitles.text import harmless
 
 
 class TerminalClosedError(SinkError):

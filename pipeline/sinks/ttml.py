@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.languages import language_tag
-from pipeline.sinks.cue_file import CueSink, timestamp
-from pipeline.subtitles import escapes
-from pipeline.subtitles.bidi import directed
-from pipeline.subtitles.cues import Cue
-from pipeline.subtitles.rules import SubtitleRules
+from ..languages import language_tag
+from ..subtitles import escapes
+from ..subtitles.bidi import directed
+from ..subtitles.cues import Cue
+from ..subtitles.rules import SubtitleRules
+from .cue_file import CueSink, timestamp
 
 _HEADER = """<?xml version="1.0" encoding="UTF-8"?>
 <tt xmlns="http://www.w3.org/ns/ttml" xmlns:ttp="http://www.w3.org/ns/ttml#parameter" xmlns:tts="http://www.w3.org/ns/ttml#styling"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.events import EndOfInput, PipelineEvent
-from pipeline.sinks.sink import BlockFile
-from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.sentences import SentenceBuilder
+from ..events import EndOfInput, PipelineEvent
+from ..subtitles.rules import SubtitleRules
+from ..subtitles.sentences import SentenceBuilder
+from .sink import BlockFile
 
 
 class TextSink:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.sinks.cue_file import CueSink, timestamp
-from pipeline.subtitles import escapes
-from pipeline.subtitles.bidi import directed
-from pipeline.subtitles.cues import Cue
+from ..subtitles import escapes
+from ..subtitles.bidi import directed
+from ..subtitles.cues import Cue
+from .cue_file import CueSink, timestamp
 
 
 class VttSink(CueSink):

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from pipeline.errors import DownloadError, NoSpaceError
-from pipeline.run.progress import Progress
-from pipeline.store.transfer import megabytes
+from ..errors import DownloadError, NoSpaceError
+from ..run.progress import Progress
+from .transfer import megabytes
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 

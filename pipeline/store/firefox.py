@@ -19,12 +19,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import DownloadError, HubUnreachableError, ModelError, first_line
-from pipeline.run.progress import Progress
-from pipeline.store.cache import check_room, locked, writable
-from pipeline.store.catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
-from pipeline.store.packages import assets
-from pipeline.store.transfer import digest_of, megabytes
+from ..errors import DownloadError, HubUnreachableError, ModelError, first_line
+from ..run.progress import Progress
+from .cache import check_room, locked, writable
+from .catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
+from .packages import assets
+from .transfer import digest_of, megabytes
 
 PREFIX = "firefox/"
 CATALOGUE = "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json"
@@ -68,13 +68,7 @@ def drop_damaged_student(name: str) -> bool:
 
 
 def fetch_student(name: str, progress: Progress) -> Path:
-    """Fetch a student, resuming what an earlier run left unfinished; a cached one that is the catalogue's stays.
-
-    Raises:
-        HubUnreachableError: the catalogue or a file cannot be reached.
-        DownloadError: the catalogue is not readable, the disk is full, or a file is not the catalogue's.
-        ModelError: the catalogue has no such pair.
-    """
+    """Fetch a student, resuming what an earlier run left unfinished; a cached one that is the catalogue's stays."""
     progress(f"fetching {name}", 0.0)
     files = _files(name)
     folder, model = _folder(name), files[0]
@@ -154,11 +148,7 @@ def _check_online(name: str) -> None:
 
 
 def _fetch(url: str, path: Path, arrived: Callable[[float], None]) -> None:
-    """Fetch a file to ``path``, going on after what is there.
-
-    Raises:
-        HubUnreachableError, DownloadError: see ``fetch_student``.
-    """
+    """Fetch a file to ``path``, going on after what is there."""
     reason = "the connection ended early"
     for attempt in range(_ATTEMPTS):
         time.sleep(attempt * 0.5)

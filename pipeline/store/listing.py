@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from pipeline.errors import DownloadError, HubUnreachableError, ModelError, PipelineError, first_line
+from ..errors import DownloadError, HubUnreachableError, ModelError, PipelineError, first_line
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,7 @@ class Listing:
     files: tuple[RemoteFile, ...]
 
     def choose(self, choices: Sequence[FileSet], blobs: Path) -> list[RemoteFile]:
-        """The files of the best choice: lowest rank, then fewest bytes to fetch, then first.
-
-        Raises:
-            ModelError: the repository has none of the choices complete.
-        """
+        """The files of the best choice: lowest rank, then fewest bytes to fetch, then first."""
 
         def matching(*patterns: str) -> list[RemoteFile]:
             return [file for file in self.files if any(fnmatch(file.name, pattern) for pattern in patterns)]
@@ -88,12 +84,7 @@ class Listing:
 
 
 def list_files(model: str, revision: str | None) -> Listing:
-    """List a model's files on the hub. There is one request without retries, to fail fast without a network.
-
-    Raises:
-        HubUnreachableError: the hub cannot be reached or is temporarily unavailable.
-        DownloadError: the hub does not know the name or the revision, or lists no hashes.
-    """
+    """List a model's files on the hub. There is one request without retries, to fail fast without a network."""
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 

@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pipeline.errors import DownloadError
-from pipeline.run.progress import Progress
-from pipeline.store.cache import check_room, locked, writable
-from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel
-from pipeline.store.transfer import digest_of
+from ..errors import DownloadError
+from ..run.progress import Progress
+from .cache import check_room, locked, writable
+from .known import KNOWN_MODELS, KnownFile, KnownModel
+from .transfer import digest_of
 
 logger = logging.getLogger(__name__)
 
@@ -83,9 +83,6 @@ def model_from_packages(
     Args:
         join: if False, write nothing: files not joined yet are reported at the folder of the first package.
         anew: compute all hashes again.
-
-    Raises:
-        DownloadError: the cache cannot be written.
     """
     joined = assets() / model.hub_id.replace("/", "--") / model.revision
     if anew:

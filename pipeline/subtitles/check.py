@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pipeline.errors import UsageError
-from pipeline.subtitles.escapes import JOINER
-from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.text import is_cjk, line_limit, reading_ms, width
+from ..errors import UsageError
+from .escapes import JOINER
+from .rules import SubtitleRules
+from .text import is_cjk, line_limit, reading_ms, width
 
 _TIME = r"(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s+-->\s+{_TIME}(?:\s.*)?")
@@ -43,11 +43,7 @@ class Violation:
 
 
 def read_cues(text: str) -> list[ReadCue]:
-    """The subtitles of a file, in its order.
-
-    Raises:
-        UsageError: it has none, or a line with an arrow that is no timing.
-    """
+    """The subtitles of a file, in its order."""
     found: list[ReadCue] = []
     vtt = text.lstrip("\ufeff").startswith("WEBVTT")
     lines: list[str] | None = None

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
-from pipeline.events import EndOfInput, PipelineEvent
-from pipeline.subtitles.lines import Lines, layout
-from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.sentences import Sentence, SentenceBuilder
-from pipeline.subtitles.text import line_limit, reading_ms, width
+from ..events import EndOfInput, PipelineEvent
+from .lines import Lines, layout
+from .rules import SubtitleRules
+from .sentences import Sentence, SentenceBuilder
+from .text import line_limit, reading_ms, width
 
 # No cue spans a pause of this length.
 _LONG_PAUSE_S = 2.0

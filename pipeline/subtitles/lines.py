@@ -10,9 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
-from pipeline.subtitles.breaks import phrase_starts
-from pipeline.subtitles.rules import SubtitleRules
-from pipeline.subtitles.text import atoms, break_cost, clusters, is_cjk, line_limit, widths
+from .breaks import phrase_starts
+from .rules import SubtitleRules
+from .text import atoms, break_cost, clusters, is_cjk, line_limit, widths
 
 # A break between two subtitles disturbs more than one between two lines.
 _CUE_BREAK_WEIGHT = 2.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.bounds import Checked, one_of, within
+from ..bounds import Checked, one_of, within
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from pipeline.events import PipelineEvent, SourceSentence, TargetText, Translation
-from pipeline.languages import same_language
-from pipeline.subtitles.text import is_cjk, normalized
+from ..events import PipelineEvent, SourceSentence, TargetText, Translation
+from ..languages import same_language
+from .text import is_cjk, normalized
 
 # Sources that wait for their translation. Some have none, such as those spoken in the target language.
 _MAX_WAITING = 1_000

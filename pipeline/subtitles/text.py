@@ -11,8 +11,8 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from pipeline.subtitles.breaks import belongs_together, has_kana, syllable_starts
-from pipeline.subtitles.rules import SubtitleRules
+from .breaks import belongs_together, has_kana, syllable_starts
+from .rules import SubtitleRules
 
 # Characters that must not begin a line …
 _CLOSING = set(

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import webrtcvad
 
-from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.vad.gate import FrameDecision, SpeechGate
-from pipeline.vad.options import VadConfig
-from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
+from ..events import SAMPLE_RATE, Samples
+from .gate import FrameDecision, SpeechGate
+from .options import VadConfig
+from .silero import WINDOW_SAMPLES, SileroVad
 
 # Silero does not run if no frame was proposed for this long.
 _IDLE_MS = 500

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.bounds import Checked, one_of, within
-from pipeline.events import Samples, SpeechSegment
+from ..bounds import Checked, one_of, within
+from ..events import Samples, SpeechSegment
 
 
 @dataclass(frozen=True)

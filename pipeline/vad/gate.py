@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from pipeline.bounds import Checked, within
+from ..bounds import Checked, within
 
 
 @dataclass(frozen=True)

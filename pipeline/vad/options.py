@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.bounds import one_of, within
-from pipeline.vad.endpointing import EndpointingOptions
-from pipeline.vad.gate import GateOptions
+from ..bounds import one_of, within
+from .endpointing import EndpointingOptions
+from .gate import GateOptions
 
 
 @dataclass(frozen=True)

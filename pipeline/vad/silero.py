@@ -11,8 +11,8 @@ import numpy as np
 from faster_whisper.vad import get_vad_model
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError, one_line
-from pipeline.events import Samples
+from ..errors import ModelError, one_line
+from ..events import Samples
 
 WINDOW_SAMPLES = 512
 """Input length of the model: 32 ms."""
@@ -28,11 +28,7 @@ _loading = threading.Lock()
 
 
 def load_silero() -> Any:
-    """The ONNX Runtime session shared by all streams. It uses one thread and may be called from several.
-
-    Raises:
-        ModelError: the file is missing or damaged, or its inputs differ from those of faster-whisper 1.2.
-    """
+    """The ONNX Runtime session shared by all streams. It uses one thread and may be called from several."""
     with _loading:
         return _session()
 

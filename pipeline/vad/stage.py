@@ -7,14 +7,14 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
-from pipeline.run.overload import LoadControl
-from pipeline.run.stats import PipelineStats
-from pipeline.run.worker import Worker
-from pipeline.vad.detector import SpeechDetector
-from pipeline.vad.endpointing import Endpointer
-from pipeline.vad.gate import FrameDecision
-from pipeline.vad.options import VadConfig
+from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
+from ..run.overload import LoadControl
+from ..run.stats import PipelineStats
+from ..run.worker import Worker
+from .detector import SpeechDetector
+from .endpointing import Endpointer
+from .gate import FrameDecision
+from .options import VadConfig
 
 # Chunks that the detectors take together, if no draft is wanted: 1 s, so that a run that is stopped ends soon.
 _CHUNKS_AT_ONCE = 10

@@ -1,5 +1,5 @@
 """Whisper on CTranslate2, with faster-whisper's features and tokenizer."""
 
-from pipeline.asr.whisper.recognizer import WhisperRecognizer
+from .recognizer import WhisperRecognizer
 
 __all__ = ["WhisperRecognizer"]

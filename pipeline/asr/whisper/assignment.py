@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.asr.whisper.continuation import continued, resembles_part
-from pipeline.events import SpeechSegment, Transcript, Word
-from pipeline.languages.marks import letters
+from ...events import SpeechSegment, Transcript, Word
+from ...languages.marks import letters
+from .continuation import continued, resembles_part
 
 # English has about 13 letters per second, and the words of a segment fill nearly all of it. Measured in windows in which the
 # recogniser left a segment out and gave it a word of a neighbour: 0.4 to 4 letters per second, in 0 to 45 % of it.

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.asr.whisper.search import Search
-from pipeline.asr.whisper.words import TimedWord
-from pipeline.events import SpeechSegment, Transcript, Word
-from pipeline.languages.marks import CLOSERS, final_marks, letters
+from ...events import SpeechSegment, Transcript, Word
+from ...languages.marks import CLOSERS, final_marks, letters
+from .search import Search
+from .words import TimedWord
 
 # Characters of difference in the text that outweigh one second of difference in time. A word is rarely aligned more than
 # half a second off, and speech has about 15 characters a second.

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.asr.language_segmenter import FRAME_S, levels_db
-from pipeline.asr.whisper.words import SENTENCE_ENDS, TimedWord
-from pipeline.events import Samples
-from pipeline.languages.marks import letters
+from ...events import Samples
+from ...languages.marks import letters
+from ..language_segmenter import FRAME_S, levels_db
+from .words import SENTENCE_ENDS, TimedWord
 
 # A word lasts this long and an amount for each letter or digit. The alignment gives the time of words that were left out to
 # a neighbour, which then lasts several times as long.

@@ -10,7 +10,7 @@ from typing import Any
 import ctranslate2
 import numpy as np
 
-from pipeline.errors import UsageError, first_line
+from ...errors import UsageError, first_line
 
 log = logging.getLogger(__name__)
 

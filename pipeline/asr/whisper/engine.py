@@ -16,15 +16,15 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from pipeline.asr.terms import Replacement
-from pipeline.asr.whisper.language_id import known_language, whisper_code
-from pipeline.asr.whisper.mel import MelFilters
-from pipeline.asr.whisper.weights import WhisperWeights
-from pipeline.asr.whisper.words import whole_words
-from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.languages import spaced
-from pipeline.languages.marks import letters
+from ...errors import UsageError
+from ...events import SAMPLE_RATE, Samples
+from ...languages import spaced
+from ...languages.marks import letters
+from ..terms import Replacement
+from .language_id import known_language, whisper_code
+from .mel import MelFilters
+from .weights import WhisperWeights
+from .words import whole_words
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""
@@ -102,11 +102,7 @@ class WhisperEngine:
     """A loaded Whisper model for one or more languages. Thread-safe."""
 
     def __init__(self, weights: WhisperWeights, languages: str | Sequence[str]) -> None:
-        """``languages``: the spoken language or languages.
-
-        Raises:
-            UsageError: the model does not know one of the languages, or is English-only and there are several.
-        """
+        """``languages``: the spoken language or languages."""
         self.languages = (languages,) if isinstance(languages, str) else tuple(languages)
         self.weights, self._model, text = weights, weights.model, weights.tokenizer
         self.multilingual = multilingual = bool(self._model.is_multilingual)

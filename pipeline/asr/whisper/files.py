@@ -9,11 +9,11 @@ from pathlib import Path
 # Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
 from faster_whisper.utils import _MODELS as _SIZES
 
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.whisper.guards import SHORT_TOKENS
-from pipeline.errors import UsageError
-from pipeline.store import FileSet, resolve_model
-from pipeline.store.known import KnownModel, Thresholds
+from ...errors import UsageError
+from ...store import FileSet, resolve_model
+from ...store.known import KnownModel, Thresholds
+from ..options import AsrConfig
+from .guards import SHORT_TOKENS
 
 RECOGNIZER_FILES = FileSet(
     ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
@@ -40,11 +40,7 @@ def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
 
 
 def check_window(config: AsrConfig, known: KnownModel | None) -> None:
-    """Refuse an encoder window that is too short for the model.
-
-    Raises:
-        UsageError: ``window_s`` is below the model's known minimum.
-    """
+    """Refuse an encoder window that is too short for the model."""
     shortest_s = known.shortest_window_s if known is not None else KnownModel.shortest_window_s
     if config.window_s < shortest_s:
         raise UsageError(
@@ -54,11 +50,7 @@ def check_window(config: AsrConfig, known: KnownModel | None) -> None:
 
 
 def find_recognizer(config: AsrConfig) -> Path:
-    """The directory of the configured Whisper model; fetched if necessary.
-
-    Raises:
-        ModelError, DownloadError: see ``resolve_model``.
-    """
+    """The directory of the configured Whisper model; fetched if necessary."""
     return resolve_model(recognizer_name(config), config.revision, RECOGNIZER_FILES)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from pipeline.languages import language_tag
+from ...languages import language_tag
 
 # Another language this probable, and the one in which it was recognised at most this probable, are evidence. (Whisper base:
 # of 108 segments of English, whole or cut to 1.2 to 3 s, no other language had more than 0.64. Of 31 whole ones of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import tokenizers
 
-from pipeline.languages import language_tag
+from ...languages import language_tag
 
 # The figures below were measured with Whisper base on 21 Chinese, 179 English, 61 Spanish, 60 French and 60 Italian
 # clips of people, whole and cut to 0.5, 1 and 2 s. The mean is over seven language pairs: English with each of the

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from pipeline.asr.context import gaps
-from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Word
+from ...events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Word
+from ..context import gaps
 
 _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
 

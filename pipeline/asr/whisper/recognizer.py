@@ -8,24 +8,24 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
-from pipeline.asr.script import in_script, script_conversions
-from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
-from pipeline.asr.whisper.continuation import Continuation, consecutive, first_new_word
-from pipeline.asr.whisper.coverage import within_sound
-from pipeline.asr.whisper.engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
-from pipeline.asr.whisper.files import check_window, find_recognizer, thresholds
-from pipeline.asr.whisper.language_id import calibrated, decide, whisper_code
-from pipeline.asr.whisper.packing import Pack, pack, unpack
-from pipeline.asr.whisper.search import Search, Searcher, SearchOptions, contradict
-from pipeline.asr.whisper.transcripts import NOTHING, Transcripts
-from pipeline.asr.whisper.validation import check_runs, check_whole, prompt_tokens
-from pipeline.asr.whisper.weights import WhisperWeights
-from pipeline.asr.whisper.words import moved, plausible, without_pauses
-from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
-from pipeline.store.packages import identify
+from ...errors import UsageError
+from ...events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from ...store.packages import identify
+from ..options import AsrConfig
+from ..recognizer import DEFAULT, RecognitionOptions
+from ..script import in_script, script_conversions
+from .assignment import Share, doubted, in_order, sparse
+from .continuation import Continuation, consecutive, first_new_word
+from .coverage import within_sound
+from .engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
+from .files import check_window, find_recognizer, thresholds
+from .language_id import calibrated, decide, whisper_code
+from .packing import Pack, pack, unpack
+from .search import Search, Searcher, SearchOptions, contradict
+from .transcripts import NOTHING, Transcripts
+from .validation import check_runs, check_whole, prompt_tokens
+from .weights import WhisperWeights
+from .words import moved, plausible, without_pauses
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +56,6 @@ class WhisperRecognizer:
             languages: the spoken language, or several; then the language of each segment is detected among them.
             weights: those of the directory, if they are in memory already.
             several_calls: see ``WhisperWeights.load``.
-
-        Raises:
-            ModelError: the directory is incomplete or damaged.
-            DownloadError: the model is not cached and cannot be fetched.
-            UsageError: the model does not know a language or cannot tell several apart, its window is too short, the
-                prompt is too long, or no language uses the configured script.
         """
         self.config = config
         self.languages = (languages,) if isinstance(languages, str) else tuple(languages)

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.asr.terms import HeardTerms
-from pipeline.asr.whisper.coverage import inserted, shortened, unheard
-from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
-from pipeline.asr.whisper.foreign import LEAST_S, SURE, foreign_words, in_another_language
-from pipeline.asr.whisper.guards import SHORT_TOKENS, Evidence, find_loop, rejection
-from pipeline.asr.whisper.language_id import whisper_code
-from pipeline.asr.whisper.words import TimedWord, marked, moved, timed_words
-from pipeline.events import SAMPLE_RATE, MissingSpeech, Samples
-from pipeline.languages.marks import letters
-from pipeline.store.known import Thresholds
+from ...events import SAMPLE_RATE, MissingSpeech, Samples
+from ...languages.marks import letters
+from ...store.known import Thresholds
+from ..terms import HeardTerms
+from .coverage import inserted, shortened, unheard
+from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
+from .foreign import LEAST_S, SURE, foreign_words, in_another_language
+from .guards import SHORT_TOKENS, Evidence, find_loop, rejection
+from .language_id import whisper_code
+from .words import TimedWord, marked, moved, timed_words
 
 log = logging.getLogger(__name__)
 
@@ -94,13 +94,7 @@ class SearchOptions:
 class Searcher:
     """Searches with one model, its thresholds and its prompt."""
 
-    def __init__(
-        self,
-        engine: WhisperEngine,
-        thresholds: Thresholds,
-        prompt: tuple[int, ...],
-        window_s: float,
-    ) -> None:
+    def __init__(self, engine: WhisperEngine, thresholds: Thresholds, prompt: tuple[int, ...], window_s: float) -> None:
         """``prompt``: tokens of the text before the speech. ``window_s``: in which stretches without words are heard again."""
         self._engine, self._thresholds, self._prompt, self._window_s = engine, thresholds, prompt, window_s
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pipeline.asr.script import in_script
-from pipeline.asr.whisper.guards import Evidence, compression_ratio, rejection
-from pipeline.asr.whisper.search import Search
-from pipeline.asr.whisper.words import plausible, without_pauses
-from pipeline.events import MissingSpeech, SpeechSegment, Transcript, Word
-from pipeline.languages.chinese import Convert
-from pipeline.store.known import Thresholds
+from ...events import MissingSpeech, SpeechSegment, Transcript, Word
+from ...languages.chinese import Convert
+from ...store.known import Thresholds
+from ..script import in_script
+from .guards import Evidence, compression_ratio, rejection
+from .search import Search
+from .words import plausible, without_pauses
 
 # Mean natural-log probability of the tokens of a draft's last word below which it is left out: it is probably cut off.
 # Measured on 120 drafts of 100 s of speech: of the words below it one in three is in the next draft, of the others 93 %.

@@ -7,20 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.whisper.engine import MOST_PROMPT_TOKENS, WhisperEngine
-from pipeline.asr.whisper.files import RECOGNIZER_FILES
-from pipeline.asr.whisper.language_id import whisper_code
-from pipeline.errors import ModelError, UsageError, one_line
-from pipeline.events import SAMPLE_RATE
+from ...errors import ModelError, UsageError, one_line
+from ...events import SAMPLE_RATE
+from ..options import AsrConfig
+from .engine import MOST_PROMPT_TOKENS, WhisperEngine
+from .files import RECOGNIZER_FILES
+from .language_id import whisper_code
 
 
 def check_whole(directory: Path) -> None:
-    """Check that a model's directory has all files.
-
-    Raises:
-        ModelError: it lacks some.
-    """
+    """Check that a model's directory has all files."""
     if missing := RECOGNIZER_FILES.missing_from(directory):
         raise ModelError(
             f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
@@ -29,11 +25,7 @@ def check_whole(directory: Path) -> None:
 
 
 def prompt_tokens(engine: WhisperEngine, config: AsrConfig) -> tuple[int, ...]:
-    """The tokens of the configured hot words and prompt.
-
-    Raises:
-        UsageError: there are more than Whisper takes.
-    """
+    """The tokens of the configured hot words and prompt."""
     text = " ".join(part for part in (config.hotwords, config.prompt) if part)
     tokens = engine.tokens(f" {text.strip()}") if text else ()
     if len(tokens) > MOST_PROMPT_TOKENS:
@@ -49,9 +41,6 @@ def check_runs(engine: WhisperEngine, config: AsrConfig, prompt: tuple[int, ...]
 
     Returns:
         The probability of each language there, if the model is used for several; otherwise an empty dictionary.
-
-    Raises:
-        ModelError: the run fails, or its scores are not finite.
     """
     try:
         encoded = engine.encode(np.zeros(SAMPLE_RATE, np.int16), config.window_s)

@@ -8,9 +8,9 @@ from typing import Any
 
 import tokenizers
 
-from pipeline.asr.whisper.device import load_model
-from pipeline.errors import ModelError, UsageError, first_line
-from pipeline.run.machine import usable_cores
+from ...errors import ModelError, UsageError, first_line
+from ...run.machine import usable_cores
+from .device import load_model
 
 # Threads of a call unless configured, on as many cores or more: CTranslate2's default.
 _DEFAULT_THREADS = 4
@@ -52,10 +52,6 @@ class WhisperWeights:
             several_calls: calls of several threads run at the same time, as many as the cores carry. Each further one takes
                 about 40 MB with base.
             device: see ``load_model``.
-
-        Raises:
-            ModelError: CTranslate2 cannot load it, or its tokenizer is damaged.
-            UsageError: the device cannot be used, or not with this type.
         """
         try:
             model = load_model(

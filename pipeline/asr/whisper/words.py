@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from pipeline.asr.terms import Replacement
-from pipeline.events import MissingSpeech, Word
+from ...events import MissingSpeech, Word
+from ..terms import Replacement
 
 # The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
 # than times in proportion to letters (measured on pairs of phrases).

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint, expected_shapes
+from ...errors import ModelError
+from .checkpoint import Architecture, Array, Checkpoint, expected_shapes
 
 ENCODER, DECODER, HEAD = "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"
 SHARED = "shared.weight"
@@ -39,20 +39,12 @@ _POSITION_TOLERANCE = 2**-8
 
 
 def assemble(
-    weights: Mapping[str, NDArray[Any]],
-    config: Mapping[str, Any],
-    files: Mapping[str, bytes],
-    origin: str,
-    place: Path,
+    weights: Mapping[str, NDArray[Any]], config: Mapping[str, Any], files: Mapping[str, bytes], origin: str, place: Path
 ) -> Checkpoint:
     """Check the model that was read from ``place`` and build its Checkpoint.
 
     ``weights`` have transformers' names without the leading ``model.`` and any floating-point type. A tied matrix may
     be present under one of its names or under several.
-
-    Raises:
-        ModelError: the architecture is not Marian, an option is not supported, or weights are missing, unknown, of the
-            wrong shape or type, not finite, or different although the config ties them.
     """
     architecture = read_architecture(config, place)
     expected = expected_shapes(architecture)
@@ -81,11 +73,7 @@ def assemble(
 
 
 def check_complete(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]], place: Path) -> None:
-    """Check the names and shapes of the weights that were read from ``place``.
-
-    Raises:
-        ModelError: weights are missing or of the wrong shape.
-    """
+    """Check the names and shapes of the weights that were read from ``place``."""
     if missing := expected.keys() - found.keys():
         raise ModelError(
             f"{place} is incomplete: it lacks the weights {abbreviated(missing)}; fetch the checkpoint again"
@@ -99,11 +87,7 @@ def check_complete(found: Mapping[str, Any], expected: Mapping[str, tuple[int, .
 
 
 def read_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
-    """Read sizes and options from a config in transformers' format.
-
-    Raises:
-        ModelError: the model is not Marian, an option is not supported, or a size is missing or impossible.
-    """
+    """Read sizes and options from a config in transformers' format."""
     if (kind := config.get("model_type")) != "marian":
         raise ModelError(
             f"{place} holds a model of the type {kind!r}; only Marian models (model_type marian, such as opus-mt) "

@@ -14,11 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.errors import ModelError, UsageError
-from pipeline.nmt.compiler.checkpoint import Checkpoint
-from pipeline.nmt.compiler.forced_decoding import AlignmentHead, TappedModel
-from pipeline.nmt.compiler.graph import Precision, save
-from pipeline.nmt.compiler.measure import (
+from ...errors import ModelError, UsageError
+from ...run.progress import Progress
+from ..model import MarianModel
+from ..options import NmtConfig
+from ..settings import integer
+from ..tokenizer import MarianTokenizer
+from .checkpoint import Checkpoint
+from .forced_decoding import AlignmentHead, TappedModel
+from .graph import Precision, save
+from .measure import (
     SHIPPED,
     Candidate,
     CompileReport,
@@ -29,14 +34,9 @@ from pipeline.nmt.compiler.measure import (
     read_sample,
     translate_sample,
 )
-from pipeline.nmt.compiler.network import Precisions, Rows, build_encoder, build_step
-from pipeline.nmt.compiler.quantize import Moment
-from pipeline.nmt.compiler.source import read_checkpoint
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.settings import integer
-from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.run.progress import Progress
+from .network import Precisions, Rows, build_encoder, build_step
+from .quantize import Moment
+from .source import read_checkpoint
 
 logger = logging.getLogger(__name__)
 
@@ -93,10 +93,6 @@ def compile_model(
             single characters, up to ``shortlist_size`` rows. This is faster, but other pieces can't be produced.
         alignment: (layer, head) of the decoder's cross-attention to output at every step, if it is known that the model was
             trained to align with it. Default: the head that aligns best on the sample, unless all are bad at it.
-
-    Raises:
-        UsageError: ``destination`` is not empty, or an argument is invalid.
-        ModelError: the checkpoint cannot be read or built, or ``destination`` cannot be written.
     """
     _check_arguments(weights, shortlist_size)
     user_sample = _find_sample(source, sample)
@@ -191,9 +187,7 @@ class _Compiler:
         save(build_encoder(self.checkpoint, precisions), folder / "encoder.onnx")
         self._progress(stage, 0.3)
         step = build_step(
-            *(self.checkpoint, rows, precisions, pad, self._moments),
-            alignment=self.alignment,
-            tapped=tapped,
+            *(self.checkpoint, rows, precisions, pad, self._moments), alignment=self.alignment, tapped=tapped
         )
         save(step, folder / "step.onnx")
         self._progress(stage, 1.0)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.compiler.layers import HEADS
-from pipeline.nmt.compiler.quantize import Moment
-from pipeline.nmt.session import open_session
+from ..session import open_session
+from .layers import HEADS
+from .quantize import Moment
 
 # Sentences to choose a head by, and their length in tokens: each source token takes a run.
 _HEAD_SENTENCES, _HEAD_TOKENS = 24, 32

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
-from pipeline.nmt.compiler.checkpoint import Array, Quantised, dense
-from pipeline.nmt.compiler.quantize import Moment, block_size, quantize_blocks, quantize_channels, stored_blocks
+from .checkpoint import Array, Quantised, dense
+from .quantize import Moment, block_size, quantize_blocks, quantize_channels, stored_blocks
 
 # Supported by every ONNX Runtime that pyproject.toml allows. By default, newer onnx packages write versions that
 # older runtimes reject.

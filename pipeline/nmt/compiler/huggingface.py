@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from pipeline.errors import ModelError, first_line
-from pipeline.nmt.settings import read_json
+from ...errors import ModelError, first_line
+from ..settings import read_json
 
 Weights = dict[str, NDArray[Any]]
 
@@ -28,20 +28,12 @@ def can_read_pytorch() -> bool:
 
 
 def read_safetensors(directory: Path) -> Weights:
-    """Read model.safetensors, or the files in model.safetensors.index.json. Names lose the leading ``model.``.
-
-    Raises:
-        ModelError: a file is missing, damaged or quantised, or a weight is in two files.
-    """
+    """Read model.safetensors, or the files in model.safetensors.index.json. Names lose the leading ``model.``."""
     return _read(directory, SAFETENSORS, _read_safetensors)
 
 
 def read_pytorch(directory: Path) -> Weights:
-    """Read pytorch_model.bin, or the files in its index. Only tensors are unpickled.
-
-    Raises:
-        ModelError: PyTorch is not installed, or a reason of ``read_safetensors``.
-    """
+    """Read pytorch_model.bin, or the files in its index. Only tensors are unpickled."""
     if not can_read_pytorch():
         raise ModelError(
             f"{directory} has its weights only in {PYTORCH}, which needs PyTorch to read; install the extra: "

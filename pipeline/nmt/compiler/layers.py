@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.nmt.compiler.checkpoint import FORGET, UPDATE, Architecture, stacked
-from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
+from .checkpoint import FORGET, UPDATE, Architecture, stacked
+from .graph import CONTRIB, GraphBuilder, Precision
 
 Declare = Callable[[str, type[np.generic], list[int | str]], str]
 """``GraphBuilder.input`` or ``GraphBuilder.output``."""

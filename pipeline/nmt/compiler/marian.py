@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
-from pipeline.nmt.compiler.checkpoint import FORGET, UPDATE
+from ...errors import ModelError
+from .assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
+from .checkpoint import FORGET, UPDATE
 
 Options = Mapping[str, Any]
 

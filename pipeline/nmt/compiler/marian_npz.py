@@ -18,17 +18,9 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelError, one_line
-from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
-from pipeline.nmt.compiler.marian import (
-    OPTIONS,
-    Options,
-    flag,
-    read_options,
-    sizes,
-    transformers_array,
-    transformers_name,
-)
+from ...errors import ModelError, one_line
+from .assemble import BIAS, DECODER, ENCODER, HEAD, SHARED
+from .marian import OPTIONS, Options, flag, read_options, sizes, transformers_array, transformers_name
 
 Weights = dict[str, NDArray[Any]]
 
@@ -41,11 +33,7 @@ _MAX_POSITIONS = 512
 
 
 def read_npz(directory: Path) -> tuple[Weights, dict[str, Any], dict[str, bytes]]:
-    """Read an unpacked archive: (weights by transformers' names, config, settings files).
-
-    Raises:
-        ModelError: a file is missing or damaged, or the model has an option that transformers' Marian does not support.
-    """
+    """Read an unpacked archive: (weights by transformers' names, config, settings files)."""
     decoder_options = _read_yaml(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
     path = _find_files(directory, decoder_options, "models", "*.npz")[0]
     arrays = _read_arrays(path)
@@ -187,11 +175,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Read the id of each piece. The ids are 0 to the number of pieces - 1, each once.
-
-    Raises:
-        ModelError: the file is missing, damaged, or in another format.
-    """
+    """Read the id of each piece. The ids are 0 to the number of pieces - 1, each once."""
     if path.suffix == ".spm":
         raise ModelError(
             f"{path}, a SentencePiece model, is the vocabulary; only archives with a vocab.yml can be read"

@@ -12,11 +12,11 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.errors import UsageError
-from pipeline.names import escaped
-from pipeline.nmt.compiler.forced_decoding import AlignmentHead
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.search import greedy
+from ...errors import UsageError
+from ...names import escaped
+from ..model import MarianModel
+from ..search import greedy
+from .forced_decoding import AlignmentHead
 
 # sacrebleu's defaults, which published figures use: n-grams of up to six characters, recall weighted by β = 2.
 _ORDER = 6
@@ -42,11 +42,7 @@ class Sample:
 
 
 def read_sample(path: Path) -> Sample:
-    """Read lines of source text, either all with a tab and their translation or all without.
-
-    Raises:
-        UsageError: the file is unreadable or empty, or only some lines have a translation.
-    """
+    """Read lines of source text, either all with a tab and their translation or all without."""
     lines = [line.split("\t") for line in read_lines(path, "sample")]
     other = next((line for line in lines if len(line) != min(len(lines[0]), 2)), None)
     if not lines or other:
@@ -59,11 +55,7 @@ def read_sample(path: Path) -> Sample:
 
 
 def read_lines(path: Path, what: str) -> list[str]:
-    """Read the non-blank lines of a UTF-8 file. ``what`` names the file's purpose in errors.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """Read the non-blank lines of a UTF-8 file. ``what`` names the file's purpose in errors."""
     try:
         # str.splitlines would also split at form feeds and at Unicode separators.
         return [line for line in path.read_text("utf-8-sig").split("\n") if line.strip()]

@@ -19,11 +19,11 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from pipeline.nmt.compiler.assemble import sinusoids
-from pipeline.nmt.compiler.checkpoint import Architecture, Array, Checkpoint
-from pipeline.nmt.compiler.graph import CONTRIB, GraphBuilder, Precision
-from pipeline.nmt.compiler.layers import Layers, head_size
-from pipeline.nmt.compiler.quantize import Moment
+from .assemble import sinusoids
+from .checkpoint import Architecture, Array, Checkpoint
+from .graph import CONTRIB, GraphBuilder, Precision
+from .layers import Layers, head_size
+from .quantize import Moment
 
 # Number of best output rows that are recomputed if the output projection is quantised.
 _RESCORED_ROWS = 32

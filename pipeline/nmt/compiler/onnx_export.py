@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.assemble import BIAS, DECODER, ENCODER, HEAD, POSITIONS, SHARED
-from pipeline.nmt.compiler.checkpoint import Architecture, expected_shapes
-from pipeline.nmt.compiler.onnx_tensors import PASS_THROUGH, Scope, read_scopes
-from pipeline.nmt.layout import Kind, Layout, find_files, find_layout
+from ...errors import ModelError
+from ..layout import Kind, Layout, find_files, find_layout
+from .assemble import BIAS, DECODER, ENCODER, HEAD, POSITIONS, SHARED
+from .checkpoint import Architecture, expected_shapes
+from .onnx_tensors import PASS_THROUGH, Scope, read_scopes
 
 Weights = dict[str, NDArray[Any]]
 
@@ -54,12 +54,7 @@ def has_onnx(directory: Path) -> bool:
 
 
 def read_onnx(directory: Path, architecture: Architecture) -> tuple[Weights, str]:
-    """Read an export: weights by transformers' names without ``model.``, matrices [out, in]; and the kind of export.
-
-    Raises:
-        ModelError: the export is incomplete, damaged or quantised, its nodes no longer tell which weights they hold, or
-            its computation differs from the config.
-    """
+    """Read an export: weights by transformers' names without ``model.``, matrices [out, in]; and the kind of export."""
     layout = find_layout(directory, _file_suffix(directory))
     if layout.kind is Kind.STREAMING:
         raise ModelError(

@@ -13,8 +13,8 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from pipeline.errors import ModelError
-from pipeline.nmt.onnx_header import fields
+from ...errors import ModelError
+from ..onnx_header import fields
 
 # onnx.proto: ModelProto.graph, GraphProto.node and .initializer, TensorProto.raw_data.
 _GRAPH, _NODE, _INITIALIZER, _RAW_DATA = 7, 1, 5, 9
@@ -60,11 +60,7 @@ class Scope:
 
 
 def read_scopes(path: Path) -> list[Scope]:
-    """Read the graph of an ONNX file and the branches of its Ifs. Arrays are views of the file and keep it open.
-
-    Raises:
-        ModelError: the file or its external data is missing or truncated, or the file is not an ONNX model.
-    """
+    """Read the graph of an ONNX file and the branches of its Ifs. Arrays are views of the file and keep it open."""
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.nmt.compiler.checkpoint import Array, Quantised
+from .checkpoint import Array, Quantised
 
 Moment = NDArray[np.float64]
 

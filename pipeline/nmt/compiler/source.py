@@ -6,23 +6,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.assemble import assemble, read_architecture
-from pipeline.nmt.compiler.checkpoint import Checkpoint
-from pipeline.nmt.compiler.huggingface import (
-    PYTORCH,
-    SAFETENSORS,
-    Weights,
-    can_read_pytorch,
-    has,
-    read_pytorch,
-    read_safetensors,
-)
-from pipeline.nmt.compiler.marian_npz import read_npz
-from pipeline.nmt.compiler.onnx_export import has_onnx, read_onnx
-from pipeline.nmt.exports import OPTIONAL_SETTINGS, TOKENIZER
-from pipeline.nmt.settings import read_json
-from pipeline.nmt.students import find_student
+from ...errors import ModelError
+from ..exports import OPTIONAL_SETTINGS, TOKENIZER
+from ..settings import read_json
+from ..students import find_student
+from .assemble import assemble, read_architecture
+from .checkpoint import Checkpoint
+from .huggingface import PYTORCH, SAFETENSORS, Weights, can_read_pytorch, has, read_pytorch, read_safetensors
+from .marian_npz import read_npz
+from .onnx_export import has_onnx, read_onnx
 
 _SENTENCEPIECE = TOKENIZER[:2]
 
@@ -31,9 +23,6 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     """Read and check the Marian model in ``directory``.
 
     If a directory has several formats, the order is safetensors, Marian's own, PyTorch's if PyTorch is installed, ONNX.
-
-    Raises:
-        ModelError: the directory or a checkpoint in it is missing, or the model is damaged, incomplete or not Marian.
     """
     if not os.path.isdir(directory):  # Path.is_dir raises for long names
         raise ModelError(f"no such model directory: {directory}; give the directory of the checkpoint")

@@ -16,28 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.errors import ModelError
-from pipeline.nmt.compiler.assemble import (
-    BIAS,
-    DECODER,
-    ENCODER,
-    HEAD,
-    SHARED,
-    abbreviated,
-    check_complete,
-    float32,
-    read_architecture,
-)
-from pipeline.nmt.compiler.checkpoint import Checkpoint, Quantised, expected_shapes
-from pipeline.nmt.compiler.marian import (
-    OPTIONS,
-    flag,
-    is_table,
-    read_options,
-    sizes,
-    transformers_array,
-    transformers_name,
-)
+from ...errors import ModelError
+from .assemble import BIAS, DECODER, ENCODER, HEAD, SHARED, abbreviated, check_complete, float32, read_architecture
+from .checkpoint import Checkpoint, Quantised, expected_shapes
+from .marian import OPTIONS, flag, is_table, read_options, sizes, transformers_array, transformers_name
 
 # Marian has no limit. Longer sources are translated in parts, and no translation may be longer.
 _MAX_POSITIONS = 1024
@@ -50,11 +32,7 @@ _MAX_ITEMS, _MAX_NAME, _MAX_DIMENSIONS = 100_000, 1_000, 8
 
 
 def read_student(path: Path) -> Checkpoint:
-    """Read a model.bin. Its matrices are ``Quantised`` if the file has 8 bits of them.
-
-    Raises:
-        ModelError: the file is damaged, or is not a model with a recurrent decoder.
-    """
+    """Read a model.bin. Its matrices are ``Quantised`` if the file has 8 bits of them."""
     weights, options = _read(path)
     shared = flag(options, "tied-embeddings-all")
     if not (shared or flag(options, "tied-embeddings")):
@@ -102,9 +80,6 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a model with a recurrent decoder: (weights by transformers' names, options).
 
     Matrices are [out, in] and ``Quantised`` if the file has 8 bits of them.
-
-    Raises:
-        ModelError: the file is damaged, of another format, or has an option or a type that is not supported.
     """
     weights: dict[str, Any] = {}
     stored: bytes | None = None
