@@ -1,7 +1,5 @@
 """What tests share: the demo models, the tiny Marian in its layouts, real speech."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import functools

@@ -1,7 +1,5 @@
 """Live runs that make the same drafts on every machine: audio comes when all that came before is dealt with."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence

@@ -1,7 +1,5 @@
 """A Whisper model that computes equal windows once per process: most tests play the same few recordings."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import OrderedDict
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """Artificial streams of events: sentences and their translations, and any valid stream, drawn by Hypothesis."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile

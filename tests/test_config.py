@@ -1,10 +1,7 @@
 """Configuration: every error names the key and the allowed values."""
 
-from __future__ import annotations
-
 import dataclasses
 from argparse import ArgumentParser
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -46,14 +43,14 @@ def load(tmp_path: Path, text: str) -> PipelineConfig:
         ("zh-en", "zh", "en"),
     ],
 )
-def test_the_named_configurations_load(name: str, source: str, target: str) -> None:
+def test_the_named_configurations_load(name, source, target):
     config = load_config(name)
     assert name in named_configs()
     assert (config.languages.source, config.languages.targets) == (source, (target,))
 
 
 @pytest.mark.parametrize("name", ["demo", "demo-pt-en", "demo-zh", "demo-zh-en"])
-def test_the_demos_use_models_that_ship_with_the_repository_or_with_packages(name: str) -> None:
+def test_the_demos_use_models_that_ship_with_the_repository_or_with_packages(name):
     config = load_config(name)
     known = known_model(config.asr.model, config.asr.revision)
     assert known is not None
@@ -62,11 +59,11 @@ def test_the_demos_use_models_that_ship_with_the_repository_or_with_packages(nam
     assert translator.packages if translator is not None else Path(config.nmt.model).is_dir()
 
 
-def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
+def test_an_empty_file_gives_the_defaults(tmp_path):
     assert load(tmp_path, "") == PipelineConfig()
 
 
-def test_values_are_taken(tmp_path: Path) -> None:
+def test_values_are_taken(tmp_path):
     config = load(tmp_path, "[vad]\nhangover_ms = 700\n[asr]\nlog_probability_threshold = -2\n")
     assert config.vad.hangover_ms == 700
     assert config.asr.log_probability_threshold == -2.0
@@ -75,7 +72,7 @@ def test_values_are_taken(tmp_path: Path) -> None:
     assert with_mark.vad.hangover_ms == 700
 
 
-def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_path: Path) -> None:
+def test_a_draft_model_has_the_options_of_the_other_except_its_thresholds(tmp_path):
     (tmp_path / "small-one").mkdir()
     text = "[asr]\nthreads = 3\nprompt = 'Hello.'\nno_speech_threshold = 0.5\n[asr.draft]\nmodel = 'small-one'\n"
     config = load(tmp_path, text)
@@ -100,7 +97,7 @@ WRONG = [line.split("\t") for line in (ROOT / "tests" / "wrong_settings.tsv").re
         ("x = " + "[" * 5000, r"is not a TOML file"),
     ],
 )
-def test_the_error_names_the_key_and_the_allowed_values(tmp_path: Path, text: str, message: str) -> None:
+def test_the_error_names_the_key_and_the_allowed_values(tmp_path, text, message):
     with pytest.raises(ConfigError, match=message) as caught:
         load(tmp_path, text)
     assert "my.toml" in str(caught.value)
@@ -121,7 +118,7 @@ _VAD_TIMES = {
     ),
     st.integers(1_000, 30_000),
 )
-def test_accepted_timings_give_segments_with_speech(vad: dict[str, int], while_behind_ms: int) -> None:
+def test_accepted_timings_give_segments_with_speech(vad, while_behind_ms):
     """The minimum speech between two silences is in segments, and every segment contains some of it."""
     try:
         config = parse_config({"vad": vad, "overload": {"max_segment_ms": while_behind_ms}}, Path("my.toml"))
@@ -144,7 +141,7 @@ def test_accepted_timings_give_segments_with_speech(vad: dict[str, int], while_b
         assert bounds[-1][1] >= end
 
 
-def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path):
     with pytest.raises(
         ConfigError, match="there is no configuration 'dmeo'; give demo, demo-pt-en, demo-zh, demo-zh-en, en-zh, zh-en"
     ):
@@ -153,7 +150,7 @@ def test_the_error_for_an_unknown_name_lists_the_configurations(tmp_path: Path) 
         load_config(tmp_path / "none.toml")
 
 
-def test_every_number_has_a_range() -> None:
+def test_every_number_has_a_range():
     for section in dataclasses.fields(PipelineConfig):
         if section.name == "nmt_overrides":
             continue
@@ -163,7 +160,7 @@ def test_every_number_has_a_range() -> None:
                 assert allowed_range(key) or allowed_choices(key)
 
 
-def test_a_model_from_the_command_line_does_not_get_the_configured_revision() -> None:
+def test_a_model_from_the_command_line_does_not_get_the_configured_revision():
     config = with_overrides(load_config("en-zh"), asr="small", targets=("de",))
     assert (config.asr.model, config.asr.revision, config.languages.targets) == ("small", None, ("de",))
     assert config.nmt == load_config("en-zh").nmt
@@ -187,7 +184,7 @@ def test_a_model_from_the_command_line_does_not_get_the_configured_revision() ->
         ("nmt", "Xenova/opus-mt-de-en", False),
     ],
 )
-def test_the_command_line_and_pull_use_the_same_model_for_a_name(kind: str, name: str, pinned: bool) -> None:
+def test_the_command_line_and_pull_use_the_same_model_for_a_name(kind, name, pinned):
     parser = ArgumentParser()
     add_model_arguments(parser)
     config = configured(parser.parse_args(["--config", "demo-zh", f"--{kind}", name]))
@@ -214,7 +211,7 @@ time_limit_s = 1
 """
 
 
-def test_a_target_may_have_translation_options_of_its_own(tmp_path: Path) -> None:
+def test_a_target_may_have_translation_options_of_its_own(tmp_path):
     (tmp_path / "local").mkdir()
     config = load(tmp_path, TWO_TARGETS)
     assert config.languages.targets == ("zh-TW", "de")
@@ -232,13 +229,13 @@ def test_a_target_may_have_translation_options_of_its_own(tmp_path: Path) -> Non
     assert faster.nmt_for("de").max_tokens == 9
 
 
-def test_a_section_of_a_target_may_be_in_another_notation(tmp_path: Path) -> None:
+def test_a_section_of_a_target_may_be_in_another_notation(tmp_path):
     config = load(tmp_path, "[languages]\ntarget = 'zh-TW'\n[nmt.zh_tw]\nbeam_size = 3\n")
     assert (config.nmt.beam_size, config.nmt_for("zh-TW").beam_size) == (1, 3)
     assert config.nmt_for("zh-TW").model == config.nmt.model
 
 
-def test_with_two_directions_each_target_is_translated_from_the_other(tmp_path: Path) -> None:
+def test_with_two_directions_each_target_is_translated_from_the_other(tmp_path):
     config = load(tmp_path, "[languages]\nsource = 'auto'\ntarget = ['en', 'zh']\n[nmt]\nmodel = 'auto'\n")
     assert config.languages.spoken == ("en", "zh")
     assert config.languages.only_spoken is None
@@ -247,15 +244,15 @@ def test_with_two_directions_each_target_is_translated_from_the_other(tmp_path: 
     assert (one.spoken, one.only_spoken, one.pair("zh")) == (("en",), "en", ("en", "zh"))
 
 
-def test_languages_may_be_one_code_or_a_list_of_codes_in_code_too() -> None:
+def test_languages_may_be_one_code_or_a_list_of_codes_in_code_too():
     one = LanguageConfig("en", ("zh-TW",))
-    assert LanguageConfig("en", "zh-TW") == LanguageConfig("en", ["zh-TW"]) == one  # type: ignore[arg-type]
+    assert LanguageConfig("en", "zh-TW") == LanguageConfig("en", ["zh-TW"]) == one
     assert dataclasses.replace(one, targets="de").targets == ("de",)
     assert with_overrides(PipelineConfig(), targets="zh_tw").languages == one
-    assert hash(LanguageConfig("auto", ["en", "zh"])) == hash(LanguageConfig("auto", ("en", "zh")))  # type: ignore[arg-type]
+    assert hash(LanguageConfig("auto", ["en", "zh"])) == hash(LanguageConfig("auto", ("en", "zh")))
 
 
-def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_path: Path) -> None:
+def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_path):
     (tmp_path / "local").mkdir()
     config = load(tmp_path, TWO_TARGETS)
     other = with_overrides(config, targets=("de-AT", "fr"))
@@ -276,7 +273,7 @@ def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_pat
     assert (captions.languages.translated, captions.sharing_targets) == (("en",), ("en",))
 
 
-def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:
+def test_options_given_to_one_target_leave_the_others(tmp_path):
     (tmp_path / "local").mkdir()
     config = load(tmp_path, TWO_TARGETS)
     nmt = NmtConfig(model="x/y", beam_size=7)
@@ -313,12 +310,12 @@ def test_options_given_to_one_target_leave_the_others(tmp_path: Path) -> None:
         (lambda: LanguageConfig(targets=7), r"LanguageConfig\.targets is 7; expected language codes"),
     ],
 )
-def test_options_given_in_code_are_checked_as_those_of_a_file(make: Callable[[], object], message: str) -> None:
+def test_options_given_in_code_are_checked_as_those_of_a_file(make, message):
     with pytest.raises(UsageError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
 
 
-def test_an_integer_in_code_is_a_float_where_the_option_is_one() -> None:
+def test_an_integer_in_code_is_a_float_where_the_option_is_one():
     found = OverloadOptions(behind_s=6)
     assert (found, type(found.behind_s)) == (OverloadOptions(behind_s=6.0), float)

@@ -3,8 +3,6 @@
 The recogniser's answers are recorded, so that many runs are quick. They are those of the real one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -157,7 +155,7 @@ class Runs:
 
     def __init__(self, config: PipelineConfig, recognizer: Recorded, models: Models, pace: Pace, folder: Path) -> None:
         self.config, self.recognizer, self.pace = config, recognizer, pace
-        self.models = Models(recognizer, models.translations)  # type: ignore[arg-type]
+        self.models = Models(recognizer, models.translations)
         self._folder, self._number = folder, 0
 
     def source(self) -> Steady:
@@ -269,14 +267,7 @@ def check_beginning(files: Files, whole: Whole, kept: Sequence[PipelineEvent]) -
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_that_fails_at_any_event(
-    stage: str,
-    step: int,
-    runs: Runs,
-    whole: Whole,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_stage_that_fails_at_any_event(stage, step, runs, whole, monkeypatch, caplog):
     kind = getattr(chain, STAGES[stage])
     at, error = 0, None
     while at == 0 or error is not None:
@@ -304,18 +295,18 @@ def assert_failed(error: BaseException | None, stage: str) -> None:
     assert isinstance(error.__cause__, InjectedError)
 
 
-def test_a_recogniser_that_fails_at_any_call(step: int, runs: Runs, whole: Whole) -> None:
+def test_a_recogniser_that_fails_at_any_call(step, runs, whole):
     for at in range(0, whole.calls, step):
         files, kept = runs.files(), Kept()
         assert_failed(ended(runs.into([*files.sinks, kept], fails_at=at)), "ASR")
         check_beginning(files, whole, kept.events)
 
 
-def test_a_translator_that_fails_at_any_event(step: int, runs: Runs, whole: Whole) -> None:
+def test_a_translator_that_fails_at_any_event(step, runs, whole):
     at, error = 0, None
     while at == 0 or error is not None:
         files, kept = runs.files(), Kept()
-        models = Models(runs.models.recognizer, {"zh": Failing(runs.models, at)})  # type: ignore[dict-item]
+        models = Models(runs.models.recognizer, {"zh": Failing(runs.models, at)})
         error = ended(runs.into([*files.sinks, kept], models))
         if error is not None:
             assert_failed(error, "NMT")
@@ -324,7 +315,7 @@ def test_a_translator_that_fails_at_any_event(step: int, runs: Runs, whole: Whol
     assert at > len([event for event in whole.events if isinstance(event, TargetText | Translation)])
 
 
-def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step: int, runs: Runs, whole: Whole) -> None:
+def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step, runs, whole):
     for at in range(0, len(whole.events), step):
         error = SinkError("disk full") if at % 2 else BrokenPipeError(32, "Broken pipe")
 
@@ -339,9 +330,7 @@ def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step: int, runs
         assert len(kept.events) > at
 
 
-def test_a_run_interrupted_twice_at_any_event(
-    step: int, runs: Runs, whole: Whole, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_run_interrupted_twice_at_any_event(step, runs, whole, caplog):
     for at in range(0, len(whole.events) - 1, step):
         files = runs.files()
         holder: list[LiveRun] = []
@@ -364,7 +353,7 @@ def test_a_run_interrupted_twice_at_any_event(
 
 
 @pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
-def test_an_interrupt_during_a_draft_loses_no_speech(how: Callable[[LiveRun], None], runs: Runs, whole: Whole) -> None:
+def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
     drafted = [at for at, method in enumerate(runs.recognizer.methods) if method == "draft"]
     for at in drafted[1 if how is LiveRun._interrupted else 4 :: 2]:
         files, kept = runs.files(), Kept()
@@ -407,7 +396,7 @@ Stop = Callable[[SpeechTranslator, AsyncGenerator[PipelineEvent, None]], Awaitab
     [lambda _, events: events.aclose(), lambda translator, _: translator.cancel()],
     ids=["the reader leaves", "the run is cancelled"],
 )
-def test_a_run_that_stops_at_any_event(stop: Stop, step: int, runs: Runs, whole: Whole) -> None:
+def test_a_run_that_stops_at_any_event(stop, step, runs, whole):
     for at in range(0, len(whole.events) - 1, step):
         seen: list[PipelineEvent] = []
 

@@ -1,7 +1,5 @@
 """Live runs with drafts on difficult audio: gaps, long pauses, other languages, silence, noise and music."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import os
@@ -83,9 +81,7 @@ def without_drafts(config: PipelineConfig) -> PipelineConfig:
 
 # One that is shorter than the silence that ends a segment, and one that ends it in the middle of the sentence.
 @pytest.mark.parametrize("end_s", [pytest.param(2.3, marks=pytest.mark.slow), 3.0])
-def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(
-    end_s: float, demo_config: PipelineConfig, demo_models: Models, pace: Pace
-) -> None:
+def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(end_s, demo_config, demo_models, pace):
     begin, end = 2 * SAMPLE_RATE, round(end_s * SAMPLE_RATE)
     speech = read_wav(PHRASES)[: 5 * SAMPLE_RATE].copy()
     speech[begin:end] = 0  # a source replaces what was lost by silence
@@ -100,7 +96,7 @@ def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(
             source.notify(AudioLost(end_s, (end - begin) / SAMPLE_RATE, "there is room again"))
 
     source = Steady(chunks(speech), pace, lose)
-    events, stats = run(demo_config, Models(recognizer, demo_models.translations), source)  # type: ignore[arg-type]
+    events, stats = run(demo_config, Models(recognizer, demo_models.translations), source)
     assert drafting == [True]
     assert stats.lost_s == pytest.approx(end_s - 2)
     assert sum(isinstance(event, AudioLost) for event in events) == 2
@@ -118,7 +114,7 @@ def resident_mb() -> float:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not tell the resident memory")
-def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config: PipelineConfig, demo_models: Models, pace: Pace) -> None:
+def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config, demo_models, pace):
     speech = read_wav(PHRASES)
     at, hour = 2 * SAMPLE_RATE, 3_600 * SAMPLE_RATE  # in the middle of the first sentence
     silence = np.zeros(4 * SAMPLE_RATE, np.int16)
@@ -160,9 +156,7 @@ def turns(pause_s: float) -> tuple[list[tuple[str, str]], Samples]:
 
 
 @pytest.mark.parametrize("wrong", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_draft_in_another_language_than_the_sentence(
-    wrong: int, pace: Pace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_draft_in_another_language_than_the_sentence(wrong, pace, tmp_path, monkeypatch):
     """The first drafts of the Chinese sentence are made English. Words on which two drafts agree stay as they are."""
     config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
     models = load_models(config)
@@ -207,9 +201,7 @@ def test_a_draft_in_another_language_than_the_sentence(
     "pause_s", [0.2, 0.35]
 )  # with the faint sounds around them, below the silence that ends a segment
 @pytest.mark.parametrize("live", [True, False])
-def test_sentences_in_two_languages_may_follow_each_other_quickly(
-    live: bool, pause_s: float, pace: Pace, tmp_path: Path
-) -> None:
+def test_sentences_in_two_languages_may_follow_each_other_quickly(live, pause_s, pace, tmp_path):
     config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
     said, speech = turns(pause_s)
     events, stats = run(config, load_models(config), Steady(chunks(speech), pace), live=live)
@@ -262,18 +254,14 @@ def heard(config: PipelineConfig, models: Models, samples: Samples, pace: Pace) 
     return stats.drafts, [event for event in events if isinstance(event, SourceText | TargetText)]
 
 
-def test_silence_noise_and_music_are_not_recognised_at_all(
-    demo_config: PipelineConfig, demo_models: Models, pace: Pace
-) -> None:
+def test_silence_noise_and_music_are_not_recognised_at_all(demo_config, demo_models, pace):
     for kind in SOUNDS:
         for level in (300, 3_000):
             assert heard(demo_config, demo_models, sound(kind, 4, level), pace) == (0, [])
 
 
 @pytest.mark.slow
-def test_noise_and_music_that_are_taken_for_speech_show_no_draft(
-    demo_config: PipelineConfig, demo_models: Models, pace: Pace
-) -> None:
+def test_noise_and_music_that_are_taken_for_speech_show_no_draft(demo_config, demo_models, pace):
     """webrtcvad alone takes them for speech."""
     config = dataclasses.replace(demo_config, vad=dataclasses.replace(demo_config.vad, detector="webrtc"))
     for kind in SOUNDS[1:]:

@@ -1,7 +1,5 @@
 """Inside a host app: overlapping stages, shared models, asyncio's own tools, and no leftovers."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import os
@@ -10,7 +8,6 @@ import sys
 import threading
 import typing
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,7 +44,7 @@ async def translated(config: PipelineConfig, models: Models, samples: np.ndarray
         return [event async for event in translator.events()]
 
 
-def test_every_event_is_a_frozen_value_that_the_package_exports() -> None:
+def test_every_event_is_a_frozen_value_that_the_package_exports():
     kinds = typing.get_args(PipelineEvent)
     assert len(kinds) == 13
     for kind in kinds:
@@ -70,7 +67,7 @@ class Together:
             self.heard[segment.id].set()
             closed(segment)
 
-        stats.segment_closed = segment_closed  # type: ignore[method-assign]
+        stats.segment_closed = segment_closed
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         (segment,) = segments
@@ -90,12 +87,10 @@ class Together:
         self.met.append(who)
 
 
-async def test_stages_work_on_three_stretches_of_speech_at_once(
-    demo_config: PipelineConfig,
-) -> None:
+async def test_stages_work_on_three_stretches_of_speech_at_once(demo_config):
     translator = SpeechTranslator(demo_config)
     together = Together(translator.stats)
-    translator._models = Models(together, {"zh": together})  # type: ignore[arg-type]
+    translator._models = Models(together, {"zh": together})
     async with translator, asyncio.TaskGroup() as group:
 
         async def feed() -> None:
@@ -108,9 +103,7 @@ async def test_stages_work_on_three_stretches_of_speech_at_once(
 
 
 @pytest.mark.slow
-def test_instances_share_loaded_models_and_do_not_mix(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_instances_share_loaded_models_and_do_not_mix(demo_config, demo_models, monkeypatch):
     monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
     monkeypatch.setattr(
         demo_models.translations["zh"], "cache", SentenceCache(0)
@@ -129,9 +122,7 @@ def test_instances_share_loaded_models_and_do_not_mix(
 
 
 @pytest.mark.slow
-async def test_a_client_that_does_not_read_does_not_block_another(
-    demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[typing.Any]]
-) -> None:
+async def test_a_client_that_does_not_read_does_not_block_another(demo_config, demo_models, queues):
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     samples = read_wav(PHRASES)
     expected = await translated(demo_config, demo_models, samples)
@@ -147,7 +138,7 @@ async def test_a_client_that_does_not_read_does_not_block_another(
     assert isinstance(expected[-1], EndOfInput)
 
 
-async def test_another_tasks_failure_ends_the_translation(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_another_tasks_failure_ends_the_translation(demo_config, demo_models):
     class HostError(Exception):
         pass
 
@@ -165,9 +156,7 @@ async def test_another_tasks_failure_ends_the_translation(demo_config: PipelineC
 
 
 @pytest.mark.parametrize("turns", range(1, 6))
-async def test_a_cancelled_cancel_still_ends_the_reader(
-    turns: int, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_a_cancelled_cancel_still_ends_the_reader(turns, demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator:
 
         async def read() -> list[PipelineEvent]:
@@ -184,7 +173,7 @@ async def test_a_cancelled_cancel_still_ends_the_reader(
             assert await reading == []
 
 
-def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config, demo_models):
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
     held = threading.Event()
@@ -218,9 +207,7 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config: PipelineConfi
     assert any(isinstance(event, Translation) for event in events)
 
 
-async def test_feeding_an_hour_at_once_does_not_block_the_loop(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config, demo_models):
     roomy = dataclasses.replace(demo_config.queues, audio_chunks=100_000)
     turns = 0
 
@@ -238,7 +225,7 @@ async def test_feeding_an_hour_at_once_does_not_block_the_loop(
     assert turns >= 36_000
 
 
-def test_run_before_the_models_are_loaded_is_an_error(demo_config: PipelineConfig) -> None:
+def test_run_before_the_models_are_loaded_is_an_error(demo_config):
     async def work() -> None:
         async for _ in SpeechTranslator(demo_config).run(Recording(PHRASES)):
             pass
@@ -247,7 +234,7 @@ def test_run_before_the_models_are_loaded_is_an_error(demo_config: PipelineConfi
         asyncio.run(work())
 
 
-async def test_leaving_early_leaves_no_tasks(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_leaving_early_leaves_no_tasks(demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator:
         feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
         async for event in translator.events():
@@ -258,26 +245,26 @@ async def test_leaving_early_leaves_no_tasks(demo_config: PipelineConfig, demo_m
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_an_idle_translator_does_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_an_idle_translator_does_nothing(demo_config, demo_models):
     """No polling: while nothing is fed, the loop is idle, and there are no threads besides the workers."""
     loop = asyncio.get_running_loop()
     threads = threading.active_count()
     async with SpeechTranslator(demo_config, demo_models) as translator:
         reading = asyncio.create_task(anext(translator.events()))
-        while translator._outbox._getters == 0:  # type: ignore[attr-defined]
+        while translator._outbox._getters == 0:
             await asyncio.sleep(0)
         for _ in range(100):  # until all tasks wait
             await asyncio.sleep(0)
         assert threading.active_count() - threads <= 4
-        scheduled = list(loop._scheduled)  # type: ignore[attr-defined]
+        scheduled = list(loop._scheduled)
         assert scheduled == [], "something wakes up by the clock"
-        assert len(loop._ready) == 0, "something runs without a cause"  # type: ignore[attr-defined]
+        assert len(loop._ready) == 0, "something runs without a cause"
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
 
 
 @pytest.mark.slow
-def test_the_telemetry_of_the_model_runtime_is_off(tmp_path: Path) -> None:
+def test_the_telemetry_of_the_model_runtime_is_off(tmp_path):
     """Telemetry would write files to the user's cache. It is also off if a CI system's variables are set."""
     code = "from pipeline import load_config, load_models; load_models(load_config('demo-zh'))"
     kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if key in os.environ}

@@ -1,7 +1,5 @@
 """How the recipes measure a translator: odd input, loops, beginnings of sentences, scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -28,7 +26,7 @@ def data(tests: list[Pair]) -> Data:
 
 
 @pytest.mark.parametrize(("language", "side"), [("en", 0), ("zh", 1)])
-def test_odd_lines_are_the_same_for_each_run_and_of_every_kind(language: str, side: int) -> None:
+def test_odd_lines_are_the_same_for_each_run_and_of_every_kind(language, side):
     sentences = [pair[side] for pair in held_out_phrases()]
     lines = odd_lines(sentences, language)
     assert lines == odd_lines(sentences, language)
@@ -51,18 +49,18 @@ def test_odd_lines_are_the_same_for_each_run_and_of_every_kind(language: str, si
         ("", False),
     ],
 )
-def test_a_loop_is_a_phrase_with_letters_four_times_in_sequence(text: str, expected: bool) -> None:
+def test_a_loop_is_a_phrase_with_letters_four_times_in_sequence(text, expected):
     assert loops(text) is expected
 
 
-def test_a_translation_of_half_a_sentence_may_be_half_as_long_again() -> None:
+def test_a_translation_of_half_a_sentence_may_be_half_as_long_again():
     reference = "我想明天早上去柏林。"  # ten characters
     assert not too_long("我想明天早上去", reference, 0.5, "zh")
     assert too_long("我想明天早上去柏", reference, 0.5, "zh")
     assert too_long("I want to go now", "I want to go to Berlin", 0.5, "en")
 
 
-def test_beginnings_are_halves_without_a_mark_at_the_end(model: MarianModel) -> None:
+def test_beginnings_are_halves_without_a_mark_at_the_end(model):
     pairs = [
         ("When the train arrives, we will all go home.", "火车到了，我们就都回家。"),
         ("Yes, please.", "好的，请。"),
@@ -77,7 +75,7 @@ def test_beginnings_are_halves_without_a_mark_at_the_end(model: MarianModel) -> 
     assert found.invented == max(found.marked, found.long)
 
 
-def test_scores_are_of_what_the_pipeline_translates_in_both_styles(model: MarianModel) -> None:
+def test_scores_are_of_what_the_pipeline_translates_in_both_styles(model):
     sets = styled_sets(data(PHRASES))
     assert {name: len(pairs) for name, pairs in sets.items()} == {
         "phrases": 12,
@@ -92,7 +90,7 @@ def test_scores_are_of_what_the_pipeline_translates_in_both_styles(model: Marian
     assert set(found) == {("own", 1), ("own", 4), ("other", 1), ("other", 4)}
 
 
-def test_a_comparison_has_a_column_for_each_translator_and_width() -> None:
+def test_a_comparison_has_a_column_for_each_translator_and_width():
     def measured(bleu: float) -> Measured:
         scores = {
             (name, beams): {"bleu": bleu + beams, "chrf": 20.0} for name in styled_sets(tested) for beams in (1, 4)
@@ -111,6 +109,6 @@ def test_a_comparison_has_a_column_for_each_translator_and_width() -> None:
     assert ("lines of odd input that end in a loop", "1 of 2000", "1 of 2000") in other_rows(found)
 
 
-def test_figures_name_a_folder_without_a_translator(tmp_path: Path) -> None:
+def test_figures_name_a_folder_without_a_translator(tmp_path):
     with pytest.raises(SystemExit, match=r"no such file: .*training\.json\. Expected a translator"):
         checked_facts(tmp_path, data(PHRASES))

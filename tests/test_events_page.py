@@ -1,7 +1,5 @@
 """docs/events.md: its example lines are what the JSONL sink writes, its code runs, and it names every event and field."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 import pipeline.events
-from pipeline import Models, PipelineConfig, SpeechTranslator
+from pipeline import SpeechTranslator
 from pipeline.captions.changes import ChangeEvent
 from pipeline.events import EndOfInput
 from pipeline.sinks.jsonl import VERSION, line, read_event
@@ -37,7 +35,7 @@ def value_of(record: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("text", LINES)
-def test_an_example_line_is_what_the_sink_writes(text: str) -> None:
+def test_an_example_line_is_what_the_sink_writes(text):
     record = json.loads(text)
     if record["type"] == "events":
         assert record == HEADER
@@ -45,7 +43,7 @@ def test_an_example_line_is_what_the_sink_writes(text: str) -> None:
         assert line(value_of(record)) == text + "\n"
 
 
-def test_every_event_has_an_example_and_a_description_of_its_fields() -> None:
+def test_every_event_has_an_example_and_a_description_of_its_fields():
     shown = {json.loads(text)["type"] for text in LINES} - {"events"}
     assert {class_of(kind) for kind in shown} == {*typing.get_args(ChangeEvent), Cue}
     sections = {part.split("\n")[0]: part for part in PAGE.split("\n### ")}
@@ -59,7 +57,7 @@ def test_every_event_has_an_example_and_a_description_of_its_fields() -> None:
 
 
 @pytest.mark.slow
-async def test_the_code_of_the_page_shows_every_text(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_the_code_of_the_page_shows_every_text(demo_config, demo_models):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     drawn: dict[tuple[int, str], str] = {}
     kept: dict[tuple[int, str], str] = {}

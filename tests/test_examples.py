@@ -1,7 +1,5 @@
 """The embedding examples run and print what their host app would show."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -21,25 +19,25 @@ def run(*arguments: str) -> str:
     return done.stdout.decode()
 
 
-def test_the_whole_chain_fed_by_a_host_app() -> None:
+def test_the_whole_chain_fed_by_a_host_app():
     shown = run("examples/embed_chain.py", str(EXAMPLES / "meeting.wav"))
     assert f"{len(spoken_texts()['meeting'])} segments" in shown
     assert any(character in shown for character in "ãçéê")
 
 
-def test_the_translation_alone_fed_with_text() -> None:
+def test_the_translation_alone_fed_with_text():
     shown = run("examples/embed_translation.py", "Where is the hotel?")
     assert "hotel?" in shown
     assert "log-probability" in shown
 
 
-def test_more_text_is_translated_than_the_queues_hold() -> None:
+def test_more_text_is_translated_than_the_queues_hold():
     shown = run("examples/embed_translation.py", *["The train to Paris leaves at nine o'clock."] * 30)
     assert sum(line.endswith("sai às nove horas.") for line in shown.splitlines()) == 30
 
 
 @pytest.mark.slow
-def test_stages_of_ones_own_see_and_change_what_passes() -> None:
+def test_stages_of_ones_own_see_and_change_what_passes():
     *lines, counted = run("examples/own_stages.py", str(EXAMPLES / "travel.wav"), "Berlin=Rome").splitlines()
     heard = [line for line in lines if not line.startswith(" ")]
     texts = spoken_texts()["travel"]
@@ -67,7 +65,7 @@ class LibreTranslate(BaseHTTPRequestHandler):
 
 
 @pytest.mark.slow
-def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence() -> None:
+def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence():
     server = ThreadingHTTPServer(("127.0.0.1", 0), LibreTranslate)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -89,7 +87,7 @@ def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence() -> None:
 
 
 @pytest.mark.slow
-def test_a_recogniser_of_ones_own() -> None:
+def test_a_recogniser_of_ones_own():
     shown = run("examples/own_recognizer.py", str(EXAMPLES / "travel.wav")).splitlines()
     heard = [units(line, "en") for line in shown if not line.startswith(" ")]
     assert heard == [units(said, "en") for said in spoken_texts()["travel"]]
@@ -100,7 +98,7 @@ def test_a_recogniser_of_ones_own() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_models_of_ones_own_have_the_types_of_the_interfaces() -> None:
+def test_models_of_ones_own_have_the_types_of_the_interfaces():
     shown = run(
         "-m", "mypy", "--config-file", "pyproject.toml", "examples/own_translator.py", "examples/own_recognizer.py"
     )
@@ -108,13 +106,13 @@ def test_models_of_ones_own_have_the_types_of_the_interfaces() -> None:
 
 
 @pytest.mark.slow
-def test_detection_and_recognition_alone_fed_by_a_host_app() -> None:
+def test_detection_and_recognition_alone_fed_by_a_host_app():
     shown = run("examples/embed_stages.py", str(EXAMPLES / "travel.wav")).splitlines()
     heard = [units(line.split("] ")[1], "en") for line in shown]
     assert heard == [units(said, "en") for said in spoken_texts()["travel"]]
 
 
-def test_translating_text_loads_no_recogniser() -> None:
+def test_translating_text_loads_no_recogniser():
     shown = run(
         "-c",
         "import sys; from pipeline import NmtStage, load_config, load_translation_model; "
@@ -124,7 +122,7 @@ def test_translating_text_loads_no_recogniser() -> None:
 
 
 @pytest.mark.slow
-def test_several_speakers_share_one_pair_of_models() -> None:
+def test_several_speakers_share_one_pair_of_models():
     shown = run("examples/several_speakers.py", str(EXAMPLES / "travel.wav"), str(EXAMPLES / "meeting.wav"))
     names = [line.split()[0] for line in shown.splitlines()]
     for name in ("travel", "meeting"):
@@ -134,7 +132,7 @@ def test_several_speakers_share_one_pair_of_models() -> None:
 
 
 @pytest.mark.slow
-def test_drafts_are_shown_while_somebody_speaks() -> None:
+def test_drafts_are_shown_while_somebody_speaks():
     lines = run("examples/embed_drafts.py", str(EXAMPLES / "meeting.wav")).splitlines()
     finals = {(line[:3], line[4:6]): line[8:].removesuffix("  (final)") for line in lines if line.endswith("(final)")}
     assert len(finals) == 2 * len(spoken_texts()["meeting"])
@@ -147,7 +145,7 @@ def test_drafts_are_shown_while_somebody_speaks() -> None:
 
 
 @pytest.mark.slow
-def test_the_portuguese_recording_is_heard_and_translated_into_english() -> None:
+def test_the_portuguese_recording_is_heard_and_translated_into_english():
     recording = ROOT / "examples" / "audio-pt" / "lisbon.wav"
     command = [sys.executable, "-m", "pipeline.live", str(recording), "--config", "demo-pt-en", "--fast", "--quiet"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=True).stdout.splitlines()

@@ -4,8 +4,6 @@ The tests check without a clock that everything ends: no task is left, and a run
 forever.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import io
@@ -165,15 +163,7 @@ def raising(cause: BaseException) -> Callable[..., Any]:
 
 @harsh
 @pytest.mark.parametrize("place", ["source", "waiting source", "detector", "recogniser", "translator", "first token"])
-def test_any_base_exception_is_a_failure_of_its_stage(
-    place: str,
-    cause: BaseException,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    clean: list[PipelineEvent],
-    said: list[Transcript],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_any_base_exception_is_a_failure_of_its_stage(place, cause, demo_config, demo_models, clean, said, monkeypatch):
     source: Any = Chunks()
     recognizer, translation = Said(said), Failing(demo_models, -1)
     if "source" in place:
@@ -190,7 +180,7 @@ def test_any_base_exception_is_a_failure_of_its_stage(
         monkeypatch.setattr(translation, "stream", lambda *_: map(raising(cause), [1]))
     if place in ("recogniser", "translator", "first token") and isinstance(cause, Exception):
         pytest.skip("costs a segment or a sentence")
-    events, error = asyncio.run(ran(demo_config, Models(recognizer, {"zh": translation}), source))  # type: ignore[arg-type]
+    events, error = asyncio.run(ran(demo_config, Models(recognizer, {"zh": translation}), source))
     assert isinstance(error, StageError)
     stages = {"detector": "VAD", "recogniser": "ASR", "translator": "NMT", "first token": "NMT"}
     assert error.stage == stages.get(place, "audio")
@@ -217,17 +207,15 @@ class Waiting:
 
 
 @pytest.mark.parametrize("cause", [OSError("unplugged"), Panic("unplugged")])
-def test_a_source_whose_overflows_raise_ends_the_run(
-    cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
-) -> None:
+def test_a_source_whose_overflows_raise_ends_the_run(cause, demo_config, demo_models, said):
     class Speechless(Chunks):
         @property
-        def overflows(self) -> int:  # type: ignore[override]
+        def overflows(self) -> int:
             if self.reads > 30:
                 raise cause
             return 0
 
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)
     events, error = asyncio.run(ran(demo_config, models, Speechless()))
     assert isinstance(error, StageError)
     assert error.__cause__ is cause
@@ -237,17 +225,11 @@ def test_a_source_whose_overflows_raise_ends_the_run(
 @pytest.mark.parametrize("cause", [OSError("busy"), Panic("busy")])
 @pytest.mark.parametrize("breaks", [False, True])
 def test_a_source_that_fails_to_close_is_reported_after_an_earlier_failure(
-    breaks: bool,
-    cause: BaseException,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    said: list[Transcript],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    breaks, cause, demo_config, demo_models, said, monkeypatch, caplog
+):
     source = Chunks(30, AudioError("gone")) if breaks else Chunks()
     monkeypatch.setattr(source, "close", raising(cause))
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)
     events, error = asyncio.run(ran(demo_config, models, source))  # also checks for leftovers
     assert isinstance(events[-1], EndOfInput)
     if breaks:
@@ -258,9 +240,7 @@ def test_a_source_that_fails_to_close_is_reported_after_an_earlier_failure(
         assert error.__cause__ is cause
 
 
-def test_a_run_ends_if_no_thread_can_be_started_for_the_source(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_ends_if_no_thread_can_be_started_for_the_source(demo_config, demo_models, monkeypatch):
     start = threading.Thread.start
 
     def limited(thread: threading.Thread) -> None:
@@ -278,10 +258,8 @@ def test_a_run_ends_if_no_thread_can_be_started_for_the_source(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [AudioError("gone"), InjectedError("gone")])
-def test_audio_before_a_failed_read_is_translated(
-    error: Exception, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript]
-) -> None:
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+def test_audio_before_a_failed_read_is_translated(error, demo_config, demo_models, said):
+    models = Models(Said(said), demo_models.translations)
     for at in range(len(Chunks().chunks) + 1):
         events, raised = asyncio.run(ran(demo_config, models, Chunks(at, error)))
         assert str(raised) in ("gone", "the audio stage failed: gone")
@@ -333,10 +311,8 @@ def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseExcep
 
 
 @pytest.mark.parametrize("cause", [*HARSH, InjectedError("odd")], ids=lambda cause: type(cause).__name__)
-def test_any_exception_of_a_sink_is_a_sink_error(
-    cause: BaseException, demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], tmp_path: Path
-) -> None:
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+def test_any_exception_of_a_sink_is_a_sink_error(cause, demo_config, demo_models, said, tmp_path):
+    models = Models(Said(said), demo_models.translations)
     whole = tmp_path / "whole.srt"
     assert into(demo_config, models, [SrtSink(whole, demo_config.subtitles)]) is None
     error = with_a_dead_sink(3, cause, demo_config, models, whole)
@@ -372,13 +348,7 @@ def until_hanging(call: Callable[[threading.Event], T]) -> tuple[threading.Event
 
 
 @pytest.mark.parametrize("place", ["source", "ASR", "NMT"])
-def test_cancelling_does_not_wait_for_a_hanging_call(
-    place: str,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    said: list[Transcript],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_cancelling_does_not_wait_for_a_hanging_call(place, demo_config, demo_models, said, monkeypatch):
     hanging, go, hang = until_hanging(lambda go: go.wait())
     source, recognizer, translation = Chunks(), Said(said), Failing(demo_models, -1)
     target, method = {"source": (source, "read"), "ASR": (recognizer, "transcribe"), "NMT": (translation, "stream")}[
@@ -395,7 +365,7 @@ def test_cancelling_does_not_wait_for_a_hanging_call(
         async with (
             asyncio.timeout(HANG_S),
             SpeechTranslator(demo_config, Models(recognizer, {"zh": translation})) as translator,
-        ):  # type: ignore[arg-type]
+        ):
             reading = asyncio.create_task(collected(translator, source))
             await asyncio.to_thread(hanging.wait)
             await translator.cancel()
@@ -440,11 +410,9 @@ async def stages_ended(live: LiveRun, sink: Hanging) -> asyncio.Task[None]:
     return running
 
 
-def test_two_interrupts_end_a_run_with_a_hanging_sink(
-    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_interrupts_end_a_run_with_a_hanging_sink(demo_config, demo_models, said, capsys):
     sink = Hanging()
-    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))
 
     async def work() -> None:
         running = asyncio.create_task(live.run())
@@ -465,14 +433,10 @@ def test_two_interrupts_end_a_run_with_a_hanging_sink(
 
 @pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
 async def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_interrupt(
-    how: Callable[[LiveRun], None],
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    clean: list[PipelineEvent],
-    said: list[Transcript],
-) -> None:
+    how, demo_config, demo_models, clean, said
+):
     sink = Hanging()
-    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))
     running = await stages_ended(live, sink)
     how(live)
     sink.go.set()
@@ -480,12 +444,10 @@ async def test_events_waiting_for_a_slow_sink_are_delivered_after_the_first_inte
     assert sink.events == clean
 
 
-async def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
-    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript]
-) -> None:
+async def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(demo_config, demo_models, clean, said):
     sink, file = Hanging(), io.StringIO()
     printed = TerminalSink(Console(file=file, width=200))
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)
     live = LiveRun(Chunks(), demo_config, [sink, printed], models=models, terminal=printed)
     running = await stages_ended(live, sink)
     live._hung_up()
@@ -499,9 +461,7 @@ async def test_a_hang_up_closes_the_terminal_but_not_a_redirected_output(
     assert file.getvalue() == whole.getvalue() != ""
 
 
-def test_a_translation_is_in_the_files_before_it_is_shown(
-    demo_config: PipelineConfig, demo_models: Models, said: list[Transcript], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_translation_is_in_the_files_before_it_is_shown(demo_config, demo_models, said, monkeypatch):
     printed = io.StringIO()
     terminal = TerminalSink(Console(file=printed, width=200))
     waiting, drain = threading.Semaphore(0), QueuedSink.drain
@@ -522,20 +482,14 @@ def test_a_translation_is_in_the_files_before_it_is_shown(
 
     monkeypatch.setattr(live_run, "_FILE_WAIT_S", HANG_S)
     monkeypatch.setattr(QueuedSink, "drain", counted)
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)
     asyncio.run(LiveRun(Chunks(), demo_config, [File(), terminal], models=models, terminal=terminal).run())
     assert len(File.early) >= 2
     assert not any(File.early)
     assert printed.getvalue()
 
 
-def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    clean: list[PipelineEvent],
-    said: list[Transcript],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(demo_config, demo_models, clean, said, monkeypatch):
     """The translation fails at its second sentence. The file takes nothing until the run waits for it without a limit."""
     file, drain = Hanging(), QueuedSink.drain
     translated = [event for event in clean if isinstance(event, TargetText | Translation)]
@@ -550,7 +504,7 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
         return drain(sink, timeout_s)
 
     monkeypatch.setattr(QueuedSink, "drain", released)
-    models = Models(Said(said), {"zh": Failing(demo_models, len(first))})  # type: ignore[arg-type]
+    models = Models(Said(said), {"zh": Failing(demo_models, len(first))})
     try:
         assert isinstance(into(demo_config, models, [file]), StageError)
     finally:
@@ -560,11 +514,11 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(
 
 
 async def test_when_a_sink_fails_the_others_get_everything_translated_before(
-    demo_config: PipelineConfig, demo_models: Models, clean: list[PipelineEvent], said: list[Transcript], tmp_path: Path
-) -> None:
+    demo_config, demo_models, clean, said, tmp_path
+):
     dying = Hanging(SinkError("disk full"))
     other = SrtSink(tmp_path / "out.srt", demo_config.subtitles)
-    live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translations))  # type: ignore[arg-type]
+    live = LiveRun(Chunks(), demo_config, [dying, other], models=Models(Said(said), demo_models.translations))
     running = await stages_ended(live, dying)
     dying.go.set()
     with pytest.raises(SinkError, match="disk full"):
@@ -576,16 +530,12 @@ async def test_when_a_sink_fails_the_others_get_everything_translated_before(
 
 
 async def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    said: list[Transcript],
-    queues: list[asyncio.Queue[Any]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    demo_config, demo_models, said, queues, monkeypatch
+):
     monkeypatch.setattr(live_run, "QueuedSink", partial(QueuedSink, capacity=2))
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     config = dataclasses.replace(demo_config, queues=tight)
-    models = Models(Said(said), demo_models.translations)  # type: ignore[arg-type]
+    models = Models(Said(said), demo_models.translations)
     quick, slow, source = Hanging(), Hanging(), Chunks(times=8)
     quick.go.set()
     await LiveRun(Chunks(times=8), config, [quick], models=models).run()

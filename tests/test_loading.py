@@ -1,7 +1,5 @@
 """Loading of models: each once, for several targets and directions."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -24,11 +22,11 @@ EN_ZH, ZH_EN = (str(folder) for folder in SHIPPED_TRANSLATORS.values())
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the translation models' directories that are loaded."""
     found: list[str] = []
-    load = MarianModel.load.__func__  # type: ignore[attr-defined]
+    load = MarianModel.load.__func__
 
     def counted(kind: type[MarianModel], directory: Path, options: NmtConfig) -> MarianModel:
         found.append(directory.name)
-        return load(kind, directory, options)  # type: ignore[no-any-return]
+        return load(kind, directory, options)
 
     monkeypatch.setattr(MarianModel, "load", classmethod(counted))
     monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory, **_: config.model)
@@ -41,7 +39,7 @@ def loaded(tmp_path: Path, *lines: str) -> Models:
     return load_models(load_config(path))
 
 
-def test_two_directions_have_a_translator_each(tmp_path: Path, read: list[str]) -> None:
+def test_two_directions_have_a_translator_each(tmp_path, read):
     models = loaded(
         tmp_path,
         '[languages]\nsource = "auto"\ntarget = ["en", "zh"]',
@@ -56,7 +54,7 @@ def test_two_directions_have_a_translator_each(tmp_path: Path, read: list[str]) 
     assert "酒店" in second.translate("Where is the hotel?")
 
 
-def test_a_model_with_the_same_options_for_several_targets_is_loaded_once(tmp_path: Path, read: list[str]) -> None:
+def test_a_model_with_the_same_options_for_several_targets_is_loaded_once(tmp_path, read):
     target = '[languages]\ntarget = ["zh-CN", "zh-TW"]'
     models = loaded(tmp_path, target, f'[nmt]\nmodel = "{EN_ZH}"')
     assert models.translations["zh-CN"] is models.translations["zh-TW"]
@@ -66,7 +64,7 @@ def test_a_model_with_the_same_options_for_several_targets_is_loaded_once(tmp_pa
     assert len(read) == 3
 
 
-def test_a_multilingual_model_translates_into_all_its_targets(tmp_path: Path, read: list[str]) -> None:
+def test_a_multilingual_model_translates_into_all_its_targets(tmp_path, read):
     folder = make_model_dir(tmp_path / "several", "merged", leave_out="vocab.json")
     vocabulary = json.loads((TINY / "vocab.json").read_text())
     for code, rare in ((">>cmn_Hans<<", 700), (">>deu<<", 701)):
@@ -80,7 +78,7 @@ def test_a_multilingual_model_translates_into_all_its_targets(tmp_path: Path, re
     assert [model.target_code(target) for target in ("zh", "de")] == ["cmn_Hans", "deu"]
 
 
-def test_two_steps_share_the_model_of_a_direct_translation(tmp_path: Path, read: list[str]) -> None:
+def test_two_steps_share_the_model_of_a_direct_translation(tmp_path, read):
     names = json.loads((TINY / "tokenizer_config.json").read_text())
     folder = make_model_dir(tmp_path / "zh-de", "merged", leave_out="tokenizer_config.json")
     (folder / "tokenizer_config.json").write_text(json.dumps(names | {"source_lang": "zh", "target_lang": "de"}))
@@ -95,12 +93,10 @@ def test_two_steps_share_the_model_of_a_direct_translation(tmp_path: Path, read:
     assert sorted(read) == ["tiny-marian", "zh-de"]
 
 
-def test_a_model_for_another_language_is_refused(tmp_path: Path, read: list[str]) -> None:
+def test_a_model_for_another_language_is_refused(tmp_path, read):
     with pytest.raises(UsageError, match="from en into zh, not into de"):
         loaded(
-            tmp_path,
-            '[languages]\ntarget = ["zh", "de"]',
-            f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.de]\nmodel = "{EN_ZH}"',
+            tmp_path, '[languages]\ntarget = ["zh", "de"]', f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.de]\nmodel = "{EN_ZH}"'
         )
 
 
@@ -113,9 +109,7 @@ def test_a_model_for_another_language_is_refused(tmp_path: Path, read: list[str]
         ('[asr.draft]\nmodel = "tiny.en"\n[drafts]\nenabled = false', None),
     ],
 )
-def test_a_draft_model_is_loaded_where_there_are_drafts(
-    tmp_path: Path, read: list[str], lines: str, drafter: str | None
-) -> None:
+def test_a_draft_model_is_loaded_where_there_are_drafts(tmp_path, read, lines, drafter):
     models = loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', lines)
     assert (models.recognizer, models.drafter) == ("base", drafter)
 
@@ -134,9 +128,7 @@ def test_a_draft_model_is_loaded_where_there_are_drafts(
         ("zh", "/no/such/model", ModelError, "/no/such/model"),
     ],
 )
-def test_a_draft_model_that_cannot_draft_is_refused_by_name(
-    tmp_path: Path, source: str, draft: str, error: type[Exception], message: str
-) -> None:
+def test_a_draft_model_that_cannot_draft_is_refused_by_name(tmp_path, source, draft, error, message):
     with pytest.raises(error, match=re.escape(message)) as caught:
         loaded(
             tmp_path,
@@ -156,18 +148,14 @@ def test_a_draft_model_that_cannot_draft_is_refused_by_name(
         ("auto", ["en", "zh-CN"], ("en", "zh"), None),
     ],
 )
-def test_the_recogniser_is_told_the_language_and_its_script(
-    source: str, targets: list[str], spoken: tuple[str, ...], script: str | None, tmp_path: Path
-) -> None:
+def test_the_recogniser_is_told_the_language_and_its_script(source, targets, spoken, script, tmp_path):
     translators = [f'[nmt.{target}]\nmodel = "{EN_ZH if "zh" in target else ZH_EN}"' for target in targets]
     models = loaded(tmp_path, f'[languages]\nsource = "{source}"\ntarget = {targets}', *translators)
     assert isinstance(models.recognizer, WhisperRecognizer)
     assert (models.recognizer.languages, models.recognizer.config.script) == (spoken, script)
 
 
-def test_a_draft_model_that_cannot_be_fetched_is_called_one(
-    tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_draft_model_that_cannot_be_fetched_is_called_one(tmp_path, read, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(DownloadError, match="asr.draft.model, owner/none, which drafts for base: owner/none is not in"):
         loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', '[asr.draft]\nmodel = "owner/none"')
@@ -179,13 +167,13 @@ def of_base(tmp_path: Path, name: str, languages: str, *lines: str) -> PipelineC
     return load_config(path)
 
 
-def test_configurations_share_equal_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configurations_share_equal_models(tmp_path, monkeypatch):
     loads: list[tuple[object, ...]] = []
-    load_weights = WhisperWeights.load.__func__  # type: ignore[attr-defined]
+    load_weights = WhisperWeights.load.__func__
 
     def counted(kind: type[WhisperWeights], directory: Path, *options: object) -> WhisperWeights:
         loads.append((directory.name, *options))
-        return load_weights(kind, directory, *options)  # type: ignore[no-any-return]
+        return load_weights(kind, directory, *options)
 
     monkeypatch.setattr(WhisperWeights, "load", classmethod(counted))
     english, translator = 'source = "en"\ntarget = "zh"', f'[nmt]\nmodel = "{EN_ZH}"'
@@ -204,8 +192,8 @@ def test_configurations_share_equal_models(tmp_path: Path, monkeypatch: pytest.M
     assert same.recognizer is first.recognizer
     for models in (first, other, prompted, threaded):
         assert isinstance(models.recognizer, WhisperRecognizer)
-    assert [models.recognizer.languages for models in (first, other)] == [("en",), ("zh", "en")]  # type: ignore[attr-defined]
-    weights = [models.recognizer.engine.weights for models in (first, other, prompted, threaded)]  # type: ignore[attr-defined]
+    assert [models.recognizer.languages for models in (first, other)] == [("en",), ("zh", "en")]
+    weights = [models.recognizer.engine.weights for models in (first, other, prompted, threaded)]
     assert weights[0] is weights[1] is weights[2] is not weights[3]
     assert first.translations["zh"] is other.translations["zh"] is prompted.translations["zh"]
     assert list(other.translations) == ["zh", "en"]

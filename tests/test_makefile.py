@@ -1,7 +1,5 @@
 """`make serve`: what it starts. .ci/run has the installation, too."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,7 +7,6 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +15,7 @@ from tests.conftest import HANG_S, ROOT
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_make_serve_offers_both_directions_on_the_first_free_port(tmp_path: Path) -> None:
+def test_make_serve_offers_both_directions_on_the_first_free_port(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (tmp_path / "bin" / "python").chmod(0o755)

@@ -1,7 +1,5 @@
 """Display of names: control sequences are escaped, readable text is unchanged."""
 
-from __future__ import annotations
-
 import os
 import unicodedata
 
@@ -26,7 +24,7 @@ from pipeline.names import escaped
         ("\U000e0041", r"\U000e0041"),
     ],
 )
-def test_control_and_invisible_characters_are_escaped(name: str, shown: str) -> None:
+def test_control_and_invisible_characters_are_escaped(name, shown):
     assert escaped(name) == shown
 
 
@@ -44,12 +42,12 @@ def test_control_and_invisible_characters_are_escaped(name: str, shown: str) -> 
         "\u06dd١٢.wav",
     ],
 )
-def test_readable_names_are_unchanged(name: str) -> None:
+def test_readable_names_are_unchanged(name):
     assert escaped(name) == name
 
 
 @given(st.text(alphabet=st.characters()))
-def test_escaped_text_has_no_control_characters(name: str) -> None:
+def test_escaped_text_has_no_control_characters(name):
     shown = escaped(name)
     assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cs", "Zl", "Zp"}
     assert not set(shown) & set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

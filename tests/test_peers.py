@@ -4,15 +4,12 @@ The same cases a level below are with the stages: short and unspaced sentences i
 tests/asr, first and last words in tests/vad, delay in tests/run/test_overload.py.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,12 +88,12 @@ def translations(model: MarianModel, text: str, language: str, target: str) -> l
 
 
 @pytest.mark.parametrize("text", ["Yes.", "Thank you.", "No", "OK!"])
-def test_an_utterance_of_a_word_or_two_is_translated(text: str, demo_models: Models) -> None:
+def test_an_utterance_of_a_word_or_two_is_translated(text, demo_models):
     (translation,) = translations(demo_models.translations["zh"], text, "en", "zh")
     assert translation.strip()
 
 
-def test_text_without_spaces_is_translated_sentence_by_sentence() -> None:
+def test_text_without_spaces_is_translated_sentence_by_sentence():
     text = "你好。我们明天去北京。谢谢"
     assert [sentence.text for sentence in sentences(text, "zh")] == ["你好。", "我们明天去北京。", "谢谢"]
     found = translations(MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"]), text, "zh", "en")
@@ -104,16 +101,14 @@ def test_text_without_spaces_is_translated_sentence_by_sentence() -> None:
     assert all(found)
 
 
-def test_an_abbreviation_and_a_decimal_point_end_no_sentence(demo_models: Models) -> None:
+def test_an_abbreviation_and_a_decimal_point_end_no_sentence(demo_models):
     text = "Mr. Lee pays 3.5 dollars. Thank you."
     assert [sentence.text for sentence in sentences(text, "en")] == ["Mr. Lee pays 3.5 dollars.", "Thank you."]
     assert len(translations(demo_models.translations["zh"], text, "en", "zh")) == 2
 
 
 @pytest.mark.slow
-def test_speech_from_the_first_sample_to_the_last_is_translated(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_speech_from_the_first_sample_to_the_last_is_translated(demo_config, demo_models):
     """No silence before the first word nor after the last: the end of the input delivers the segment."""
     whole = chain(demo_config, demo_models, read_wav(EXAMPLES / "travel.wav"))
     first = next(event for event in whole if isinstance(event, Transcript))
@@ -124,7 +119,7 @@ def test_speech_from_the_first_sample_to_the_last_is_translated(
     assert any(isinstance(event, Translation) and event.text for event in events)
 
 
-def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_after_a_long_silence_all_goes_on_as_before(demo_config, demo_models):
     speech, silence = read_wav(PHRASES)[: 16_000 * 9], np.zeros(16_000 * 120, np.int16)
     once = chain(demo_config, demo_models, speech, silence)
     twice = chain(demo_config, demo_models, speech, silence, speech, silence[: 16_000 * 2])
@@ -140,7 +135,7 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config: PipelineConfig,
 
 
 @pytest.mark.slow
-def test_the_text_of_a_recording_never_changes(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_the_text_of_a_recording_never_changes(demo_config, demo_models):
     """No drafts: text is appended, each sentence after the one before and after its source."""
     events = chain(demo_config, demo_models, read_wav(PHRASES))
     sentences = [event for event in events if isinstance(event, SourceText | SourceSentence | TargetText | Translation)]
@@ -155,9 +150,7 @@ def test_the_text_of_a_recording_never_changes(demo_config: PipelineConfig, demo
 
 
 @pytest.mark.slow
-def test_text_that_was_committed_never_changes_while_people_speak(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_text_that_was_committed_never_changes_while_people_speak(demo_config, demo_models):
     """Source and translation of a sentence in progress are drafts; what their changes add up to is final at its end."""
     events = chain(demo_config, demo_models, read_wav(PHRASES), live=True)
     changing, ended, draft = OpenTexts(), list[tuple[int, str, str]](), False
@@ -172,7 +165,7 @@ def test_text_that_was_committed_never_changes_while_people_speak(
     assert len(ended) == 2 * len({sentence for sentence, _, _ in ended}) > 0
 
 
-def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models: Models) -> None:
+def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models):
     speech = read_wav(PHRASES)[: 16_000 * 5]
     again = SpeechSegment(7, 0, speech)
     alone = demo_models.recognizer.transcribe([again])[0]
@@ -182,7 +175,7 @@ def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models: Mode
     assert demo_models.recognizer.transcribe([again])[0] == alone
 
 
-def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path: Path) -> None:
+def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path):
     """More than a thousand segments through what counts and what shows: history is in the file alone."""
     stats = PipelineStats()
     console = Console(file=io.StringIO(), width=60)
@@ -214,7 +207,7 @@ def test_a_long_run_holds_no_more_and_keeps_its_first_line(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_demo_opens_no_connection() -> None:
+def test_the_demo_opens_no_connection():
     program = """
 import socket, sys
 def refused(*_, **__):

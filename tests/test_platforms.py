@@ -1,7 +1,5 @@
 """Systems that lack something: an old Python, Windows, no make. What is missing is said at once, with the way on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
@@ -41,7 +39,7 @@ def as_on_windows(program: str, *arguments: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
-def test_every_module_imports_without_what_windows_lacks() -> None:
+def test_every_module_imports_without_what_windows_lacks():
     program = """
 import importlib, pkgutil, pipeline
 for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
@@ -53,7 +51,7 @@ print("all")
 
 
 @pytest.mark.slow
-def test_a_recording_is_translated_without_what_windows_lacks(tmp_path: Path) -> None:
+def test_a_recording_is_translated_without_what_windows_lacks(tmp_path):
     program = "runpy.run_module('pipeline.translate', run_name='__main__')"
     options = ("--config", "demo-zh", "--output-dir", str(tmp_path))
     done = as_on_windows(program, str(EXAMPLES / "travel.wav"), *options)
@@ -61,7 +59,7 @@ def test_a_recording_is_translated_without_what_windows_lacks(tmp_path: Path) ->
     assert "-->" in (tmp_path / "travel.srt").read_text("utf-8")
 
 
-def test_live_subtitles_on_windows_are_refused_with_alternatives() -> None:
+def test_live_subtitles_on_windows_are_refused_with_alternatives():
     done = as_on_windows("runpy.run_module('pipeline.live', run_name='__main__')", "--mic")
     assert done.returncode == 2
     assert done.stderr.startswith(
@@ -70,7 +68,7 @@ def test_live_subtitles_on_windows_are_refused_with_alternatives() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_pipe_on_windows_is_refused_with_an_alternative() -> None:
+def test_a_pipe_on_windows_is_refused_with_an_alternative():
     program = """
 from pipeline.audio.pcm import PcmStream
 from pipeline.errors import UsageError
@@ -82,7 +80,7 @@ except UsageError as error:
     assert as_on_windows(program).stdout.startswith("pipes cannot be read on win32")
 
 
-def test_subtitle_files_are_opened_in_binary_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subtitle_files_are_opened_in_binary_mode(tmp_path, monkeypatch):
     """Windows would write each line's end as two bytes, and the lengths would be wrong."""
     from pipeline.sinks import sink
 
@@ -97,7 +95,7 @@ def test_subtitle_files_are_opened_in_binary_mode(tmp_path: Path, monkeypatch: p
     assert all(flag & os.O_CLOEXEC for flag in flags)
 
 
-def test_an_old_python_is_refused_on_import() -> None:
+def test_an_old_python_is_refused_on_import():
     program = "import sys; sys.version_info = (3, 10, 14, 'final', 0); import pipeline"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 1
@@ -132,7 +130,7 @@ def make(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 @pytest.mark.parametrize("target", ["demo", "test", "test-fast"])
-def test_make_refuses_an_old_python_at_once(target: str, old_python: Path, tmp_path: Path) -> None:
+def test_make_refuses_an_old_python_at_once(target, old_python, tmp_path):
     done = make(old_python, target, f"VENV={tmp_path / 'venv'}")
     assert done.returncode == 2
     first = done.stderr.splitlines()[0]
@@ -143,7 +141,7 @@ def test_make_refuses_an_old_python_at_once(target: str, old_python: Path, tmp_p
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_make_says_that_there_is_no_python(tmp_path: Path) -> None:
+def test_make_says_that_there_is_no_python(tmp_path):
     done = make(tmp_path, "demo", "PYTHON=python9", f"VENV={tmp_path / 'venv'}")
     assert done.returncode == 2
     assert done.stderr.startswith("error: python9 was not found; install Python 3.11 or newer")

@@ -1,7 +1,5 @@
 """What surrounds the code: version, changelog, guides, workflows, and the packages that are built."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -50,33 +48,33 @@ BUILDS = {"python -m build", "python -m twine check --strict dist/*"}
 HERE = [command for command in COMMANDS if command not in BY_CI | SETS_UP | BUILDS]
 
 
-def test_the_newest_version_of_the_changelog_is_the_package_s() -> None:
+def test_the_newest_version_of_the_changelog_is_the_package_s():
     versions = re.findall(r"^## (\S+) - (Unreleased|\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)
     assert versions[0][0] == pipeline.__version__
     assert all(date != "Unreleased" for _, date in versions[1:])
     assert len(CHANGELOG.splitlines()) <= 150
 
 
-def test_changes_are_in_the_sections_of_keep_a_changelog() -> None:
+def test_changes_are_in_the_sections_of_keep_a_changelog():
     sections = set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE))
     assert {"Added"} <= sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
-def test_dependencies_with_version_numbers_that_tell_are_bounded_above() -> None:
+def test_dependencies_with_version_numbers_that_tell_are_bounded_above():
     extras = PROJECT["optional-dependencies"]
     needed = [*PROJECT["dependencies"], *extras["cluster"], *extras["remote"], *extras["server"]]
-    unbounded = {re.match(r"[\w-]+", each)[0] for each in needed if "<" not in each}  # type: ignore[index]
+    unbounded = {re.match(r"[\w-]+", each)[0] for each in needed if "<" not in each}
     assert unbounded == {"cryptography", "distributed", "fsspec", "s3fs"}
 
 
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
-def test_links_lead_to_files(name: str) -> None:
+def test_links_lead_to_files(name):
     links = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text("utf-8"))
     assert links
     assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
 
 
-def test_each_command_of_the_guide_is_run_or_known() -> None:
+def test_each_command_of_the_guide_is_run_or_known():
     assert set(COMMANDS) >= BY_CI | SETS_UP | BUILDS
     assert len(HERE) >= 5
     assert len(CONTRIBUTING.splitlines()) <= 120
@@ -84,7 +82,7 @@ def test_each_command_of_the_guide_is_run_or_known() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", HERE)
-def test_a_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
+def test_a_command_of_the_guide_runs(command, tmp_path):
     if "coverage" in command and find_spec("coverage") is None:
         pytest.skip("coverage is not installed")
     for name in ("examples", "pipeline", "configs", "models", "tests", "pyproject.toml"):
@@ -97,18 +95,18 @@ def test_a_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
 
 
-def test_the_guide_names_each_folder_of_tests() -> None:
+def test_the_guide_names_each_folder_of_tests():
     named = set(re.findall(r"`(tests/\w+)`", CONTRIBUTING))
     folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")}
     assert folders <= named
 
 
-def test_the_fast_tests_exist() -> None:
+def test_the_fast_tests_exist():
     assert FAST
     assert [path for path in FAST if not (ROOT / path).exists()] == []
 
 
-def test_the_workflow_runs_what_the_guide_says_on_the_promised_systems() -> None:
+def test_the_workflow_runs_what_the_guide_says_on_the_promised_systems():
     jobs = WORKFLOW["jobs"]
     assert {"run": ".ci/run"} in jobs["all"]["steps"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
@@ -120,7 +118,7 @@ def test_the_workflow_runs_what_the_guide_says_on_the_promised_systems() -> None
     assert min(versions) == PROJECT["requires-python"].removeprefix(">=")
 
 
-def test_a_bug_s_form_asks_for_what_is_needed() -> None:
+def test_a_bug_s_form_asks_for_what_is_needed():
     form = yaml.safe_load((ISSUES / "bug.yml").read_text("utf-8"))
     asked = {part["id"] for part in form["body"] if "id" in part}
     assert {"version", "command", "configuration", "audio", "output"} <= asked
@@ -135,13 +133,13 @@ def test_a_bug_s_form_asks_for_what_is_needed() -> None:
         ("github-issue-config", [ISSUES / "config.yml"]),
     ],
 )
-def test_files_for_github_are_valid(schema: str, paths: list[Path]) -> None:
+def test_files_for_github_are_valid(schema, paths):
     check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
     done = subprocess.run([*check, *paths], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_commits_are_checked_with_ruff_and_mypy() -> None:
+def test_commits_are_checked_with_ruff_and_mypy():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
     assert {hook["entry"].split()[0] for hook in hooks} == {".venv/bin/ruff", ".venv/bin/mypy"}
     assert all({"id", "name", "entry", "language"} <= set(hook) for hook in hooks)
@@ -165,7 +163,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_the_package_and_the_demo_alone(built: Path) -> None:
+def test_the_wheel_has_the_package_and_the_demo_alone(built):
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"streaming_speech_translation-{pipeline.__version__}-py3-none-any.whl"
     names = zipfile.ZipFile(wheel).namelist()
@@ -180,7 +178,7 @@ def test_the_wheel_has_the_package_and_the_demo_alone(built: Path) -> None:
     assert wheel.stat().st_size <= 30e6
 
 
-def test_the_wheel_s_metadata(built: Path) -> None:
+def test_the_wheel_s_metadata(built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
@@ -191,7 +189,7 @@ def test_the_wheel_s_metadata(built: Path) -> None:
     assert re.findall(r"^[\w-]+ = .*$", scripts, re.MULTILINE) == ["speech-translate = pipeline.__main__:main"]
 
 
-def test_the_source_archive_has_what_the_wheel_is_built_from(built: Path) -> None:
+def test_the_source_archive_has_what_the_wheel_is_built_from(built):
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
@@ -200,13 +198,13 @@ def test_the_source_archive_has_what_the_wheel_is_built_from(built: Path) -> Non
 
 
 @pytest.mark.skipif(find_spec("twine") is None, reason="twine is not installed")
-def test_the_packages_can_be_published(built: Path) -> None:
+def test_the_packages_can_be_published(built):
     command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.iterdir())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_tests_that_hang_are_ended(request: pytest.FixtureRequest) -> None:
+def test_tests_that_hang_are_ended(request):
     options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
     assert options["timeout"] == 60
     assert any(package.startswith("pytest-timeout") for package in PROJECT["optional-dependencies"]["dev"])

@@ -1,7 +1,5 @@
 """The recipes: held-out sentences, weights of compiled models, missing files and packages."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess
@@ -37,7 +35,7 @@ def differing_words(one: str, other: str) -> int:
     return sum(a != b for a, b in zip(spoken(one).split(), spoken(other).split(), strict=True))
 
 
-def test_no_training_pair_has_a_side_of_a_test_pair_or_nearly_its_english() -> None:
+def test_no_training_pair_has_a_side_of_a_test_pair_or_nearly_its_english():
     pairs = corpus(3000, seed=7)
     training, test = split(pairs)
     assert len(test) == 500
@@ -51,12 +49,12 @@ def test_no_training_pair_has_a_side_of_a_test_pair_or_nearly_its_english() -> N
         assert all(spoken(english) != spoken(other) for other in held)
 
 
-def test_the_split_is_the_same_every_time() -> None:
+def test_the_split_is_the_same_every_time():
     pairs = corpus(1200, seed=7)
     assert {pair[0] for pair in split(pairs)[1]} == {pair[0] for pair in split(list(reversed(pairs)))[1]}
 
 
-def test_held_out_phrases_leave_every_template_in_training() -> None:
+def test_held_out_phrases_leave_every_template_in_training():
     held = {english for english, _ in held_out_phrases()}
     drawn = [english for english, _ in draws(20_000, seed=2)]
     assert len(held) == 300
@@ -65,17 +63,17 @@ def test_held_out_phrases_leave_every_template_in_training() -> None:
     assert sum(english in held for english in drawn) < 0.02 * len(drawn)
 
 
-def test_drawn_phrases_leave_out_what_the_demo_says() -> None:
+def test_drawn_phrases_leave_out_what_the_demo_says():
     everything = frozenset(english for english, _ in corpus(500, seed=1))
     assert not everything & {english for english, _ in draws(500, seed=1, exclude=everything)}
 
 
-def test_phrases_that_are_nearly_a_test_sentence_are_left_out() -> None:
+def test_phrases_that_are_nearly_a_test_sentence_are_left_out():
     phrases = [("I would like two tickets.", "我要两张票。"), ("I would like to leave.", "我想走了。")]
     assert without_near_duplicates(phrases, [("I would like ten tickets!", "我要十张票！")]) == phrases[1:]
 
 
-def test_everyday_sentences_are_distinct_and_unheard() -> None:
+def test_everyday_sentences_are_distinct_and_unheard():
     lines = (RECIPES / "everyday.txt").read_text("utf-8").splitlines()
     assert len(set(lines)) == len(lines) > 20_000
     assert not {spoken(line) for line in lines} & {spoken(sentence) for sentence in SENTENCES}
@@ -101,7 +99,7 @@ def one_word_left_out(text: str) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data: Data) -> None:
+def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data):
     assert {name: len(pairs) for name, pairs in data.tests.items()} == TESTS
     held = [side for pairs in (*data.tests.values(), *data.development.values()) for pair in pairs for side in pair]
     held += [*SENTENCES, *CHINESE_SENTENCES]
@@ -117,7 +115,7 @@ def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data: Da
     assert trained.isdisjoint(spoken(side) for pair in data.test_phrases for side in pair)
 
 
-def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data: Data) -> None:
+def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data):
     assert set(data.tests["everyday"]) < set(everyday())
     assert set(data.tests["meetings"]) < {pair for topic, pair in conversations() if topic == "meetings"}
     assert len(data.training["everyday"]) > 44_000
@@ -125,7 +123,7 @@ def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data: Data) -
 
 
 @pytest.mark.slow
-def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data: Data) -> None:
+def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data):
     again = prepared(corpus(1200, seed=7)[::-1])
     assert {name: sorted(pairs) for name, pairs in again.tests.items()} == {
         name: sorted(pairs) for name, pairs in data.tests.items()
@@ -133,7 +131,7 @@ def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data: Data) -> No
     assert again.development == data.development
 
 
-def test_a_model_is_measured_on_sentences_left_out_of_training() -> None:
+def test_a_model_is_measured_on_sentences_left_out_of_training():
     facts = {"tests": digest({"Where is it?", "It is here."})}
     check_tests(facts, {"It is here.", "Where is it?"})
     with pytest.raises(SystemExit, match="another edition of --pairs"):
@@ -141,7 +139,7 @@ def test_a_model_is_measured_on_sentences_left_out_of_training() -> None:
 
 
 @pytest.mark.slow
-def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on() -> None:
+def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on():
     phrases, unseen = translators_phrases(), unseen_numbers()
     tests = (*prices(), *unseen, *held_out_phrases())
     assert not {english for english, _ in phrases} & {english for english, _ in tests}
@@ -156,7 +154,7 @@ def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on(
         assert all(signs in chinese or (value == 2 and "两" in chinese) for chinese in found), words
 
 
-def test_the_baseline_copies_the_translation_of_the_most_similar_sentence() -> None:
+def test_the_baseline_copies_the_translation_of_the_most_similar_sentence():
     training = [
         ("The train is late.", "火车晚点了。"),
         ("The bus is late.", "公交车晚点了。"),
@@ -168,7 +166,7 @@ def test_the_baseline_copies_the_translation_of_the_most_similar_sentence() -> N
 
 
 @pytest.mark.parametrize("recipe", [("nmt.py", "en-zh", "--work", "work"), ("figures.py",)])
-def test_a_recipe_names_what_is_missing(recipe: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_recipe_names_what_is_missing(recipe, tmp_path):
     command = [sys.executable, RECIPES / recipe[0], *recipe[1:], "--pairs", tmp_path / "cmn.txt"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
@@ -179,7 +177,7 @@ def test_a_recipe_names_what_is_missing(recipe: tuple[str, ...], tmp_path: Path)
     assert done.stderr.count("\n") == 1
 
 
-def test_a_model_replaces_only_a_model(tmp_path: Path) -> None:
+def test_a_model_replaces_only_a_model(tmp_path):
     refuse_other_files(tmp_path)
     refuse_other_files(tmp_path / "new")
     (tmp_path / "thesis.txt").touch()
@@ -192,7 +190,7 @@ def test_a_model_replaces_only_a_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"PK\x03\x04\xff"])
-def test_pairs_that_are_a_folder_or_no_text_are_named(content: bytes | None, tmp_path: Path) -> None:
+def test_pairs_that_are_a_folder_or_no_text_are_named(content, tmp_path):
     path = tmp_path / "cmn-eng.zip"
     path.mkdir() if content is None else path.write_bytes(content)
     with pytest.raises(SystemExit, match=r"cmn-eng\.zip.* name the cmn\.txt in them with --pairs"):
@@ -200,7 +198,7 @@ def test_pairs_that_are_a_folder_or_no_text_are_named(content: bytes | None, tmp
 
 
 @pytest.mark.parametrize("model", sorted(path.name for path in DEMO.iterdir() if path.is_dir()))
-def test_a_card_lists_the_files_that_ship(model: str) -> None:
+def test_a_card_lists_the_files_that_ship(model):
     folder = DEMO / model
     rows = re.findall(r"^\| (\S+) \| ([\d,]+) \| `(\w{64})` \|$", (folder / "README.md").read_text(), re.MULTILINE)
     found = {
@@ -211,5 +209,5 @@ def test_a_card_lists_the_files_that_ship(model: str) -> None:
     assert {name: (size, sha256) for name, size, sha256 in rows} == found
 
 
-def test_the_demo_models_are_small() -> None:
+def test_the_demo_models_are_small():
     assert sum(path.stat().st_size for path in DEMO.rglob("*")) < 40e6

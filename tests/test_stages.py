@@ -1,7 +1,5 @@
 """Stages that an app adds to the chain: what they see, what they may return, and how they fail."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
@@ -45,7 +43,7 @@ def translate(config: PipelineConfig, models: Models, stages: Sequence[StageSpec
     return asyncio.run(work())
 
 
-def test_a_stage_that_changes_committed_text_ends_the_run(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_stage_that_changes_committed_text_ends_the_run(demo_config, demo_models):
     def spoil(event: Any) -> Any:
         return [event, replace(event, text="So" + event.text[2:])] if isinstance(event, SourceText) else event
 
@@ -63,7 +61,7 @@ def test_a_stage_that_changes_committed_text_ends_the_run(demo_config: PipelineC
 
 
 @pytest.mark.slow
-def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config, demo_models):
     seen: dict[str, list[Any]] = {"VAD": [], "ASR": [], "sentences": [], "NMT": []}
     threads = set()
 
@@ -92,7 +90,7 @@ def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config: Pipeline
 
 
 @pytest.mark.slow
-def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config, demo_models):
     def first_twice(heard: Transcript | Pause) -> list[Transcript]:
         if isinstance(heard, Pause) or heard.segment_id > 0:
             return []
@@ -107,16 +105,14 @@ def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config: Pipeli
 
 
 @pytest.mark.slow
-def test_a_stage_can_be_left_out(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_stage_can_be_left_out(demo_config, demo_models):
     stages = [stage for stage in standard_stages() if stage.name != "NMT"]
     events = translate(demo_config, demo_models, stages)
     assert {type(event) for event in events} == {Transcript, SourceText, SourceSentence, EndOfInput}
 
 
 @pytest.mark.parametrize("returned", [None, [None]])
-def test_a_stage_that_returns_nothing_is_a_mistake(
-    returned: object, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_stage_that_returns_nothing_is_a_mistake(returned, demo_config, demo_models):
     stages = with_stage(standard_stages(), "forgetful", lambda event: returned, after="ASR")
     with pytest.raises(StageError, match=r"'forgetful' returned nothing for a Transcript; return the event, or \[\]"):
         translate(demo_config, demo_models, stages)
@@ -125,9 +121,7 @@ def test_a_stage_that_returns_nothing_is_a_mistake(
 @pytest.mark.parametrize(
     "error", [ValueError("odd"), Panic("odd"), SystemExit(3)], ids=lambda error: type(error).__name__
 )
-def test_a_stage_that_fails_ends_the_run_with_its_name(
-    error: BaseException, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_stage_that_fails_ends_the_run_with_its_name(error, demo_config, demo_models):
     def fail(event: object) -> object:
         raise error
 
@@ -136,22 +130,20 @@ def test_a_stage_that_fails_ends_the_run_with_its_name(
     assert caught.value.stage == "failing"
 
 
-def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes() -> None:
+def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes():
     with pytest.raises(ValueError, match="there is no stage 'TTS'; the stages are VAD, ASR, sentences, NMT"):
         with_stage(standard_stages(), "mine", lambda event: event, after="TTS")
     with pytest.raises(ValueError, match="there is a stage named 'ASR' already"):
         with_stage(standard_stages(), "ASR", lambda event: event, after="VAD")
 
 
-def test_a_chain_without_stages_is_a_mistake(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_chain_without_stages_is_a_mistake(demo_config, demo_models):
     with pytest.raises(StageError, match="the stages are none; expected at least one"):
         translate(demo_config, demo_models, [])
 
 
 @pytest.mark.parametrize(("live", "lag_s", "expected"), [(True, 0.0, True), (True, 6.0, False), (False, 0.0, False)])
-def test_segments_are_announced_in_a_live_run_that_is_not_behind(
-    live: bool, lag_s: float, expected: bool, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_segments_are_announced_in_a_live_run_that_is_not_behind(live, lag_s, expected, demo_config, demo_models):
     load = LoadControl(demo_config.overload)
     load.observe(lag_s)
     context = StageContext(demo_config, demo_models, PipelineStats(), load, lambda: live)
@@ -164,7 +156,7 @@ def test_segments_are_announced_in_a_live_run_that_is_not_behind(
     assert any(isinstance(item, SegmentSoFar) for item in found) == expected
 
 
-async def test_the_draft_model_of_a_run_makes_its_drafts(demo_config: PipelineConfig) -> None:
+async def test_the_draft_model_of_a_run_makes_its_drafts(demo_config):
     bigger, smaller = Scripted(), Smaller()
     models = Models(bigger, {}, smaller)
     context = StageContext(demo_config, models, PipelineStats(), LoadControl(demo_config.overload), lambda: True)

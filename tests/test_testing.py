@@ -1,20 +1,18 @@
 """The harness for the tests of a host app, used as a host app does."""
 
-from __future__ import annotations
-
 import asyncio
 import wave
 from pathlib import Path
 
 import pytest
 
-from pipeline import EndOfInput, Models, PipelineConfig, SourceSentence, StageError, TargetText, Transcript, Translation
+from pipeline import EndOfInput, Models, SourceSentence, StageError, TargetText, Transcript, Translation
 from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, spoken_texts
 
 
 @pytest.mark.slow
-async def test_audio_silence_and_end_give_cues() -> None:
+async def test_audio_silence_and_end_give_cues():
     async with Harness() as harness, asyncio.timeout(HANG_S):
         await harness.feed(EXAMPLES / "meeting.wav")
         first = await harness.cue()
@@ -30,7 +28,7 @@ async def test_audio_silence_and_end_give_cues() -> None:
         assert isinstance(harness.events[-1], EndOfInput)
 
 
-async def test_silence_ends_the_current_segment() -> None:
+async def test_silence_ends_the_current_segment():
     async with Harness() as harness, asyncio.timeout(HANG_S):
         await harness.feed(demo_speech()[: 16_000 * 3])
         await harness.silence(2.0)
@@ -39,7 +37,7 @@ async def test_silence_ends_the_current_segment() -> None:
 
 
 @pytest.mark.slow
-async def test_translations_come_one_after_another_and_skip_no_event() -> None:
+async def test_translations_come_one_after_another_and_skip_no_event():
     async with Harness() as harness, asyncio.timeout(HANG_S):
         await harness.feed(EXAMPLES / "meeting.wav")
         await harness.end()
@@ -52,7 +50,7 @@ async def test_translations_come_one_after_another_and_skip_no_event() -> None:
         assert [await harness.translation() for _ in finished[2:]] == finished[2:]
 
 
-async def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
+async def test_waiting_for_an_event_that_does_not_come_is_an_error():
     async with Harness() as harness, asyncio.timeout(HANG_S):
         await harness.silence(5.0)
         await harness.end()
@@ -65,7 +63,7 @@ async def test_waiting_for_an_event_that_does_not_come_is_an_error() -> None:
             await harness.event(TargetText)
 
 
-async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
+async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable():
     async with Harness() as harness:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
@@ -74,7 +72,7 @@ async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable() -> None:
         assert await harness.rest() == []
 
 
-def test_the_next_wait_raises_the_failure_of_a_stage(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_the_next_wait_raises_the_failure_of_a_stage(demo_config, demo_models):
     class Broken:
         def transcribe(self, segments: object, options: object) -> list[Transcript]:
             raise RuntimeError("out of memory")
@@ -91,18 +89,18 @@ def test_the_next_wait_raises_the_failure_of_a_stage(demo_config: PipelineConfig
         asyncio.run(work())
 
 
-def test_the_demo_speech_is_read_only() -> None:
+def test_the_demo_speech_is_read_only():
     with pytest.raises(ValueError, match="read-only"):
         demo_speech()[:] = 0
 
 
-def test_the_demo_speech_ships_with_the_package() -> None:
+def test_the_demo_speech_ships_with_the_package():
     with wave.open(str(Path(EXAMPLES / "travel.wav"))) as file:
         assert len(demo_speech()) == file.getnframes()
 
 
 @pytest.mark.slow
-async def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks() -> None:
+async def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks():
     async with Harness(live=True) as harness, asyncio.timeout(HANG_S):
         speech = demo_speech()
         await harness.feed(speech[:32_000])

@@ -1,7 +1,5 @@
 """The whole chain on real speech: order, drain, cancel, failure, back-pressure."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -56,7 +54,7 @@ def translate(config: PipelineConfig, models: Models, path: Path) -> list[Pipeli
     return asyncio.run(work())
 
 
-def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_every_utterance_becomes_chinese_in_order(demo_config, demo_models):
     events = translate(demo_config, demo_models, EXAMPLES / "travel.wav")
     duration = len(read_wav(EXAMPLES / "travel.wav")) / 16_000
     transcripts = [event for event in events if isinstance(event, Transcript)]
@@ -87,7 +85,7 @@ def test_every_utterance_becomes_chinese_in_order(demo_config: PipelineConfig, d
     assert all(any("\u4e00" <= character <= "\u9fff" for character in text) for text in translations)
 
 
-async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models: Models) -> None:
+async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models):
     speech = read_wav(EXAMPLES / "travel.wav")
     first_segment = round(3.4 * 16_000)  # its sentence and less silence than ends one
     texts = OpenTexts()
@@ -110,9 +108,7 @@ async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models
     assert [each.sentence for each in finished] == list(range(len(spoken_texts()["travel"])))
 
 
-def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(demo_config, demo_models):
     async def work(chunk: int) -> list[PipelineEvent]:
         async with SpeechTranslator(demo_config, demo_models) as translator:
             reading = asyncio.create_task(collect(translator.events()))
@@ -128,7 +124,7 @@ def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(
     assert asyncio.run(work(10_000_000)) == expected
 
 
-async def test_a_buffer_may_be_reused_after_feed_returns(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_a_buffer_may_be_reused_after_feed_returns(demo_config, demo_models):
     samples = read_wav(PHRASES)
     async with SpeechTranslator(demo_config, demo_models) as translator:
         reading = asyncio.create_task(collect(translator.events()))
@@ -145,7 +141,7 @@ async def test_a_buffer_may_be_reused_after_feed_returns(demo_config: PipelineCo
     assert found == await asyncio.to_thread(translate, demo_config, demo_models, PHRASES)
 
 
-async def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_silence_ends_without_a_subtitle(demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator:
         reading = asyncio.create_task(collect(translator.events()))
         await translator.feed(np.zeros(16_000 * 60, np.int16))
@@ -154,9 +150,7 @@ async def test_silence_ends_without_a_subtitle(demo_config: PipelineConfig, demo
     assert found == [EndOfInput(60.0)]
 
 
-async def test_feeding_waits_while_nobody_reads(
-    demo_config: PipelineConfig, demo_models: Models, queues: list[asyncio.Queue[Any]]
-) -> None:
+async def test_feeding_waits_while_nobody_reads(demo_config, demo_models, queues):
     """All queues fill up to their bounds. With an unbounded queue, feeding would finish."""
     tight = dataclasses.replace(demo_config.queues, audio_chunks=4, segments=1, transcripts=2, sentences=5, events=3)
     config = dataclasses.replace(demo_config, queues=tight)
@@ -169,7 +163,7 @@ async def test_feeding_waits_while_nobody_reads(
         feeding.cancel()
 
 
-async def test_cancelling_ends_a_waiting_reader(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_cancelling_ends_a_waiting_reader(demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator:
         reading = asyncio.create_task(collect(translator.events()))
         await translator.feed(read_wav(PHRASES)[:16_000])
@@ -192,7 +186,7 @@ class FailingRecognizer:
         return self.recognizer.transcribe(segments, options)
 
 
-def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config, demo_models):
     models = Models(FailingRecognizer(demo_models), demo_models.translations)
     seen: list[PipelineEvent] = []
 
@@ -208,7 +202,7 @@ def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config: Pipeline
     assert any(isinstance(event, Transcript) and event.segment_id == 0 for event in seen)
 
 
-def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config, demo_models):
     models = Models(FailingRecognizer(demo_models), demo_models.translations)
 
     async def work() -> None:
@@ -244,9 +238,7 @@ class BreakingSource:
 
 
 @pytest.mark.parametrize("error", [AudioError("the device is gone"), OSError("the device is gone")])
-def test_audio_before_a_failure_of_the_source_is_translated(
-    demo_config: PipelineConfig, demo_models: Models, error: Exception
-) -> None:
+def test_audio_before_a_failure_of_the_source_is_translated(demo_config, demo_models, error):
     seen: list[PipelineEvent] = []
 
     async def work() -> None:
@@ -260,9 +252,7 @@ def test_audio_before_a_failure_of_the_source_is_translated(
     assert isinstance(seen[-1], EndOfInput)
 
 
-async def test_cancelling_with_a_full_outbox_ends_the_reader_too(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config, demo_models):
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, events=1))
     async with SpeechTranslator(config, demo_models) as translator:
         feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
@@ -276,7 +266,7 @@ async def test_cancelling_with_a_full_outbox_ends_the_reader_too(
     assert found == []
 
 
-def test_a_stage_that_cannot_be_created_is_a_failure(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_stage_that_cannot_be_created_is_a_failure(demo_config, demo_models):
     def make(*_: object) -> NoReturn:
         raise ValueError("no such detector")
 
@@ -291,7 +281,7 @@ def test_a_stage_that_cannot_be_created_is_a_failure(demo_config: PipelineConfig
         asyncio.run(work())
 
 
-async def test_end_does_not_overtake_a_feed_in_progress(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_end_does_not_overtake_a_feed_in_progress(demo_config, demo_models):
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
     samples = read_wav(PHRASES)
     async with SpeechTranslator(config, demo_models) as translator:
@@ -305,7 +295,7 @@ async def test_end_does_not_overtake_a_feed_in_progress(demo_config: PipelineCon
     assert last.duration_s == len(samples) / 16_000
 
 
-async def test_misuse_raises_a_clear_value_error(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_misuse_raises_a_clear_value_error(demo_config, demo_models):
     translator = SpeechTranslator(demo_config, demo_models)
     with pytest.raises(ValueError, match="not running"):
         await translator.feed(b"\0\0")
@@ -316,9 +306,9 @@ async def test_misuse_raises_a_clear_value_error(demo_config: PipelineConfig, de
             await anext(translator.events())
     async with translator:
         with pytest.raises(ValueError, match="expected mono int16"):
-            await translator.feed(np.zeros(10, np.float32))  # type: ignore[arg-type]
+            await translator.feed(np.zeros(10, np.float32))
         with pytest.raises(ValueError, match="expected mono int16 samples .* got list"):
-            await translator.feed([0, 0])  # type: ignore[arg-type]
+            await translator.feed([0, 0])
         with pytest.raises(ValueError, match=r"got float32 \[5\]"):
             await translator.feed(memoryview(np.zeros(5, np.float32)))
         with pytest.raises(ValueError, match=r"got int16 \[2, 3\]"):
@@ -341,7 +331,7 @@ async def test_misuse_raises_a_clear_value_error(demo_config: PipelineConfig, de
             await anext(over.run(Recording(PHRASES)))
 
 
-async def test_memoryviews_of_samples_are_accepted(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_memoryviews_of_samples_are_accepted(demo_config, demo_models):
     samples = read_wav(PHRASES)[:1_600]
     views = [
         memoryview(samples),
@@ -358,9 +348,7 @@ async def test_memoryviews_of_samples_are_accepted(demo_config: PipelineConfig, 
     assert end.duration_s == len(views) * len(samples) / 16_000
 
 
-def test_audio_of_a_cancelled_feed_does_not_count_as_lag(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audio_of_a_cancelled_feed_does_not_count_as_lag(demo_config, demo_models, monkeypatch):
     """Otherwise it would count as lag forever, and a live run would never end its overload measures."""
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
     go, real = threading.Event(), VadStage._push
@@ -390,7 +378,7 @@ def test_audio_of_a_cancelled_feed_does_not_count_as_lag(
         go.set()
 
 
-async def test_reading_after_the_end_ends_at_once(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_reading_after_the_end_ends_at_once(demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
 
         async def read() -> list[PipelineEvent]:
@@ -402,9 +390,7 @@ async def test_reading_after_the_end_ends_at_once(demo_config: PipelineConfig, d
         assert await read() == []
 
 
-async def test_reading_after_taking_what_was_ready_ends_at_once(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_reading_after_taking_what_was_ready_ends_at_once(demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
         await translator.end()
         while not (taken := translator.take_ready()):
@@ -413,7 +399,7 @@ async def test_reading_after_taking_what_was_ready_ends_at_once(
         assert translator.take_ready() == [event async for event in translator.events()] == []
 
 
-def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_asyncio_timeout_cancels_cleanly(demo_config, demo_models):
     async def work() -> None:
         async with asyncio.timeout(0.5), SpeechTranslator(demo_config, demo_models) as translator:
             async for _ in translator.run(Recording(PHRASES), paced=True):
@@ -425,7 +411,7 @@ def test_asyncio_timeout_cancels_cleanly(demo_config: PipelineConfig, demo_model
     assert len(translate(demo_config, demo_models, PHRASES)) > 10
 
 
-def test_errors_share_one_base() -> None:
+def test_errors_share_one_base():
     assert issubclass(StageError, PipelineError)
 
 
@@ -442,9 +428,7 @@ def detector_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return threads
 
 
-def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(
-    tmp_path: Path, demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(tmp_path, demo_config, demo_models, monkeypatch):
     threads = detector_threads(monkeypatch)
     with wave.open(str(tmp_path / "quiet.wav"), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
@@ -491,9 +475,7 @@ class StalledSource:
         self._closed.set()
 
 
-async def test_a_source_that_stalls_holds_back_no_chunk_and_not_the_end(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_source_that_stalls_holds_back_no_chunk_and_not_the_end(demo_config, demo_models, monkeypatch):
     threads = detector_threads(monkeypatch)
     source = StalledSource()
     async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):

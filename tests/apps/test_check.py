@@ -1,9 +1,5 @@
 """speech-translate check: what it prints, and its exit status."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.apps import check
@@ -35,9 +31,7 @@ def talk() -> list[PipelineEvent]:
 
 @pytest.mark.parametrize("sink", [SrtSink, VttSink])
 @pytest.mark.parametrize("bilingual", [False, True])
-def test_files_of_this_package_keep_the_rules(
-    tmp_path: Path, sink: type[SrtSink | VttSink], bilingual: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_this_package_keep_the_rules(tmp_path, sink, bilingual, capsys):
     path = tmp_path / "talk.srt"
     rules = SubtitleRules(bilingual=bilingual, source_position="bottom")
     file = sink(path, rules)
@@ -49,9 +43,7 @@ def test_files_of_this_package_keep_the_rules(
     assert (said.out, said.err) == ("", "all 4 subtitles keep the rules\n")
 
 
-def test_violations_are_lines_with_their_place_and_the_status_is_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_violations_are_lines_with_their_place_and_the_status_is_1(tmp_path, capsys):
     path = tmp_path / "talk.srt"
     path.write_text(
         "1\n00:00:01,000 --> 00:00:02,000\nYes.\n\n2\n00:00:02,000 --> 00:00:03,000\nYes.\n\n"
@@ -77,7 +69,7 @@ def test_violations_are_lines_with_their_place_and_the_status_is_1(
         (b"1\n1 --> 2\n", r"talk\.srt: line 2 is '1 --> 2'; expected times"),
     ],
 )
-def test_a_file_that_cannot_be_checked_is_one_line(tmp_path: Path, data: bytes | None, said: str) -> None:
+def test_a_file_that_cannot_be_checked_is_one_line(tmp_path, data, said):
     path = tmp_path / "talk.srt"
     if data is not None:
         path.write_bytes(data)

@@ -1,7 +1,5 @@
 """The commands as a user runs them: results, one-line errors, exit statuses, interrupts, kills."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json
@@ -62,7 +60,7 @@ def flat(text: str) -> str:
     return "".join(text.split())
 
 
-def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
+def test_live_writes_three_files_that_agree(tmp_path):
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
     done = run(*LIVE, "--fast", *(x for kind, path in paths.items() for x in (f"--{kind}", path)))
     assert done.returncode == 0, done.stderr.decode()
@@ -95,7 +93,7 @@ def test_live_writes_three_files_that_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Path) -> None:
+def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path):
     beside = tmp_path / "out.srt"
     done = run(*LIVE, "--fast", "--vtt", "-", "--srt", beside)
     assert done.returncode == 0, done.stderr.decode()
@@ -109,7 +107,7 @@ def test_standard_output_as_a_file_has_that_format_and_nothing_else(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) -> None:
+def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path):
     ours, its = pty.openpty()
     with (tmp_path / "out.srt").open("wb") as out:
         out.write(b"before\n")
@@ -129,7 +127,7 @@ def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path: Path) ->
     assert all(flat(cue.content) in flat(shown.decode()) for cue in cues)
 
 
-def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(tmp_path: Path) -> None:
+def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -141,7 +139,7 @@ def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(t
     assert webvtt.read(str(tmp_path / "out.vtt")).captions
 
 
-def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = live.arguments().parse_args(["./-", "--srt", "./-", "--vtt", "-", "--txt", "x/-"])
     assert options.srt == tmp_path / "-" != STANDARD_OUTPUT
@@ -156,14 +154,14 @@ def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path: Path, mo
 
 
 @pytest.mark.slow
-def test_raw_pcm_on_standard_input(tmp_path: Path) -> None:
+def test_raw_pcm_on_standard_input(tmp_path):
     done = run("live", "-", "--config", "demo-zh", "--srt", tmp_path / "out.srt", stdin=read_wav(PHRASES).tobytes())
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])
 
 
 @pytest.mark.parametrize(("more", "is_live"), [([], True), (["--fast"], False)])
-def test_standard_input_is_live_without_fast(more: list[str], is_live: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_live_without_fast(more, is_live, monkeypatch):
     def started(*_: object, live: bool, **__: object) -> None:
         raise UsageError(f"live: {live}")
 
@@ -173,7 +171,7 @@ def test_standard_input_is_live_without_fast(more: list[str], is_live: bool, mon
         live.run(["-", "--config", "demo-zh", *more])
 
 
-def test_text_is_translated_with_the_requested_number_of_beams() -> None:
+def test_text_is_translated_with_the_requested_number_of_beams():
     row = next(row for row in golden("tiny-marian") if row["beam_4_ids"] != row["target_ids"])
     found = [
         run("nmt", "--model", TINY, "--source", "en", "--target", "zh", *more, stdin=row["source"].encode()).stdout
@@ -184,7 +182,7 @@ def test_text_is_translated_with_the_requested_number_of_beams() -> None:
     assert wide != row["text"]
 
 
-def test_translate_many_recordings(tmp_path: Path) -> None:
+def test_translate_many_recordings(tmp_path):
     broken = tmp_path / "broken.wav"
     broken.write_text("no audio")
     recordings = [EXAMPLES / "travel.wav", broken, EXAMPLES / "meeting.wav"]
@@ -210,7 +208,7 @@ def test_translate_many_recordings(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "broken.srt").exists()
 
 
-def test_nmt_translates_lines() -> None:
+def test_nmt_translates_lines():
     rows = golden("tiny-marian")[:5]
     text = "".join(row["source"] + "\n" for row in rows[:3]) + "\n" + "".join(row["source"] + "\n" for row in rows[3:])
     done = run("nmt", "--model", TINY, stdin=text.encode())
@@ -219,7 +217,7 @@ def test_nmt_translates_lines() -> None:
     assert lines == [row["text"] for row in rows[:3]] + [""] + [row["text"] for row in rows[3:]]
 
 
-def test_warnings_go_to_the_current_standard_error() -> None:
+def test_warnings_go_to_the_current_standard_error():
     """A progress bar replaces standard error to draw messages above itself."""
     program = """
 import io, logging, sys
@@ -238,7 +236,7 @@ main_program(run)
     assert done.stderr == b""
 
 
-def test_nmt_jsonl_has_an_object_a_token() -> None:
+def test_nmt_jsonl_has_an_object_a_token():
     row = golden("tiny-marian")[0]
     source = row["source"].encode()
     done = run("nmt", "--model", TINY, "--jsonl", stdin=b"\n" + source + b"\n\xff\xfe\n\xff" + source + b"\n")
@@ -305,9 +303,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("status", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else None
 )
-def test_wrong_usage_is_one_line_and_an_exit_status(
-    status: int, arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_is_one_line_and_an_exit_status(status, arguments, message, folder, capsys):
     found: object = None
     try:
         import_module(f"pipeline.apps.{arguments[0]}").run(arguments[1:])
@@ -320,7 +316,7 @@ def test_wrong_usage_is_one_line_and_an_exit_status(
 
 
 @pytest.mark.parametrize(("status", "arguments", "message"), BY_PROGRAM, ids=lambda value: "")
-def test_wrong_usage_of_a_program(status: int, arguments: list[str], message: str, folder: Path) -> None:
+def test_wrong_usage_of_a_program(status, arguments, message, folder):
     done = subprocess.run(
         command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, cwd=folder, timeout=HANG_S, check=False
     )
@@ -335,14 +331,14 @@ def check_usage_error(found: object, error: str, status: int, message: str) -> N
     assert len([line for line in error.splitlines() if "error:" in line]) == 1
 
 
-def test_an_exported_model_replaces_the_configured_one() -> None:
+def test_an_exported_model_replaces_the_configured_one():
     config = with_overrides(load_config("en-zh"), nmt=str(TINY), asr=load_config("demo-zh").asr.model)
     assert MarianModel.load(Path(config.nmt.model), NmtConfig(file_suffix=config.nmt.file_suffix)).translate(
         "Where is the bank?"
     )
 
 
-def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:
+def test_old_subtitles_stay_if_nothing_was_heard(tmp_path):
     outputs = [tmp_path / f"old.{kind}" for kind in FORMATS]
     for path in outputs:
         path.write_text("old")
@@ -355,7 +351,7 @@ def test_old_subtitles_stay_if_nothing_was_heard(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
-def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
+def test_closed_standard_streams_are_no_traceback(closed):
     shell = (
         " ".join(command("live", "-" if closed == "<&-" else TRAVEL, "--config", "demo-zh", "--fast")) + " " + closed
     )
@@ -364,7 +360,7 @@ def test_closed_standard_streams_are_no_traceback(closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_without_standard_error_no_messages_are_mixed_into_translations() -> None:
+def test_without_standard_error_no_messages_are_mixed_into_translations():
     shell = " ".join(command("nmt", "--model", "nowhere")) + " 2>&-"
     done = subprocess.run(
         ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False
@@ -372,14 +368,14 @@ def test_without_standard_error_no_messages_are_mixed_into_translations() -> Non
     assert (done.returncode, done.stdout) == (1, b"")
 
 
-def test_closed_standard_output_is_an_error_for_translations() -> None:
+def test_closed_standard_output_is_an_error_for_translations():
     shell = " ".join(command("nmt", "--model", str(TINY))) + " >&-"
     done = subprocess.run(["bash", "-c", shell], input=b"Hello\n", capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 1
     assert b"error: standard output is closed" in done.stderr
 
 
-def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path: Path) -> None:
+def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path):
     with (tmp_path / "out.txt").open("wb") as out:
         done = subprocess.run(
             command(*LIVE, "--srt", "/dev/stdout"),
@@ -392,9 +388,7 @@ def test_subtitles_do_not_overwrite_the_file_of_standard_output(tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
-def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
-    colour: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(colour, tmp_path):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command(*LIVE, "--fast", "--srt", tmp_path / "a.srt"),
@@ -405,7 +399,7 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
 
 
 @pytest.mark.slow
-def test_unwritable_standard_error_does_not_end_the_run(tmp_path: Path) -> None:
+def test_unwritable_standard_error_does_not_end_the_run(tmp_path):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command("translate", EXAMPLES / "travel.wav", "--config", "demo-zh", "--output-dir", tmp_path),
@@ -416,7 +410,7 @@ def test_unwritable_standard_error_does_not_end_the_run(tmp_path: Path) -> None:
     assert (tmp_path / "travel.srt").stat().st_size > 0
 
 
-def test_a_system_without_the_signals_gets_alternatives() -> None:
+def test_a_system_without_the_signals_gets_alternatives():
     program = (
         "import signal; del signal.SIGHUP; from pipeline.apps import live; from pipeline.apps.cli import main_program; "
         "main_program(live.run)"
@@ -431,7 +425,7 @@ def test_a_system_without_the_signals_gets_alternatives() -> None:
     )
 
 
-def test_a_deleted_working_directory_is_reported(tmp_path: Path) -> None:
+def test_a_deleted_working_directory_is_reported(tmp_path):
     program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=HANG_S, check=False
@@ -443,7 +437,7 @@ def test_a_deleted_working_directory_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", [*SETTINGS[:4], "encoder_model.onnx", "decoder_model_merged.onnx"])
-def test_a_missing_model_file_is_named(missing: str, tmp_path: Path) -> None:
+def test_a_missing_model_file_is_named(missing, tmp_path):
     done = run("nmt", "--model", make_model_dir(tmp_path / "model", "merged", leave_out=missing), stdin=b"Yes.\n")
     assert done.returncode == 1
     expected = missing if missing in SETTINGS else ("an encoder" if "encoder_m" in missing else "a decoder")
@@ -452,7 +446,7 @@ def test_a_missing_model_file_is_named(missing: str, tmp_path: Path) -> None:
     assert done.stdout == b""
 
 
-def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
+def test_no_network_for_a_model_that_is_not_cached(tmp_path):
     # Nothing listens on port 9, so the hub cannot be reached.
     done = run("live", TRAVEL, "--config", "en-zh", HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9")
     error = done.stderr.decode()
@@ -462,7 +456,7 @@ def test_no_network_for_a_model_that_is_not_cached(tmp_path: Path) -> None:
     assert "Traceback" not in error
 
 
-def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path: Path) -> None:
+def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path):
     (tmp_path / "out.srt").write_text("precious")
     done = run(*LIVE, "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
     assert done.returncode == 1
@@ -492,7 +486,7 @@ def listening(tmp_path: Path, audio: bytes) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Path) -> None:
+def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path):
     # The audio ends in the pause that would end the fourth segment.
     process = listening(tmp_path, read_wav(PHRASES)[: int(16_000 * 13.1)].tobytes())
     process.send_signal(signal.SIGINT)
@@ -508,7 +502,7 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
-def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour: dict[str, str]) -> None:
+def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -532,9 +526,7 @@ def test_a_reader_that_is_gone_before_the_first_sentence_is_no_traceback(colour:
         (("bench", "nmt"), "numpy._core"),
     ],
 )
-def test_an_interrupt_during_imports_ends_the_process_silently(
-    arguments: tuple[str | Path, ...], module: str, tmp_path: Path
-) -> None:
+def test_an_interrupt_during_imports_ends_the_process_silently(arguments, module, tmp_path):
     """The interpreter prints what it has imported so far."""
     python, *rest = command(*map(str, arguments))
     process = subprocess.Popen(
@@ -549,7 +541,7 @@ def test_an_interrupt_during_imports_ends_the_process_silently(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_during_an_import_ends_the_process() -> None:
+def test_an_interrupt_during_an_import_ends_the_process():
     interrupt = "os.kill(os.getpid(), signal.SIGINT)"
     program = (
         "import os, signal\nfrom pipeline.apps.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n"
@@ -571,7 +563,7 @@ def test_an_interrupt_during_an_import_ends_the_process() -> None:
         ("translate", EXAMPLES, "--output-dir", ".", "--config", "demo-zh"),
     ],
 )
-def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_output_onto_a_full_disk_is_a_failure_of_one_line(arguments, tmp_path):
     for path in EXAMPLES.glob("*.wav"):  # exists already, so nothing is translated
         (tmp_path / f"{path.stem}.srt").write_text("precious")
     with open("/dev/full", "wb") as full:

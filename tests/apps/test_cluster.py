@@ -1,7 +1,5 @@
 """Recordings spread over Dask workers: the same files as from one process, whatever dies."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -172,9 +170,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
-def test_processes_of_this_machine_write_what_one_process_writes(
-    archive: Path, config: Path, whole: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_processes_of_this_machine_write_what_one_process_writes(archive, config, whole, tmp_path):
     command = arguments(archive, "--output-dir", tmp_path, "--cluster", "local:2", config=config)
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
@@ -186,7 +182,7 @@ def test_processes_of_this_machine_write_what_one_process_writes(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be tied to a core")
-def test_the_number_of_cores_changes_no_file(tmp_path: Path) -> None:
+def test_the_number_of_cores_changes_no_file(tmp_path):
     one_core = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
     runs = {
         "two threads": ([], {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}, []),
@@ -211,9 +207,7 @@ def begun(worker: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.slow
-def test_a_recording_that_ends_its_workers_fails_alone(
-    archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_recording_that_ends_its_workers_fails_alone(archive, config, whole, cluster, tmp_path):
     recordings, out = tmp_path / "recordings", tmp_path / "out"
     recordings.mkdir()
     for path in archive.iterdir():
@@ -229,9 +223,7 @@ def test_a_recording_that_ends_its_workers_fails_alone(
 
 
 @pytest.mark.slow
-def test_what_a_lost_worker_had_finished_is_not_begun_again(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_lost_worker_had_finished_is_not_begun_again(config, tmp_path, monkeypatch):
     recordings = tmp_path / "recordings"
     save(recordings / "poison.wav", read_wav(PHRASES)[:16_000])
     (recordings / "broken.wav").write_bytes(b"no audio")
@@ -247,9 +239,7 @@ def test_what_a_lost_worker_had_finished_is_not_begun_again(
 
 
 @pytest.mark.slow
-def test_a_recording_for_which_the_disk_was_full_is_finished_by_the_next_run(
-    archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_recording_for_which_the_disk_was_full_is_finished_by_the_next_run(archive, config, whole, cluster, tmp_path):
     out = tmp_path / "out"
     cluster.start_worker(FULL)
     command = arguments(archive, "--output-dir", out, "--cluster", cluster.address, config=config)
@@ -277,9 +267,7 @@ def when_begun(journal: Path, process: subprocess.Popen[str], then: Callable[[],
 
 
 @pytest.mark.slow
-def test_another_worker_finishes_what_a_killed_worker_began(
-    archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
-) -> None:
+def test_another_worker_finishes_what_a_killed_worker_began(archive, config, whole, cluster, tmp_path):
     out = tmp_path / "out"
     first = cluster.start_worker()
     command = arguments(archive, "--output-dir", out, "--cluster", cluster.address, config=config)
@@ -297,9 +285,7 @@ def test_another_worker_finishes_what_a_killed_worker_began(
 
 
 @pytest.mark.slow
-def test_a_lost_scheduler_is_waited_for(
-    archive: Path, config: Path, whole: dict[str, bytes], cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_lost_scheduler_is_waited_for(archive, config, whole, cluster, tmp_path):
     out = tmp_path / "out"
     cluster.start_worker()
     command = arguments(archive, "--output-dir", out, "--cluster", cluster.address, config=config)
@@ -320,12 +306,12 @@ def test_a_lost_scheduler_is_waited_for(
 
 
 @pytest.mark.parametrize("error", [FutureCancelledError("translate-1", "lost"), FuturesCancelledError([]), OSError()])
-def test_cancelled_results_mean_that_the_scheduler_was_lost(error: Exception) -> None:
+def test_cancelled_results_mean_that_the_scheduler_was_lost(error):
     with pytest.raises(SchedulerLostError), noticing_loss():
         raise error
 
 
-def test_threads_of_workers_are_not_sampled(cluster: Cluster) -> None:
+def test_threads_of_workers_are_not_sampled(cluster):
     """Old versions of Python can hang there."""
 
     def callbacks(dask_worker: Worker) -> list[str]:
@@ -339,7 +325,7 @@ def test_threads_of_workers_are_not_sampled(cluster: Cluster) -> None:
     assert set(before) - set(after) == {"profile", "profile-cycle"}
 
 
-def test_workers_of_another_version_are_refused(archive: Path, config: Path, cluster: Cluster, tmp_path: Path) -> None:
+def test_workers_of_another_version_are_refused(archive, config, cluster, tmp_path):
     cluster.start_worker(OTHER_VERSION)
     command = arguments(archive, "--output-dir", tmp_path / "out", "--cluster", cluster.address, config=config)
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
@@ -349,7 +335,7 @@ def test_workers_of_another_version_are_refused(archive: Path, config: Path, clu
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_does_not_answer_is_reported(archive: Path, config: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_does_not_answer_is_reported(archive, config, tmp_path):
     command = arguments(archive, "--output-dir", tmp_path, "--cluster", "tcp://127.0.0.1:1", config=config)
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 2
@@ -358,12 +344,12 @@ def test_a_scheduler_that_does_not_answer_is_reported(archive: Path, config: Pat
 
 
 @pytest.mark.parametrize("text", ["localhost", "local:0", "local:x", "http://host:80", "tcp://host", "tcp:host:1", ""])
-def test_an_address_that_is_none_is_refused(text: str) -> None:
+def test_an_address_that_is_none_is_refused(text):
     with pytest.raises(UsageError, match="is no cluster"):
         parse_address(text)
 
 
-def test_addresses() -> None:
+def test_addresses():
     assert parse_address("local:3") == Address(processes=3)
     assert parse_address("local").processes >= 1
     assert parse_address("tls://10.0.0.1:8786") == Address("tls://10.0.0.1:8786")

@@ -1,7 +1,5 @@
 """A live run in a terminal: status line, pause, and a closed terminal."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -19,7 +17,7 @@ import srt
 
 from pipeline.apps.controls import NoticeSink, described, meter, status_line
 from pipeline.audio.microphone import Microphone
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Notice, Paused, Resumed
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 
@@ -27,10 +25,7 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 @pytest.mark.parametrize(
     ("notice", "line"),
     [
-        (
-            DeviceLost(3725.0, "USB Mic", "it stopped"),
-            "[1:02:05] the input 'USB Mic' is gone: it stopped; waiting",
-        ),
+        (DeviceLost(3725.0, "USB Mic", "it stopped"), "[1:02:05] the input 'USB Mic' is gone: it stopped; waiting"),
         (DeviceBack(5.0, "USB Mic", 11.6), "[0:00:05] the input 'USB Mic' is back after 12 s"),
         (AudioLost(5.0, 0.0, "full"), "[0:00:05] audio was lost: full"),
         (AudioLost(5.0, 1.26, "full"), "[0:00:05] 1.3 s of audio were lost: full"),
@@ -41,7 +36,7 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
         (LoadChanged(0, 1.0), "lag 1.0 s: caught up"),
     ],
 )
-def test_every_notice_is_a_line_for_people(notice: Notice, line: str) -> None:
+def test_every_notice_is_a_line_for_people(notice, line):
     assert described(notice).startswith(line)
 
 
@@ -49,18 +44,16 @@ def test_every_notice_is_a_line_for_people(notice: Notice, line: str) -> None:
     ("level", "line"),
     [(0, "lag 9.0 s: caught up"), (1, "lag 9.0 s: text comes in shorter pieces"), (2, "lag 9.0 s: catching up")],
 )
-def test_a_run_without_drafts_does_not_say_that_there_are_none(
-    level: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_drafts_does_not_say_that_there_are_none(level, line, capsys):
     NoticeSink(drafts=False).write(LoadChanged(level, 9.0))
     assert capsys.readouterr().err == f"{line}\n"
 
 
-def test_the_meter_spans_speech() -> None:
+def test_the_meter_spans_speech():
     assert [meter(dbfs).count("▮") for dbfs in (-90.0, -60.0, -30.0, 0.0, 3.0)] == [0, 0, 5, 10, 10]
 
 
-def test_the_status_line_shows_the_microphones_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_line_shows_the_microphones_state(monkeypatch):
     fake = FakePortAudio(("Mic", 1, 16_000))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     assert status_line(1.26, None) == "lag 1.3 s"
@@ -109,7 +102,7 @@ def subtitles(tmp_path: Path) -> Path:
     return tmp_path / "out.srt"
 
 
-def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
+def test_lag_is_shown_below_the_subtitles(subtitles):
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles)
     terminal.wait_for("lag ")
     os.kill(terminal.pid, signal.SIGINT)
@@ -118,7 +111,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Path) -> None:
+def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles):
     """Ctrl-S stops the terminal's output, and with it whatever writes to the terminal."""
     jsonl = subtitles.with_suffix(".jsonl")
     os.mkfifo(jsonl)  # tells when something is written
@@ -141,7 +134,7 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles: Pa
 
 
 @pytest.mark.slow
-def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
+def test_closing_the_terminal_loses_no_speech(subtitles):
     jsonl = subtitles.with_suffix(".jsonl")
     terminal = Terminal("-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles, "--jsonl", jsonl)
     terminal.wait_for("00:0")  # the first sentence is in progress while the next is spoken
@@ -155,7 +148,7 @@ def test_closing_the_terminal_loses_no_speech(subtitles: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles: Path) -> None:
+def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles):
     ours, its = pty.openpty()  # not the controlling terminal, so there is no SIGHUP
     arguments = ["-m", "pipeline.live", PHRASES, "--config", "demo-zh", "--srt", subtitles]
     with subprocess.Popen(
@@ -199,7 +192,7 @@ print("echo is", "on" if termios.tcgetattr(0)[3] & termios.ECHO else "off", flus
 )
 
 
-def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was() -> None:
+def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was():
     terminal = Terminal("-c", ALONE)
     terminal.wait_for("ready")
     terminal.press(b"x ")
@@ -258,7 +251,7 @@ asyncio.run(main(3))
 )
 
 
-def test_the_keyboard_is_read_only_in_the_foreground() -> None:
+def test_the_keyboard_is_read_only_in_the_foreground():
     terminal = Terminal("-c", SHELL, JOB, str(HANG_S))
     terminal.wait_for("type")
     terminal.press(b"ls \n")  # the shell's terminal is line-buffered

@@ -1,7 +1,5 @@
 """What a resumed run takes from a journal."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -61,7 +59,7 @@ class Counting:
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "sent'])
-def test_a_run_resumes_after_its_last_finished_translation(demo_models: Models, tmp_path: Path, torn: bytes) -> None:
+def test_a_run_resumes_after_its_last_finished_translation(demo_models, tmp_path, torn):
     events = said(demo_models)
     whole = [event for event in events if isinstance(event, TargetText | Translation)]
     for kept in range(1, len(events) + 1):
@@ -73,9 +71,7 @@ def test_a_run_resumes_after_its_last_finished_translation(demo_models: Models, 
         assert others.count == 2 - sum(isinstance(event, Translation) for event in events[:kept])
 
 
-def test_the_translation_of_another_text_or_into_another_language_is_not_taken(
-    demo_models: Models, tmp_path: Path
-) -> None:
+def test_the_translation_of_another_text_or_into_another_language_is_not_taken(demo_models, tmp_path):
     model = demo_models.translations["zh"]
     path = journal_of(tmp_path / "journal", said(demo_models))
     changed = dataclasses.replace(SENTENCES[0], text="Where is the museum?")
@@ -86,7 +82,7 @@ def test_the_translation_of_another_text_or_into_another_language_is_not_taken(
         assert others.count == 1
 
 
-def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> None:
+def test_transcripts_come_back_exactly(demo_models, tmp_path):
     segments = cut(read_wav(PHRASES), 1600)[:2]
     heard = demo_models.recognizer.transcribe([segments[0]])[0]
     speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [heard]))
@@ -94,7 +90,7 @@ def test_transcripts_come_back_exactly(demo_models: Models, tmp_path: Path) -> N
     assert speech.transcribe([segments[1]])[0].segment_id == segments[1].id
 
 
-def test_only_windows_that_are_not_known_are_recognised(demo_models: Models, tmp_path: Path) -> None:
+def test_only_windows_that_are_not_known_are_recognised(demo_models, tmp_path):
     first, second, third, fourth = cut(read_wav(PHRASES), 1600)[:4]
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
@@ -110,9 +106,7 @@ def test_only_windows_that_are_not_known_are_recognised(demo_models: Models, tmp
     assert speech.transcribe_batch([[first], [second, third]]) == whole[:2]
 
 
-def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(
-    demo_models: Models, tmp_path: Path
-) -> None:
+def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(demo_models, tmp_path):
     segments = cut(read_wav(PHRASES), 1600)[:3]
     heard = [
         Transcript(one.id, one.start_s, one.end_s, "Hello. " * 2000, "en") for one in segments
@@ -133,7 +127,7 @@ class Refusing:
         raise AssertionError("these are known")
 
 
-def test_segments_that_differ_from_the_journals_are_refused(demo_models: Models, tmp_path: Path) -> None:
+def test_segments_that_differ_from_the_journals_are_refused(demo_models, tmp_path):
     speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [SAID]))
     with pytest.raises(UsageError, match=r"from 1\.00 to 5\.00 s where this run finds one from 2\.00 to .*--overwrite"):
         speech.transcribe([SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000])])
@@ -142,14 +136,14 @@ def test_segments_that_differ_from_the_journals_are_refused(demo_models: Models,
 @pytest.mark.parametrize(
     "damage", [b"{x}\n", b"[1]\n", b'{"type": "delta", "text": 5}\n', b'{"type": "transcript", "x": 1}\n']
 )
-def test_a_damaged_line_is_reported(demo_models: Models, tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_line_is_reported(demo_models, tmp_path, damage):
     path = journal_of(tmp_path / "journal", [SAID])
     path.write_bytes(path.read_bytes() + damage)
     with pytest.raises(UsageError, match=r"journal is damaged \(.*\); start again with --overwrite"):
         KnownTranslation(demo_models.translations["zh"], path, "zh")
 
 
-def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models: Models, tmp_path: Path) -> None:
+def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models, tmp_path):
     """Another version may write such a header; later lines are read by their offset in the file."""
     events = said(demo_models)
     path = tmp_path / "journal"
@@ -165,7 +159,7 @@ def test_a_resumed_run_keeps_a_header_with_unknown_keys(demo_models: Models, tmp
     assert path.read_bytes() == before
 
 
-def test_a_transcript_in_another_script_is_not_resumed() -> None:
+def test_a_transcript_in_another_script_is_not_resumed():
     config = load_config("demo-zh-en")
     begun = header(PHRASES, config, ["srt"])
     shown = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script="traditional"))
@@ -176,14 +170,14 @@ def test_a_transcript_in_another_script_is_not_resumed() -> None:
     assert difference(begun, header(PHRASES, with_overrides(config, targets=("zh-HK",)), ["srt"])) is not None
 
 
-def test_a_recording_is_resumed_whatever_the_draft_model() -> None:
+def test_a_recording_is_resumed_whatever_the_draft_model():
     config = load_config("demo-zh")
     begun = header(PHRASES, config, ["srt"])
     other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel("tiny.en")))
     assert begun == header(PHRASES, other, ["srt"])
 
 
-def test_a_run_with_another_glossary_begins_anew(tmp_path: Path) -> None:
+def test_a_run_with_another_glossary_begins_anew(tmp_path):
     config = load_config("demo-zh")
     terms = tmp_path / "terms.tsv"
     terms.write_text("Acme\t=\n", "utf-8")
@@ -195,19 +189,19 @@ def test_a_run_with_another_glossary_begins_anew(tmp_path: Path) -> None:
     assert difference(begun, header(PHRASES, with_terms, ["srt"])) == "with another glossary"
 
 
-def test_the_journal_of_another_version_is_refused_by_name() -> None:
+def test_the_journal_of_another_version_is_refused_by_name():
     now = header(PHRASES, load_config("demo-zh"), ["srt"])
     for version in (1, 4, 99):
         why = difference(now | {"version": version}, now)
         assert why == f"by another version of this program: its journal has version {version}, not {now['version']}"
 
 
-def test_a_name_too_long_for_its_journal_is_reported(tmp_path: Path) -> None:
+def test_a_name_too_long_for_its_journal_is_reported(tmp_path):
     with pytest.raises(UsageError, match=r"File name too long\); choose another --output-dir"):
         read_header(tmp_path / ("x" * 250 + ".unfinished.jsonl"))
 
 
-def test_a_file_with_an_incomplete_header_is_not_a_journal(tmp_path: Path) -> None:
+def test_a_file_with_an_incomplete_header_is_not_a_journal(tmp_path):
     assert read_header(tmp_path / "none") is None
     for torn in (b"", b'{"type": "journal"'):
         (tmp_path / "some").write_bytes(torn)
@@ -224,7 +218,7 @@ def test_a_file_with_an_incomplete_header_is_not_a_journal(tmp_path: Path) -> No
         b'{"type": "journal"}\n',
     ],
 )
-def test_a_file_without_a_journal_header_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_journal_header_is_refused(tmp_path, content):
     (tmp_path / "some").write_bytes(content)
     with pytest.raises(UsageError, match=r"some is not a journal; start again with --overwrite"):
         read_header(tmp_path / "some")

@@ -1,7 +1,5 @@
 """The live command ended while somebody speaks, by signals, closed outputs and a full disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -95,7 +93,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.mark.slow
-def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live: Live) -> None:
+def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live):
     live.until("translation", 1)
     live.until("source_delta", len(live.of("source_delta")) + 1)
     live.process.kill()
@@ -111,7 +109,7 @@ def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live: Live) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafts", [1, 4, 8, 12])
-def test_kill_9_in_the_middle_of_a_draft_leaves_committed_text_only(drafts: int, live: Live) -> None:
+def test_kill_9_in_the_middle_of_a_draft_leaves_committed_text_only(drafts, live):
     live.until("source_delta", drafts)
     live.process.kill()
     status, _ = live.end()
@@ -120,7 +118,7 @@ def test_kill_9_in_the_middle_of_a_draft_leaves_committed_text_only(drafts: int,
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
-def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how: signal.Signals, live: Live) -> None:
+def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how, live):
     live.until("source_delta", 3)
     live.process.send_signal(how)
     status, error = live.end()
@@ -137,7 +135,7 @@ def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how: signa
 
 
 @pytest.mark.slow
-def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) -> None:
+def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live):
     live.until("source_delta", 2)
     live.process.send_signal(signal.SIGINT)
     live.process.send_signal(signal.SIGTERM)  # a different signal, because two equal ones may be merged
@@ -148,7 +146,7 @@ def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live: Live) ->
 
 
 @pytest.mark.slow
-def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
+def test_a_closed_reader_ends_a_run_with_drafts(live):
     live.until("source_delta", 1)
     assert live.process.stdout is not None
     live.process.stdout.close()
@@ -160,7 +158,7 @@ def test_a_closed_reader_ends_a_run_with_drafts(live: Live) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_ends_a_run_with_drafts(tmp_path: Path) -> None:
+def test_a_full_disk_ends_a_run_with_drafts(tmp_path):
     run = Live(tmp_path, Path("/dev/full"))
     status, error = run.end()
     assert status == 1

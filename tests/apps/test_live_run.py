@@ -1,7 +1,5 @@
 """A live run into files: a pipe that nobody reads holds back neither the display nor the end of a cancelled run."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io
@@ -18,7 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pipeline import EndOfInput, Models, PipelineConfig, PipelineEvent
+from pipeline import EndOfInput, PipelineEvent
 from pipeline.apps import live, live_run
 from pipeline.apps.live_run import LiveRun
 from pipeline.audio.recording import Recording
@@ -78,8 +76,8 @@ class Display(TerminalSink):
 
 @pytest.mark.slow
 async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
-    full_pipe: FullPipe, phrase: Path, demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
-) -> None:
+    full_pipe, phrase, demo_config, demo_models, tmp_path
+):
     file, pipe = (JsonlSink(path, demo_config.subtitles) for path in (tmp_path / "out.jsonl", full_pipe.path))
     shown = io.StringIO()
     display = Display(shown)
@@ -99,12 +97,8 @@ async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
 
 
 def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
-    tmp_path: Path,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    tmp_path, demo_config, demo_models, monkeypatch, capsys
+):
     """The terminal goes on when the file has everything. One sentence is said, without any sound of the next one."""
     save(tmp_path / "sentence.wav", read_wav(PHRASES)[: 4 * SAMPLE_RATE + SAMPLE_RATE // 2])
     stopped, go = threading.Event(), threading.Event()
@@ -134,7 +128,7 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
 
 
 @pytest.mark.slow
-def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe: FullPipe, phrase: Path) -> None:
+def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe, phrase):
     arguments = ["-m", "pipeline.live", phrase, "--config", "demo-zh", "--fast", "--jsonl", full_pipe.path]
     with subprocess.Popen(
         [sys.executable, *map(str, arguments)],
@@ -154,9 +148,7 @@ def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe: FullPipe, p
 
 
 @pytest.mark.parametrize("stalled", [False, True])
-def test_a_file_that_a_cancelled_run_is_still_writing_is_not_closed(
-    stalled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_a_cancelled_run_is_still_writing_is_not_closed(stalled, tmp_path, monkeypatch):
     """Closing may write as well: subtitles that wait for the next sentence, for example."""
 
     class Cancelled:

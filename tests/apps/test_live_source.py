@@ -1,14 +1,11 @@
 """A live source through the whole chain: its notices are printed, counted and written."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +15,6 @@ from pipeline import (
     DeviceLost,
     EndOfInput,
     LoadChanged,
-    Models,
     PipelineConfig,
     PipelineEvent,
     SpeechTranslator,
@@ -70,9 +66,7 @@ class Device:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [1, 256])
-async def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
-    room: int, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_notices_of_a_live_source_reach_the_reader_and_the_counters(room, demo_config, demo_models):
     """Even if the queue is full, because the reader takes nothing until all notices have happened."""
     queues = dataclasses.replace(demo_config.queues, events=room)
     events: list[PipelineEvent] = []
@@ -102,13 +96,8 @@ async def test_notices_of_a_live_source_reach_the_reader_and_the_counters(
     ids=["device", "recording at its own pace", "recording"],
 )
 async def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
-    source: Callable[[], AudioSource],
-    paced: bool,
-    is_live: bool,
-    backlog_s: float,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-) -> None:
+    source, paced, is_live, backlog_s, demo_config, demo_models
+):
     async with SpeechTranslator(demo_config, demo_models) as translator:
         reading = translator.run(source(), paced=paced)
         await anext(reading)
@@ -117,9 +106,7 @@ async def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
         await reading.aclose()
 
 
-def test_notices_are_in_the_event_file_and_printed(
-    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_notices_are_in_the_event_file_and_printed(demo_config, demo_models, tmp_path, capsys):
     sink = JsonlSink(tmp_path / "out.jsonl", demo_config.subtitles)
     asyncio.run(LiveRun(Device(), demo_config, [sink], models=demo_models, live=True).run())
     sink.close()
@@ -134,7 +121,7 @@ def test_notices_are_in_the_event_file_and_printed(
     assert "[0:00:06] 2.5 s of audio were lost: there is room again" in said
 
 
-def test_microphone_audio_is_kept_while_the_stages_are_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_microphone_audio_is_kept_while_the_stages_are_behind(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
 
     def started(source: AudioSource, config: PipelineConfig, *_: object, **named: object) -> None:
@@ -158,9 +145,7 @@ def test_microphone_audio_is_kept_while_the_stages_are_behind(monkeypatch: pytes
         (["--mic", "--fast"], "tiny.en"),  # a microphone is live in any case
     ],
 )
-def test_a_run_that_is_not_live_loads_no_draft_model(
-    arguments: list[str], drafter: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_run_that_is_not_live_loads_no_draft_model(arguments, drafter, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
     found: list[str | None] = []
 

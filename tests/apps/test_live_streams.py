@@ -1,7 +1,5 @@
 """Live runs over what FFmpeg reads from elsewhere and from files that grow, as a program."""
 
-from __future__ import annotations
-
 import http.server
 import subprocess
 import sys
@@ -44,7 +42,7 @@ def subtitles(path: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_stream_and_a_growing_file_are_subtitled(radio: str, tmp_path: Path) -> None:
+def test_a_stream_and_a_growing_file_are_subtitled(radio, tmp_path):
     for source in ([radio], ["--follow", "--fast", str(PHRASES)]):
         target = tmp_path / "out.srt"
         command = [*LIVE, *source, "--config", "demo-zh", "--srt", str(target)]
@@ -54,7 +52,7 @@ def test_a_stream_and_a_growing_file_are_subtitled(radio: str, tmp_path: Path) -
         target.unlink()
 
 
-def test_a_run_with_a_microphone_loads_nothing_of_it() -> None:
+def test_a_run_with_a_microphone_loads_nothing_of_it():
     loaded = "import sys, pipeline.apps.live, pipeline.apps.live_run; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, timeout=HANG_S)
     modules = done.stdout.decode().split()

@@ -1,7 +1,5 @@
 """What commands print besides what was asked for: --quiet, --verbose, progress, and why recordings failed."""
 
-from __future__ import annotations
-
 import logging
 import re
 import subprocess
@@ -51,9 +49,7 @@ def run(folder: Path, *options: str) -> int:
     return translate.run([str(folder), "--config", "demo", "--output-dir", str(folder.parent / "out"), *options])
 
 
-def test_the_table_says_why_a_recording_failed_and_adds_up(
-    recordings: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_says_why_a_recording_failed_and_adds_up(recordings, capsys):
     assert run(recordings) == 1
     rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     broken = recordings / "broken.wav"
@@ -64,23 +60,19 @@ def test_the_table_says_why_a_recording_failed_and_adds_up(
     )
 
 
-def test_each_recording_of_several_has_its_number(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_recording_of_several_has_its_number(recordings, capsys):
     run(recordings)
     lines = [line for line in capsys.readouterr().err.splitlines() if line and not line.startswith("error: ")]
     assert [line.partition(":")[0] for line in lines] == ["2 of 3, one.wav", "3 of 3, two.wav"]
 
 
-def test_a_terminal_shows_how_many_recordings_are_done(
-    recordings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_how_many_recordings_are_done(recordings, capsys, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     run(recordings)
     assert re.search(r"all recordings .*━.* 1 of 3", capsys.readouterr().err)
 
 
-def test_quiet_prints_errors_alone(
-    recordings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quiet_prints_errors_alone(recordings, capsys, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     assert run(recordings, "--quiet") == 1
     said = capsys.readouterr()
@@ -95,7 +87,7 @@ def test_quiet_prints_errors_alone(
     assert capsys.readouterr().err == "[0:01:01] 2.5 s of audio were lost: the backlog was full\n"
 
 
-def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_and_verbose_exclude_each_other(capsys):
     with pytest.raises(SystemExit):
         translate.run(["talk.wav", "--quiet", "--verbose"])
     assert "argument -v/--verbose: not allowed with argument -q/--quiet" in capsys.readouterr().err
@@ -110,7 +102,7 @@ def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]
         ("--verbose", ["21", "6 segments, 0 not translated, .*asr .*nmt", "first token after", "lag: ", "ready "]),
     ],
 )
-def test_a_live_run_says_as_much_as_was_asked_for(option: str | None, lines: list[str]) -> None:
+def test_a_live_run_says_as_much_as_was_asked_for(option, lines):
     command = [sys.executable, "-m", "pipeline.live", str(EXAMPLES / "travel.wav"), "--config", "demo", "--fast"]
     done = subprocess.run(
         [*command, *([option] if option else [])], capture_output=True, text=True, timeout=HANG_S, check=False

@@ -1,7 +1,5 @@
 """models list and pull: files are verified before they get their name, and interrupted downloads resume."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -63,7 +61,7 @@ def starts(hub: HubServer, name: str = "model.bin") -> list[int]:
     return [start for file, start in hub.ranges if file == name]
 
 
-def test_a_model_is_fetched_into_the_hubs_own_cache(hub: HubServer, home: Path) -> None:
+def test_a_model_is_fetched_into_the_hubs_own_cache(hub, home):
     done = pull(home, hub)
     assert done.returncode == 0, done.stderr
     assert has_whole_model(home, hub)
@@ -73,7 +71,7 @@ def test_a_model_is_fetched_into_the_hubs_own_cache(hub: HubServer, home: Path) 
     assert done.stderr.splitlines() == ["fetching owner/speech, 2.0 MB"]
 
 
-def test_two_files_with_the_same_content_are_fetched_once(hub: HubServer, home: Path) -> None:
+def test_two_files_with_the_same_content_are_fetched_once(hub, home):
     files = hub.repositories[NAME]
     files["preprocessor_config.json"] = files["tokenizer.json"]
     assert pull(home, hub).returncode == 0
@@ -82,7 +80,7 @@ def test_two_files_with_the_same_content_are_fetched_once(hub: HubServer, home: 
     assert (snapshot / "preprocessor_config.json").read_bytes() == (snapshot / "tokenizer.json").read_bytes()
 
 
-def test_a_pinned_revision_is_requested_once(hub: HubServer, home: Path) -> None:
+def test_a_pinned_revision_is_requested_once(hub, home):
     assert pull(home, hub, NAME, "--revision", PINNED).returncode == 0
     assert has_whole_model(home, hub, PINNED)
     hub.requests.clear()
@@ -91,7 +89,7 @@ def test_a_pinned_revision_is_requested_once(hub: HubServer, home: Path) -> None
     assert hub.requests == []
 
 
-def test_a_broken_connection_resumes_where_it_broke(hub: HubServer, home: Path) -> None:
+def test_a_broken_connection_resumes_where_it_broke(hub, home):
     hub.faults.cut = {"model.bin": [700_000, 700_000]}
     assert pull(home, hub).returncode == 0
     assert has_whole_model(home, hub)
@@ -100,7 +98,7 @@ def test_a_broken_connection_resumes_where_it_broke(hub: HubServer, home: Path) 
 
 
 @pytest.mark.slow
-def test_an_abandoned_download_resumes_in_the_next_run(hub: HubServer, home: Path) -> None:
+def test_an_abandoned_download_resumes_in_the_next_run(hub, home):
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     line = failed(pull(home, hub))
     assert "stopped at 0." in line
@@ -113,7 +111,7 @@ def test_an_abandoned_download_resumes_in_the_next_run(hub: HubServer, home: Pat
     assert start > 500_000
 
 
-def test_an_interrupted_download_resumes_in_the_next_run(hub: HubServer, home: Path) -> None:
+def test_an_interrupted_download_resumes_in_the_next_run(hub, home):
     hub.faults.hold = {"model.bin": 700_000}
     with subprocess.Popen(
         [sys.executable, "-m", "pipeline.models", "pull", NAME], env=environment(home, hub.url),
@@ -130,7 +128,7 @@ def test_an_interrupted_download_resumes_in_the_next_run(hub: HubServer, home: P
     assert starts(hub)[0] > 0
 
 
-def test_a_stalled_connection_is_replaced(hub: HubServer, home: Path) -> None:
+def test_a_stalled_connection_is_replaced(hub, home):
     hub.faults.hold = {"model.bin": 1_200_000}
     done = models(home, hub.url, "pull", NAME, HF_HUB_DOWNLOAD_TIMEOUT="1")
     assert done.returncode == 0, done.stderr
@@ -138,13 +136,13 @@ def test_a_stalled_connection_is_replaced(hub: HubServer, home: Path) -> None:
     assert len(starts(hub)) == 2
 
 
-def test_a_server_without_range_support_restarts_the_file(hub: HubServer, home: Path) -> None:
+def test_a_server_without_range_support_restarts_the_file(hub, home):
     hub.faults.cut, hub.faults.deaf = {"model.bin": [700_000]}, {"model.bin"}
     assert pull(home, hub).returncode == 0
     assert has_whole_model(home, hub)
 
 
-def test_waiting_for_another_program_is_reported(hub: HubServer, home: Path) -> None:
+def test_waiting_for_another_program_is_reported(hub, home):
     lock = repository(home).parent / ".locks" / repository(home).name / "fetch.lock"
     lock.parent.mkdir(parents=True)
     with WeakFileLock(lock):
@@ -165,7 +163,7 @@ def test_waiting_for_another_program_is_reported(hub: HubServer, home: Path) -> 
     assert has_whole_model(home, hub)
 
 
-def test_a_download_without_progress_is_given_up(hub: HubServer, home: Path) -> None:
+def test_a_download_without_progress_is_given_up(hub, home):
     hub.faults.cut, hub.faults.deaf = {"model.bin": [700_000, 600_000] * 10}, {"model.bin"}
     assert "model.bin of owner/speech stopped at" in failed(pull(home, hub))
     assert len(starts(hub)) < 10
@@ -173,7 +171,7 @@ def test_a_download_without_progress_is_given_up(hub: HubServer, home: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.bin", "config.json"])
-def test_a_file_with_a_wrong_hash_is_not_kept(hub: HubServer, home: Path, name: str) -> None:
+def test_a_file_with_a_wrong_hash_is_not_kept(hub, home, name):
     """Large files are listed with their SHA-256, small ones with git's SHA-1."""
     hub.faults.damaged = {name}
     line = failed(pull(home, hub))
@@ -185,7 +183,7 @@ def test_a_file_with_a_wrong_hash_is_not_kept(hub: HubServer, home: Path, name: 
 
 
 @pytest.mark.slow
-def test_a_wrong_partial_file_of_an_earlier_run_is_fetched_again(hub: HubServer, home: Path) -> None:
+def test_a_wrong_partial_file_of_an_earlier_run_is_fetched_again(hub, home):
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     failed(pull(home, hub))
     (left,) = (repository(home) / "blobs").glob("*.incomplete")
@@ -195,13 +193,13 @@ def test_a_wrong_partial_file_of_an_earlier_run_is_fetched_again(hub: HubServer,
 
 
 @pytest.mark.parametrize("difference", [-1_000, 1_000])
-def test_a_file_with_a_wrong_size_is_not_kept(hub: HubServer, home: Path, difference: int) -> None:
+def test_a_file_with_a_wrong_size_is_not_kept(hub, home, difference):
     hub.faults.listed_sizes = {"model.bin": SIZES["model.bin"] + difference}
     assert "the hub lists" in failed(pull(home, hub))
     assert not (repository(home) / "snapshots").exists()
 
 
-def test_a_damaged_cached_file_is_fetched_again(hub: HubServer, home: Path) -> None:
+def test_a_damaged_cached_file_is_fetched_again(hub, home):
     assert pull(home, hub, NAME, "--revision", PINNED).returncode == 0
     cached = repository(home) / "snapshots" / PINNED / "model.bin"
     cached.resolve().write_bytes(bytes(SIZES["model.bin"]))
@@ -210,7 +208,7 @@ def test_a_damaged_cached_file_is_fetched_again(hub: HubServer, home: Path) -> N
     assert has_whole_model(home, hub, PINNED)
 
 
-def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub: HubServer, home: Path) -> None:
+def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub, home):
     assert pull(home, hub).returncode == 0
     snapshot = repository(home) / "snapshots" / COMMIT
     for name in ("model.bin", "tokenizer.json"):  # with a SHA-256 and with git's SHA-1
@@ -220,14 +218,14 @@ def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub: HubS
     assert has_whole_model(home, hub)
 
 
-def test_a_failed_update_is_a_failure(hub: HubServer, home: Path) -> None:
+def test_a_failed_update_is_a_failure(hub, home):
     assert pull(home, hub).returncode == 0
     hub.repositories[NAME]["tokenizer.json"].write_bytes(b"newer")
     hub.faults.damaged = {"tokenizer.json"}
     assert "tokenizer.json of owner/speech arrived with the hash" in failed(pull(home, hub))
 
 
-def test_a_model_that_changes_while_it_is_fetched_is_fetched_by_the_next_run(hub: HubServer, home: Path) -> None:
+def test_a_model_that_changes_while_it_is_fetched_is_fetched_by_the_next_run(hub, home):
     hub.faults.new_commit_after = "model.bin"
     line = failed(pull(home, hub))
     assert "owner/speech changed on the hub while it was fetched" in line
@@ -236,34 +234,34 @@ def test_a_model_that_changes_while_it_is_fetched_is_fetched_by_the_next_run(hub
     assert has_whole_model(home, hub, NEXT_COMMIT)
 
 
-def test_a_listed_file_that_is_missing_is_reported(hub: HubServer, home: Path) -> None:
+def test_a_listed_file_that_is_missing_is_reported(hub, home):
     hub.faults.missing = {"tokenizer.json"}
     assert "the hub refused tokenizer.json of owner/speech" in failed(pull(home, hub))
 
 
-def test_names_unknown_to_the_hub_are_reported(hub: HubServer, home: Path) -> None:
+def test_names_unknown_to_the_hub_are_reported(hub, home):
     assert "the hub refused nobody/nothing" in failed(pull(home, hub, "nobody/nothing"))
     assert "the hub refused owner/speech" in failed(pull(home, hub, NAME, "--revision", "nowhere"))
 
 
-def test_a_repository_of_another_kind_is_reported(hub: HubServer, home: Path) -> None:
+def test_a_repository_of_another_kind_is_reported(hub, home):
     hub.repositories["owner/other"] = {"README.md": hub.repositories[NAME]["README.md"]}
     assert "owner/other has no config.json, model.bin" in failed(pull(home, hub, "owner/other"))
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_hub_gets_one_request(status: int, hub: HubServer, home: Path) -> None:
+def test_a_busy_hub_gets_one_request(status, hub, home):
     hub.faults.status = status
     assert "cannot serve owner/speech at the moment" in failed(pull(home, hub))
     assert [request for request in hub.requests if NAME in request] == [f"GET /api/models/{NAME}"]
 
 
-def test_a_hub_that_lists_no_hashes_is_refused(hub: HubServer, home: Path) -> None:
+def test_a_hub_that_lists_no_hashes_is_refused(hub, home):
     hub.faults.no_hashes = True
     assert "lists no size or hash" in failed(pull(home, hub))
 
 
-def test_without_a_network_the_error_is_immediate_and_says_what_to_do(home: Path) -> None:
+def test_without_a_network_the_error_is_immediate_and_says_what_to_do(home):
     done = models(home, "http://127.0.0.1:9", "pull", NAME)
     line = failed(done)
     assert "the hub cannot be reached" in line
@@ -274,7 +272,7 @@ def test_without_a_network_the_error_is_immediate_and_says_what_to_do(home: Path
 
 
 @pytest.mark.slow
-def test_without_a_network_a_cached_model_is_enough(hub: HubServer, home: Path) -> None:
+def test_without_a_network_a_cached_model_is_enough(hub, home):
     assert pull(home, hub).returncode == 0
     for more in ({}, {"HF_HUB_OFFLINE": "1"}):
         done = models(home, "http://127.0.0.1:9", "pull", NAME, **more)
@@ -286,13 +284,13 @@ def test_without_a_network_a_cached_model_is_enough(hub: HubServer, home: Path) 
     )  # but not a damaged one
 
 
-def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub: HubServer, home: Path) -> None:
+def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub, home):
     hub.faults.listed_sizes = {"model.bin": 10**18}
     assert "make room, or set HF_HOME" in failed(pull(home, hub))
     assert hub.ranges == []
 
 
-def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub: HubServer, home: Path) -> None:
+def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub, home):
     """A file size limit simulates a full disk."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", NAME], env=environment(home, hub.url),
@@ -306,7 +304,7 @@ def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub: HubServer, ho
     assert starts(hub) == [1_000_000]
 
 
-def test_an_unwritable_cache_is_reported(hub: HubServer, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported(hub, tmp_path):
     (tmp_path / "file").touch()
     assert "set HF_HOME to a usable folder" in failed(pull(tmp_path / "file", hub))
     (tmp_path / "home").mkdir()
@@ -314,7 +312,7 @@ def test_an_unwritable_cache_is_reported(hub: HubServer, tmp_path: Path) -> None
     assert "or set HF_HOME to another folder" in failed(pull(tmp_path / "home", hub))
 
 
-def test_two_concurrent_programs_fetch_once(hub: HubServer, home: Path) -> None:
+def test_two_concurrent_programs_fetch_once(hub, home):
     command = [sys.executable, "-m", "pipeline.models", "pull", NAME]
     both = [subprocess.Popen(command, env=environment(home, hub.url), stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(timeout=HANG_S) for process in both] == [0, 0]
@@ -329,7 +327,7 @@ def listed(home: Path, *arguments: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_list_shows_each_model_once_with_its_state(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_the_list_shows_each_model_once_with_its_state(hub, home, tmp_path):
     mine = tmp_path / "mine.toml"
     mine.write_text(f'[asr]\nmodel = "{NAME}"\n[nmt]\nmodel = "gone"\n')
     real = load_config("en-zh")
@@ -355,7 +353,7 @@ def test_the_list_shows_each_model_once_with_its_state(hub: HubServer, home: Pat
     assert listed(home, "--config", str(mine))[NAME]["state"] == "partial"
 
 
-def test_the_list_as_a_table_has_one_line_per_model(home: Path) -> None:
+def test_the_list_as_a_table_has_one_line_per_model(home):
     done = models(home, "http://127.0.0.1:9", "list")
     header, *rows = done.stdout.splitlines()
     assert header.split() == ["MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE"]
@@ -366,14 +364,14 @@ def test_the_list_as_a_table_has_one_line_per_model(home: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_directory_needs_no_fetching(home: Path) -> None:
+def test_a_directory_needs_no_fetching(home):
     done = models(home, "http://127.0.0.1:9", "pull", "demo-zh")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("a directory, nothing to fetch") == 1
     assert "complete and undamaged, from installed packages" in done.stdout
 
 
-def test_the_smallest_compilable_set_is_preferred_over_sets_that_only_run(tmp_path: Path) -> None:
+def test_the_smallest_compilable_set_is_preferred_over_sets_that_only_run(tmp_path):
     files = ["config.json", "source.spm", "target.spm", "vocab.json"]
     graphs = [f"onnx/{name}_model{kind}.onnx" for name, kind in (("encoder", ""), ("decoder", "_merged"))]
     small = [graph.replace(".onnx", "_int8.onnx") for graph in graphs]
@@ -389,13 +387,13 @@ def test_the_smallest_compilable_set_is_preferred_over_sets_that_only_run(tmp_pa
     assert chosen(dict.fromkeys((*files, *small), 1)) == {*files, *small}
 
 
-def test_unknown_names_are_wrong_usage(home: Path) -> None:
+def test_unknown_names_are_wrong_usage(home):
     assert "unknown model or configuration 'xx'" in failed(models(home, "", "pull", "xx"), 2)
     assert "--revision applies to a single model" in failed(models(home, "", "pull", "en-zh", "--revision", "main"), 2)
     assert "no such configuration file" in failed(models(home, "", "list", "--config", "gone.toml"), 2)
 
 
-def test_the_draft_model_of_a_configuration_is_listed_and_fetched(tmp_path: Path) -> None:
+def test_the_draft_model_of_a_configuration_is_listed_and_fetched(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text('[asr]\nmodel = "base"\n[asr.draft]\nmodel = "owner/smaller"\nrevision = "v1"\n')
     speech = [(model.name, model.revision) for model in named_models([str(path)]) if model.kind == "speech"]

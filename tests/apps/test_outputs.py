@@ -1,7 +1,5 @@
 """Names of output files: short enough, stable and unique."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path
@@ -40,7 +38,7 @@ from pipeline.errors import UsageError
         ("talk.wav.", "talk.wav."),
     ],
 )
-def test_only_a_recordings_suffix_is_removed(name: str, stem: str) -> None:
+def test_only_a_recordings_suffix_is_removed(name, stem):
     assert stem_of(name) == stem
 
 
@@ -49,7 +47,7 @@ def test_only_a_recordings_suffix_is_removed(name: str, stem: str) -> None:
     st.sampled_from([".srt", ".jsonl", SUFFIX]),
     st.sampled_from(["", "zh-Hant"]),
 )
-def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: str, suffix: str, tag: str) -> None:
+def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem, suffix, tag):
     name = OutputName(Path(), stem, tag).path(suffix).name
     end = f".{tag}{suffix}" if tag else suffix
     assert len(os.fsencode(name)) <= 255
@@ -65,17 +63,17 @@ def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem: 
     assert len(others | {name}) == 3
 
 
-def test_all_shortened_names_of_a_recording_are_alike() -> None:
+def test_all_shortened_names_of_a_recording_are_alike():
     name = OutputName(Path(), "会" * 84, "zh")
     assert len({name.path(suffix).name.removesuffix(suffix) for suffix in (".srt", ".jsonl", SUFFIX)}) == 1
 
 
-def test_bytes_that_are_not_utf_8_are_kept() -> None:
+def test_bytes_that_are_not_utf_8_are_kept():
     stem = os.fsdecode(b"\xff\xe4" * 130)
     assert os.fsencode(OutputName(Path(), stem).path(".srt").name).startswith(b"\xff\xe4" * 100)
 
 
-def test_the_file_systems_name_limit_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_systems_name_limit_is_used(tmp_path, monkeypatch):
     """As on an encrypting file system."""
     assert 100 < longest_name(tmp_path / "to be" / "made") <= 255
     monkeypatch.setattr(os, "pathconf", lambda *_: 143)
@@ -91,7 +89,7 @@ COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACU
 
 
 @pytest.mark.parametrize("tags", [{"zh": ""}, {"zh": "zh"}, {"zh": "zh", "de": "de"}])
-def test_no_two_recordings_share_output_files(tmp_path: Path, tags: dict[str, str]) -> None:
+def test_no_two_recordings_share_output_files(tmp_path, tags):
     """For any three names, in separate runs or together, all subtitles and journals differ, whichever of the recordings
     exist, even on a file system that ignores case."""
     for number, names in enumerate(itertools.combinations(NAMES, 3)):
@@ -127,15 +125,13 @@ def test_no_two_recordings_share_output_files(tmp_path: Path, tags: dict[str, st
         (["a.unfinished.wav"], "a.unfinished.wav", "", "a.unfinished.wav"),
     ],
 )
-def test_output_names_depend_on_the_folders_content(
-    tmp_path: Path, there: list[str], name: str, language: str, stem: str
-) -> None:
+def test_output_names_depend_on_the_folders_content(tmp_path, there, name, language, stem):
     for other in there:
         (tmp_path / other).touch()
     assert Folder(tmp_path).stem(name, language) == stem
 
 
-def test_folders_and_pipes_are_not_recordings(tmp_path: Path) -> None:
+def test_folders_and_pipes_are_not_recordings(tmp_path):
     (tmp_path / "a.wav").touch()
     (tmp_path / "a.mp3").mkdir()
     os.mkfifo(tmp_path / "a.ogg")
@@ -144,15 +140,15 @@ def test_folders_and_pipes_are_not_recordings(tmp_path: Path) -> None:
     assert Folder(tmp_path).stem("a.wav") == "a"
 
 
-def test_the_folder_may_be_unlistable(tmp_path: Path) -> None:
+def test_the_folder_may_be_unlistable(tmp_path):
     assert Folder(tmp_path / "none").stem("a.wav") == "a"
 
 
-def test_suffixes_are_in_lower_case() -> None:
+def test_suffixes_are_in_lower_case():
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in SUFFIXES)
 
 
-def test_a_format_has_a_file_per_language_and_jsonl_has_one_for_all() -> None:
+def test_a_format_has_a_file_per_language_and_jsonl_has_one_for_all():
     kinds = ["srt", "jsonl", "txt"]
     assert outputs_of(kinds, ["zh"]) == [("srt", "zh"), ("jsonl", ""), ("txt", "zh")]
     several = outputs_of(kinds, ["zh", "de"])
@@ -171,7 +167,7 @@ def test_a_format_has_a_file_per_language_and_jsonl_has_one_for_all() -> None:
 
 
 @pytest.mark.parametrize("targets", [["zh"], ["zh-TW", "de"]])
-def test_an_output_is_found_again_by_its_label(targets: list[str]) -> None:
+def test_an_output_is_found_again_by_its_label(targets):
     outputs = outputs_of(["srt", "jsonl", "ass"], targets)
     labels = [label(output, targets) for output in outputs]
     assert len(set(labels)) == len(labels)
@@ -179,19 +175,19 @@ def test_an_output_is_found_again_by_its_label(targets: list[str]) -> None:
     assert labelled(labels[:1], targets) == outputs[:1]
 
 
-def test_labels_name_the_language_only_if_there_are_several() -> None:
+def test_labels_name_the_language_only_if_there_are_several():
     assert [label(output, ["zh"]) for output in (("srt", "zh"), ("jsonl", ""))] == ["srt", "jsonl"]
     assert [label(output, ["zh", "de"]) for output in (("srt", "de"), ("jsonl", ""))] == ["de.srt", "jsonl"]
     assert labelled(["fr.srt", "de.srt"], ["zh", "de"]) == [("srt", "de")]
 
 
-def test_several_languages_are_always_in_the_names() -> None:
+def test_several_languages_are_always_in_the_names():
     assert language_tags(["zh"], always=False) == {"zh": ""}
     assert language_tags(["zh-Hant"], always=True) == {"zh-Hant": "zh-Hant"}
     assert language_tags(["zh", "de"], always=False) == {"zh": "zh", "de": "de"}
 
 
-def test_a_name_that_is_given_gets_the_language_before_its_suffix() -> None:
+def test_a_name_that_is_given_gets_the_language_before_its_suffix():
     given = {
         "srt": Path("d/talk.srt"),
         "jsonl": Path("talk.jsonl"),
@@ -216,7 +212,7 @@ def test_a_name_that_is_given_gets_the_language_before_its_suffix() -> None:
 
 
 @pytest.mark.parametrize("kind", ["srt", "vtt", "ass", "txt"])
-def test_only_jsonl_has_several_languages_on_standard_output(kind: str) -> None:
+def test_only_jsonl_has_several_languages_on_standard_output(kind):
     with pytest.raises(
         UsageError, match=rf"standard output cannot take the {kind} subtitles of several languages \(zh, de\)"
     ):

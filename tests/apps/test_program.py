@@ -1,7 +1,5 @@
 """The program speech-translate, its commands, and what all commands' help has in common."""
 
-from __future__ import annotations
-
 import io
 import shlex
 import shutil
@@ -47,7 +45,7 @@ def help_of(command: str, *subcommands: str) -> str:
     return said.getvalue()
 
 
-def test_help_lists_each_command_with_one_line() -> None:
+def test_help_lists_each_command_with_one_line():
     done = started("-c", SCRIPT, "--help")
     assert done.returncode == 0
     words = " ".join(done.stdout.split())
@@ -55,7 +53,7 @@ def test_help_lists_each_command_with_one_line() -> None:
         assert f"{name} {what}" in words
 
 
-def test_help_and_version_import_no_other_package() -> None:
+def test_help_and_version_import_no_other_package():
     program = (
         "import sys; before = set(sys.modules)\n"
         "import contextlib, io\n"
@@ -68,26 +66,26 @@ def test_help_and_version_import_no_other_package() -> None:
     assert started("-c", program).stdout.strip() == "{'pipeline'}"
 
 
-def test_version_is_the_package_s() -> None:
+def test_version_is_the_package_s():
     for arguments in (("-c", SCRIPT), ("-m", "pipeline")):
         assert started(*arguments, "--version").stdout == f"speech-translate {pipeline.__version__}\n"
 
 
 @pytest.mark.parametrize("arguments", [["subtitle"], [], ["--config", "demo-zh"]])
-def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+def test_wrong_usage_exits_with_2(arguments):
     done = started("-c", SCRIPT, *arguments)
     assert done.returncode == 2
     assert "speech-translate: error: " in done.stderr
     assert not done.stdout
 
 
-def test_unknown_command_names_those_that_exist() -> None:
+def test_unknown_command_names_those_that_exist():
     said = started("-c", SCRIPT, "subtitle").stderr
     assert "'subtitle'" in said
     assert all(name in said for name in COMMANDS)
 
 
-def test_a_recording_is_no_command(tmp_path: Path) -> None:
+def test_a_recording_is_no_command(tmp_path):
     (recording := tmp_path / "talk.wav").touch()
     done = started("-c", SCRIPT, str(recording))
     assert (done.returncode, f"speech-translate translate {recording}" in done.stderr) == (2, True)
@@ -101,7 +99,7 @@ def test_a_recording_is_no_command(tmp_path: Path) -> None:
         (["-m", "pipeline.models"], "python -m pipeline.models"),
     ],
 )
-def test_help_and_errors_name_the_program_as_started(how: list[str], program: str) -> None:
+def test_help_and_errors_name_the_program_as_started(how, program):
     done = started(*how, "pull")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"\n{program} pull: error: " in done.stderr
@@ -109,14 +107,14 @@ def test_help_and_errors_name_the_program_as_started(how: list[str], program: st
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_starts_by_its_name(command: str) -> None:
+def test_each_command_starts_by_its_name(command):
     done = started("-c", SCRIPT, command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: speech-translate {command} ")
 
 
 @pytest.mark.parametrize("command", [(name,) for name in PARSERS] + SUBCOMMANDS, ids=" ".join)
-def test_help_ends_with_examples_that_parse(command: tuple[str, ...]) -> None:
+def test_help_ends_with_examples_that_parse(command):
     name, *subcommands = command
     program = f"python -m pipeline.{' '.join(command)}"
     before, found, examples = help_of(name, *subcommands).partition("\nexamples:\n")
@@ -129,7 +127,7 @@ def test_help_ends_with_examples_that_parse(command: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("command", ["live", "translate", "serve", "nmt"])
-def test_options_are_grouped(command: str) -> None:
+def test_options_are_grouped(command):
     groups = [line for line in help_of(command).splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert {"languages and models:", "examples:"} < set(groups)
     assert len(groups) >= 4
@@ -159,7 +157,7 @@ def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("translate pyproj", ["pyproject.toml"]),
     ],
 )
-def test_bash_completes_commands_options_and_values(completions: Path, line: str, found: list[str]) -> None:
+def test_bash_completes_commands_options_and_values(completions, line, found):
     words = " ".join(["speech-translate", *line.split()])
     script = (
         f"source {completions / 'bash'}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n"
@@ -171,7 +169,7 @@ def test_bash_completes_commands_options_and_values(completions: Path, line: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_can_read_their_script(completions: Path, shell: str) -> None:
+def test_other_shells_can_read_their_script(completions, shell):
     script = completions / shell
     said = script.read_text("utf-8")
     assert all(name in said for name in (*COMMANDS, "list-devices", "demo-zh-en", "int4"))
@@ -181,7 +179,7 @@ def test_other_shells_can_read_their_script(completions: Path, shell: str) -> No
     assert done.returncode == 0, done.stderr
 
 
-def test_an_unknown_shell_is_wrong_usage() -> None:
+def test_an_unknown_shell_is_wrong_usage():
     done = started("-c", SCRIPT, "--print-completion", "cmd")
     assert done.returncode == 2
     assert "choose from 'bash', 'zsh', 'fish'" in done.stderr

@@ -1,7 +1,5 @@
 """The plan for a recording in several languages: which files to write, and what an interrupted run began."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
@@ -38,7 +36,7 @@ def begun(job: Job, config: PipelineConfig, *outputs: tuple[str, str]) -> None:
     job.journal.write_text(json.dumps(header(job.recording, config, labels_of(job, outputs))) + "\n", "utf-8")
 
 
-def test_a_recording_has_a_file_per_language_and_one_journal(tmp_path: Path) -> None:
+def test_a_recording_has_a_file_per_language_and_one_journal(tmp_path):
     job = planned(tmp_path)
     assert {output: path.name for output, path in job.outputs.items()} == {
         ("srt", "zh"): "talk.zh.srt",
@@ -50,7 +48,7 @@ def test_a_recording_has_a_file_per_language_and_one_journal(tmp_path: Path) -> 
     assert planned(tmp_path).outputs["srt", "de"].name == "talk.wav.de.srt"
 
 
-def test_only_languages_without_subtitles_are_written(tmp_path: Path, config: PipelineConfig) -> None:
+def test_only_languages_without_subtitles_are_written(tmp_path, config):
     job = planned(tmp_path)
     assert begin(job, config, overwrite=False) == (Begin.NEW, job.outputs)
     for name in ("talk.zh.srt", "talk.jsonl"):
@@ -61,7 +59,7 @@ def test_only_languages_without_subtitles_are_written(tmp_path: Path, config: Pi
     assert begin(job, config, overwrite=False) == (Begin.SKIP, {})
 
 
-def test_a_run_resumes_the_languages_that_it_began(tmp_path: Path, config: PipelineConfig) -> None:
+def test_a_run_resumes_the_languages_that_it_began(tmp_path, config):
     job = planned(tmp_path, "srt")
     (tmp_path / "talk.zh.srt").write_text("from before")
     begun(job, config, ("srt", "de"), ("vtt", "de"))
@@ -76,7 +74,7 @@ def test_a_run_resumes_the_languages_that_it_began(tmp_path: Path, config: Pipel
         begin(planned(tmp_path, "txt"), config, overwrite=False)
 
 
-def test_a_run_with_other_targets_or_options_of_one_is_not_resumed(tmp_path: Path, config: PipelineConfig) -> None:
+def test_a_run_with_other_targets_or_options_of_one_is_not_resumed(tmp_path, config):
     job = planned(tmp_path, "srt")
     begun(job, config, *job.outputs)
     assert begin(job, config, overwrite=False)[0] is Begin.RESUME

@@ -1,7 +1,5 @@
 """Recordings and subtitles on other machines: object stores and web servers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile
@@ -66,7 +64,7 @@ def put(filesystem: Any, path: str, local: Path) -> None:
     filesystem.pipe_file(path, local.read_bytes())
 
 
-def test_a_remote_recording_is_decoded_as_a_local_one(memory: Any) -> None:
+def test_a_remote_recording_is_decoded_as_a_local_one(memory):
     put(memory, "/talks/phrases.wav", PHRASES)
     found, expected = Recording(RemoteFile("memory://talks/phrases.wav")), Recording(PHRASES)
     assert found.may_stall, "a server may not answer"
@@ -75,7 +73,7 @@ def test_a_remote_recording_is_decoded_as_a_local_one(memory: Any) -> None:
     assert found.read() is None
 
 
-def test_a_remote_folder_is_searched(memory: Any) -> None:
+def test_a_remote_folder_is_searched(memory):
     for name in ("a.wav", "deep/b.mp3", ".hidden/c.wav", "notes.txt"):
         memory.pipe_file(f"/talks/{name}", b"")
     top = RemoteFile("memory://talks")
@@ -87,9 +85,7 @@ def test_a_remote_folder_is_searched(memory: Any) -> None:
     assert [str(job.remote) for job in jobs] == ["memory://subtitles", "memory://subtitles/deep"]
 
 
-def test_subtitles_go_beside_a_remote_recording(
-    memory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Callable[[list[str]], int]
-) -> None:
+def test_subtitles_go_beside_a_remote_recording(memory, tmp_path, capsys, run):
     save(tmp_path / "talk.wav", SPEECH)
     put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
     assert run([str(tmp_path / "talk.wav"), "--config", "demo-zh", "--format", "srt,jsonl"]) == 0
@@ -104,13 +100,7 @@ def test_subtitles_go_beside_a_remote_recording(
 
 
 @pytest.mark.slow
-def test_an_interrupted_recording_is_resumed_on_another_machine(
-    memory: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    run: Callable[[list[str]], int],
-) -> None:
+def test_an_interrupted_recording_is_resumed_on_another_machine(memory, tmp_path, monkeypatch, capsys, run):
     save(tmp_path / "talk.wav", read_wav(PHRASES)[: 16_000 * 12])
     put(memory, "/talks/talk.wav", tmp_path / "talk.wav")
     folder = RemoteFile("memory://talks")
@@ -158,9 +148,7 @@ def test_an_interrupted_recording_is_resumed_on_another_machine(
         (None, None, True),
     ],
 )
-def test_the_journal_here_counts_if_it_continues_the_one_that_was_kept(
-    memory: Any, tmp_path: Path, kept: bytes | None, here: bytes | None, taken: bool
-) -> None:
+def test_the_journal_here_counts_if_it_continues_the_one_that_was_kept(memory, tmp_path, kept, here, taken):
     journal, output = tmp_path / f"talk{SUFFIX}", tmp_path / "talk.srt"
     memory.pipe_file("/talks/talk.srt", b"finished")
     output.write_bytes(b"begun")
@@ -174,9 +162,7 @@ def test_the_journal_here_counts_if_it_continues_the_one_that_was_kept(
     assert (journal.read_bytes() if journal.exists() else None) == expected
 
 
-def test_the_journal_of_a_recording_in_progress_is_kept_from_its_beginning(
-    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[[list[str]], int]
-) -> None:
+def test_the_journal_of_a_recording_in_progress_is_kept_from_its_beginning(memory, tmp_path, monkeypatch, run):
     """Of a run that has written nothing, none is left."""
     save(tmp_path / "talk.wav", SPEECH)
     command = [str(tmp_path / "talk.wav"), "--output-dir", "memory://talks", "--config", "demo-zh"]
@@ -213,9 +199,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_an_object_store_has_recordings_and_gets_subtitles(
-    bucket: str, tmp_path: Path, run: Callable[[list[str]], int]
-) -> None:
+def test_an_object_store_has_recordings_and_gets_subtitles(bucket, tmp_path, run):
     save(tmp_path / "talk.wav", SPEECH)
     RemoteFile(f"{bucket}/in/talk.wav").write((tmp_path / "talk.wav").read_bytes())
     command = [sys.executable, "-m", "pipeline.translate", f"{bucket}/in", "--output-dir", f"{bucket}/out"]
@@ -252,7 +236,7 @@ def web(tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_recording_on_a_web_server_is_read(web: str, tmp_path: Path, run: Callable[[list[str]], int]) -> None:
+def test_a_recording_on_a_web_server_is_read(web, tmp_path, run):
     save(tmp_path / "talk.wav", SPEECH)
     with pytest.raises(UsageError, match="nothing can be written beside"):
         plan([RemoteFile(f"{web}/talk.wav")], ["srt"], None, {"zh": ""})
@@ -261,24 +245,24 @@ def test_a_recording_on_a_web_server_is_read(web: str, tmp_path: Path, run: Call
     assert (tmp_path / "out" / "talk.srt").read_bytes() == (tmp_path / "talk.srt").read_bytes()
 
 
-def test_a_url_without_permission_is_reported(web: str) -> None:
+def test_a_url_without_permission_is_reported(web):
     with pytest.raises(UsageError, match="may not be read or written.*check the credentials"):
         Recording(RemoteFile(f"{web}/secret.wav"))
 
 
 @pytest.mark.parametrize("text", ["talk.wav", "C:/talk.wav", "s3:/bucket/talk.wav", "s3://", "-"])
-def test_a_path_is_no_url(text: str) -> None:
+def test_a_path_is_no_url(text):
     assert remote_file(text) is None
 
 
-def test_other_urls_are_refused() -> None:
+def test_other_urls_are_refused():
     with pytest.raises(UsageError, match="give its path"):
         remote_file("file:///tmp/talk.wav")
     with pytest.raises(UsageError, match="Protocol not known"):
         find_recordings([RemoteFile("nonsense://talk.wav")])
 
 
-def test_a_server_that_does_not_answer_is_no_missing_file(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_no_missing_file(tmp_path):
     unreachable = RemoteFile("http://127.0.0.1:1/talk.wav")
     with pytest.raises(AudioError, match="check the connection"):
         find_recordings([unreachable])
@@ -290,7 +274,7 @@ def test_a_server_that_does_not_answer_is_no_missing_file(tmp_path: Path) -> Non
     assert Shard(1, 1).of(jobs[1:]) == jobs[1:]
 
 
-def test_a_workspace_that_others_could_change_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_that_others_could_change_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = RemoteFile("memory://talks")
     top = workspace(folder).parent
@@ -305,7 +289,7 @@ def test_a_workspace_that_others_could_change_is_refused(tmp_path: Path, monkeyp
         workspace(folder)
 
 
-def test_a_copy_that_cannot_be_kept_is_reported(memory: Any, tmp_path: Path) -> None:
+def test_a_copy_that_cannot_be_kept_is_reported(memory, tmp_path):
     memory.pipe_file("/talks/talk.srt", b"1")
     (tmp_path / "talk.srt").mkdir()
     folder, outputs, journal = RemoteFile("memory://talks"), [tmp_path / "talk.srt"], tmp_path / "journal"

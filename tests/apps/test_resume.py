@@ -1,7 +1,5 @@
 """A run that is cut anywhere and resumed writes what an uninterrupted run writes, with the options that change text."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,9 +93,7 @@ def whole(command: Command, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
 
 @settings(max_examples=12)
 @given(st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=3))
-def test_a_run_cut_at_any_events_ends_up_with_the_same_files(
-    command: Command, whole: tuple[dict[str, bytes], int], cuts: list[float]
-) -> None:
+def test_a_run_cut_at_any_events_ends_up_with_the_same_files(command, whole, cuts):
     """``cuts``: shares of the events before which the runs are cut, one run after another."""
     expected, events = whole
     with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,5 @@
 """Shares of the recordings for processes that do not know each other, and manifests."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex
@@ -38,7 +36,7 @@ SLURM = {
         ("auto/4", SLURM, Shard(3, 4)),
     ],
 )
-def test_a_shard_is_named_or_told_by_the_scheduler(text: str, environment: dict[str, str], expected: Shard) -> None:
+def test_a_shard_is_named_or_told_by_the_scheduler(text, environment, expected):
     assert parse_shard(text, environment) == expected
 
 
@@ -58,14 +56,14 @@ def test_a_shard_is_named_or_told_by_the_scheduler(text: str, environment: dict[
         ("auto", {"SLURM_ARRAY_TASK_ID": "2"}, "is no shard"),
     ],
 )
-def test_what_is_no_shard_is_refused(text: str, environment: dict[str, str], message: str) -> None:
+def test_what_is_no_shard_is_refused(text, environment, message):
     with pytest.raises(UsageError, match=message):
         parse_shard(text, environment)
 
 
 @given(sizes=st.lists(st.integers(0, 2_000), min_size=1, max_size=40), count=st.integers(1, 9))
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_shards_have_every_recording_once(tmp_path: Path, sizes: list[int], count: int) -> None:
+def test_the_shards_have_every_recording_once(tmp_path, sizes, count):
     jobs = []
     for number, size in enumerate(sizes):
         recording = tmp_path / f"{number}.wav"
@@ -78,7 +76,7 @@ def test_the_shards_have_every_recording_once(tmp_path: Path, sizes: list[int], 
     assert max(amounts) - min(amounts) <= max(sizes)
 
 
-def test_a_manifest_names_files_and_folders(tmp_path: Path) -> None:
+def test_a_manifest_names_files_and_folders(tmp_path):
     (tmp_path / "talks").mkdir()
     for name in ("a b.wav", "talks/c.wav", "#1.wav"):
         (tmp_path / name).write_bytes(b"")
@@ -87,7 +85,7 @@ def test_a_manifest_names_files_and_folders(tmp_path: Path) -> None:
     assert read_manifest(manifest) == [tmp_path / "a b.wav", tmp_path / "talks", tmp_path / "#1.wav"]
 
 
-def test_a_manifest_has_names_with_unusual_separators(tmp_path: Path) -> None:
+def test_a_manifest_has_names_with_unusual_separators(tmp_path):
     names = ["a\u2028b.wav", "a\x0bb.wav", "a\x85b.wav"]
     for name in names:
         (tmp_path / name).write_bytes(b"")
@@ -95,14 +93,14 @@ def test_a_manifest_has_names_with_unusual_separators(tmp_path: Path) -> None:
     assert read_manifest(tmp_path / "list.txt") == [tmp_path / name for name in names]
 
 
-def test_every_wrong_line_of_a_manifest_is_named(tmp_path: Path) -> None:
+def test_every_wrong_line_of_a_manifest_is_named(tmp_path):
     manifest = tmp_path / "list.txt"
     manifest.write_text("list.txt\nno.wav\n\nother.wav\n")
     with pytest.raises(UsageError, match=r"line 2: no such file: no\.wav; line 4: no such file: other\.wav"):
         read_manifest(manifest)
 
 
-def test_a_manifest_that_names_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_names_nothing_is_refused(tmp_path):
     (tmp_path / "list.txt").write_text("# nothing\n")
     with pytest.raises(UsageError, match="names no recording"):
         read_manifest(tmp_path / "list.txt")
@@ -110,18 +108,18 @@ def test_a_manifest_that_names_nothing_is_refused(tmp_path: Path) -> None:
         read_manifest(tmp_path / "none.txt")
 
 
-def test_a_manifest_may_come_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manifest_may_come_from_standard_input(tmp_path, monkeypatch):
     (tmp_path / "a.wav").write_bytes(b"")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{tmp_path}/a.wav\n".encode())))
     assert read_manifest(Path("-")) == [tmp_path / "a.wav"]
 
 
-def test_a_run_without_a_recording_is_refused() -> None:
+def test_a_run_without_a_recording_is_refused():
     with pytest.raises(UsageError, match="no recording is named"):
         run(["--config", "demo-zh"])
 
 
-def test_a_shard_does_not_begin_the_recordings_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shard_does_not_begin_the_recordings_of_others(tmp_path, capsys):
     """Their shard may be writing them; nothing here is audio, so what is begun fails."""
     for name in "abc":
         (tmp_path / f"{name}.wav").write_bytes(name.encode() * 100)
@@ -132,7 +130,7 @@ def test_a_shard_does_not_begin_the_recordings_of_others(tmp_path: Path, capsys:
     assert len(plan([tmp_path], ["srt"], None, {"zh": ""})) == 3
 
 
-def test_the_examples_give_each_process_its_share() -> None:
+def test_the_examples_give_each_process_its_share():
     """The commands in examples/deploy are parsed, and their shards are those that the schedulers' variables name."""
     job = yaml.safe_load((ROOT / "examples/deploy/kubernetes-job.yaml").read_text())
     (container,) = job["spec"]["template"]["spec"]["containers"]

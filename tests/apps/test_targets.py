@@ -1,7 +1,5 @@
 """One recording into two languages at once: files, names, failures of one language, and runs that go on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
@@ -66,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_each_language_has_the_files_of_a_run_of_its_own(whole: dict[str, bytes], tmp_path: Path) -> None:
+def test_each_language_has_the_files_of_a_run_of_its_own(whole, tmp_path):
     assert sorted(whole) == [
         "meeting.de.srt", "meeting.de.txt", "meeting.jsonl", "meeting.zh.srt", "meeting.zh.txt",
     ]  # fmt: skip
@@ -80,7 +78,7 @@ def test_each_language_has_the_files_of_a_run_of_its_own(whole: dict[str, bytes]
             assert alone == whole[f"meeting.{target}.{kind}"] != b""
 
 
-def test_jsonl_has_all_languages_and_the_recording_once(whole: dict[str, bytes]) -> None:
+def test_jsonl_has_all_languages_and_the_recording_once(whole):
     records = [json.loads(line) for line in whole["meeting.jsonl"].splitlines()]
     spoken = [record["sentence"] for record in records if record["type"] == "source_sentence"]
     assert spoken == list(range(5))
@@ -106,9 +104,7 @@ class Failing:
         yield Translation(sentence.sentence, "de", "Ja.")
 
 
-def test_a_language_that_fails_does_not_end_the_others(
-    whole: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypatch, capsys):
     config = config_file(tmp_path, ["zh", "de"])
     models = load_models(load_config(config))
     broken = Models(models.recognizer, {**models.translations, "de": Failing()})
@@ -141,7 +137,7 @@ def test_a_language_that_fails_does_not_end_the_others(
 
 
 @pytest.mark.slow
-def test_a_killed_run_into_two_languages_goes_on(whole: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_killed_run_into_two_languages_goes_on(whole, tmp_path):
     options = ["--output-dir", str(tmp_path / "out"), "--format", "srt,txt,jsonl"]
     options += ["--config", str(config_file(tmp_path, ["zh", "de"]))]
     running = subprocess.Popen([sys.executable, "-m", "pipeline.translate", str(MEETING), *options], cwd=ROOT)
@@ -156,9 +152,7 @@ def test_a_killed_run_into_two_languages_goes_on(whole: dict[str, bytes], tmp_pa
 
 
 @pytest.mark.slow
-def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translations(
-    whole: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translations(whole, tmp_path, capsys):
     options = ["--config", "demo-zh", "--target", "en,zh", "--format", "srt,txt", "--bilingual"]
     found = run(MEETING, "--output-dir", tmp_path / "both", *options)
     assert found.returncode == 0, found.stdout + found.stderr
@@ -178,7 +172,7 @@ def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translat
 
 
 @pytest.mark.slow
-async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() -> None:
+async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said():
     config = with_overrides(load_config("demo-zh"), targets=("en",))
     stages: list[PipelineEvent] = []
     async with SpeechTranslator(config) as translator:
@@ -192,7 +186,7 @@ async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said() ->
 
 
 @pytest.mark.slow
-async def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Path) -> None:
+async def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path):
     config = load_config(config_file(tmp_path, ["zh", "de"]))
     models = load_models(config)
     models = Models(models.recognizer, {**models.translations, "de": Failing()})
@@ -207,7 +201,7 @@ async def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path: Path) -> None:
+def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path):
     english, chinese = read_wav(MEETING), read_wav(CHINESE)
     english_turns, chinese_turns = cut(english, 1600), cut(chinese, 1600)
     pause = np.zeros(SAMPLE_RATE // 2, np.int16)
@@ -237,7 +231,7 @@ def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path: Path)
     assert all(event.text.isascii() == (event.language == "en") for event in translations.values())
 
 
-def test_a_run_that_began_the_same_files_is_not_taken_for_finished(tmp_path: Path) -> None:
+def test_a_run_that_began_the_same_files_is_not_taken_for_finished(tmp_path):
     recording = tmp_path / "meeting.wav"
     recording.write_bytes(MEETING.read_bytes())
     (tmp_path / "one").mkdir()
@@ -254,7 +248,7 @@ def test_a_run_that_began_the_same_files_is_not_taken_for_finished(tmp_path: Pat
         begun.journal.unlink()
 
 
-def test_a_language_without_translations_has_an_empty_file(tmp_path: Path) -> None:
+def test_a_language_without_translations_has_an_empty_file(tmp_path):
     (job,) = plan([MEETING], ["srt"], tmp_path, {"zh": "zh", "en": "en"})
     job.outputs["srt", "zh"].write_text("1\n00:00:01,000 --> 00:00:02,000\nA\n\n", "utf-8")
     job.outputs["srt", "en"].write_text("", "utf-8")

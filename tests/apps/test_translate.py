@@ -1,7 +1,5 @@
 """Subtitle files from recordings: what is found, what is kept, and what is resumed after an interruption."""
 
-from __future__ import annotations
-
 import atexit
 import errno
 import io
@@ -158,9 +156,7 @@ def finished(journal: Path | None) -> tuple[int, int]:
     ],
     ids=str,
 )
-def test_a_run_resumes_where_the_previous_one_failed(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], failures: dict[str, int]
-) -> None:
+def test_a_run_resumes_where_the_previous_one_failed(translated, tmp_path, whole, failures):
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     status, said, _ = translated(*arguments, **failures)
     assert status == 1
@@ -178,9 +174,7 @@ def test_a_run_resumes_where_the_previous_one_failed(
 
 
 @pytest.mark.parametrize("method", ["transcribe", "stream"])
-def test_a_failed_call_costs_one_sentence_until_the_next_run(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
+def test_a_failed_call_costs_one_sentence_until_the_next_run(translated, tmp_path, whole, monkeypatch, method):
     calls, call = 0, getattr(Counting, method)
 
     def failing(self: Counting, *arguments: Any) -> Any:
@@ -221,9 +215,7 @@ def broken_after(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recording, "read", read)
 
 
-def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(translated, tmp_path, whole, monkeypatch):
     segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
     inside = int(5 * (segments[2]["start_s"] + segments[2]["end_s"]))
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
@@ -239,9 +231,7 @@ def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(
 
 
 @pytest.mark.parametrize("at", ["speech", "pause"])
-def test_a_recording_that_breaks_earlier_loses_nothing(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
+def test_a_recording_that_breaks_earlier_loses_nothing(translated, tmp_path, whole, monkeypatch, at):
     segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     assert translated(*arguments, fail_at_segment=4)[0] == 1
@@ -260,7 +250,7 @@ def test_a_recording_that_breaks_earlier_loses_nothing(
     assert files(tmp_path) == whole
 
 
-def test_packed_windows_are_resumed_too(translated: Any, tmp_path: Path) -> None:
+def test_packed_windows_are_resumed_too(translated, tmp_path):
     (tmp_path / "packed.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace("join_ms = 0", "join_ms = 12000"))
     arguments = (PHRASES, "--format", KINDS, "--config", tmp_path / "packed.toml", "--output-dir")
     status, said, first = translated(*arguments, tmp_path / "whole")
@@ -305,7 +295,7 @@ def sources(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp_path: Path, with_pauses: Path) -> None:
+def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated, tmp_path, with_pauses):
     for name in ("joined", "apart"):
         configured = ("--config", with_pauses / f"{name}.toml", "--output-dir", tmp_path / name)
         status, said, _ = translated(with_pauses / "phrases.wav", "--format", "srt,jsonl", *configured)
@@ -319,9 +309,7 @@ def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated: Any, tmp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("token", [0, 5, 14, 23, 31, 38, 44])
-def test_a_run_goes_on_in_a_sentence_with_a_pause(
-    translated: Any, tmp_path: Path, with_pauses: Path, token: int
-) -> None:
+def test_a_run_goes_on_in_a_sentence_with_a_pause(translated, tmp_path, with_pauses, token):
     configured = ("--format", KINDS, "--config", with_pauses / "joined.toml")
     arguments = (with_pauses / "phrases.wav", *configured, "--output-dir")
     assert translated(*arguments, tmp_path / "whole")[0] == 0
@@ -332,9 +320,7 @@ def test_a_run_goes_on_in_a_sentence_with_a_pause(
     assert second.tokens < len((tmp_path / "whole" / "phrases.jsonl").read_text("utf-8").splitlines())
 
 
-def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise(
-    translated: Any, tmp_path: Path
-) -> None:
+def test_recordings_are_recognised_in_packed_windows_unless_configured_otherwise(translated, tmp_path):
     status, _, counting = translated(PHRASES, "--output-dir", tmp_path, "--config", "demo-zh")
     assert (status, counting.windows) == (0, [COUNT])
 
@@ -344,9 +330,7 @@ def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) 
     return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
 
 
-def test_withheld_speech_is_reported_with_its_time_and_reason(
-    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_withheld_speech_is_reported_with_its_time_and_reason(translated, tmp_path, monkeypatch):
     monkeypatch.setattr(Counting, "transcribe", doubted)
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,jsonl")
     assert status == 0
@@ -359,9 +343,7 @@ def test_withheld_speech_is_reported_with_its_time_and_reason(
     assert all(r["start_s"] < r["end_s"] for r in records if r["type"] == "transcript")
 
 
-def test_gaps_in_a_recording_or_translation_are_in_the_outcome(
-    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gaps_in_a_recording_or_translation_are_in_the_outcome(translated, tmp_path, monkeypatch):
     save(tmp_path / "whole.flac", read_wav(PHRASES))
     content = (tmp_path / "whole.flac").read_bytes()
     (tmp_path / "half.flac").write_bytes(content[: len(content) // 2])
@@ -380,7 +362,7 @@ def test_gaps_in_a_recording_or_translation_are_in_the_outcome(
     assert f"done, but {COUNT} translations were cut short" in said
 
 
-def test_existing_subtitles_are_kept_and_reported(translated: Any, tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_existing_subtitles_are_kept_and_reported(translated, tmp_path, whole):
     (tmp_path / "phrases.srt").write_text("precious")
     status, said, counting = translated(PHRASES, "--output-dir", tmp_path)
     assert (status, counting.segments) == (0, 0)
@@ -417,9 +399,7 @@ def test_existing_subtitles_are_kept_and_reported(translated: Any, tmp_path: Pat
         (("--audio-track", "1"), "was begun with no --audio-track;"),
     ],
 )
-def test_a_run_with_other_options_is_not_resumed(
-    translated: Any, tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
+def test_a_run_with_other_options_is_not_resumed(translated, tmp_path, arguments, message):
     translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
     before = (tmp_path / "phrases.srt").read_bytes()
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, *arguments)
@@ -431,7 +411,7 @@ def test_a_run_with_other_options_is_not_resumed(
     assert (status, counting.segments) == (0, COUNT), said
 
 
-def test_the_audio_track_is_reported_and_can_be_chosen(translated: Any, tmp_path: Path) -> None:
+def test_the_audio_track_is_reported_and_can_be_chosen(translated, tmp_path):
     said = read_wav(PHRASES)[: 4 * 16_000]
     tracks = Sound(tones(len(said), 1), language="rus"), Sound(said[None], language="eng")
     path = film(tmp_path / "film.mkv", *tracks)
@@ -447,9 +427,7 @@ def test_the_audio_track_is_reported_and_can_be_chosen(translated: Any, tmp_path
     assert (tmp_path / "film.srt").read_text("utf-8").strip()
 
 
-def test_overwriting_includes_formats_that_an_interrupted_run_began(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_overwriting_includes_formats_that_an_interrupted_run_began(translated, tmp_path, whole):
     translated(PHRASES, "--output-dir", tmp_path, "--format", "srt,vtt", fail_at_segment=2)
     assert files(tmp_path)[".vtt"] != whole[".vtt"]
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--format", "srt", "--overwrite")
@@ -458,9 +436,7 @@ def test_overwriting_includes_formats_that_an_interrupted_run_began(
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "会议" * 41 + "录.wav"], ids=["no suffix", "Chinese"])
-def test_a_name_of_255_bytes_is_shortened_and_its_run_is_resumed(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], name: str
-) -> None:
+def test_a_name_of_255_bytes_is_shortened_and_its_run_is_resumed(translated, tmp_path, whole, name):
     recording = tmp_path / name
     shutil.copy(PHRASES, recording)
     arguments = (recording, "--output-dir", tmp_path / "out", "--format", "srt,jsonl", "--lang-suffix")
@@ -477,7 +453,7 @@ def test_a_name_of_255_bytes_is_shortened_and_its_run_is_resumed(
     assert "already there" in said
 
 
-def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(translated: Any, tmp_path: Path) -> None:
+def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(translated, tmp_path):
     recording = tmp_path / ("会" * 80 + ".wav")
     shutil.copy(PHRASES, recording)
     assert translated(recording, fail_at_segment=2)[0] == 1
@@ -487,7 +463,7 @@ def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(t
     assert {path.name for path in tmp_path.iterdir()} == {recording.name, "会" * 80 + ".srt"}
 
 
-def test_an_output_folder_whose_path_is_too_long_fails_only_its_recording(translated: Any, tmp_path: Path) -> None:
+def test_an_output_folder_whose_path_is_too_long_fails_only_its_recording(translated, tmp_path):
     deep = tmp_path / "in" / ("x" * 255)
     deep.mkdir(parents=True)
     shutil.copy(PHRASES, deep / "a.wav")
@@ -504,7 +480,7 @@ def test_an_output_folder_whose_path_is_too_long_fails_only_its_recording(transl
     assert not [thread for thread in threading.enumerate() if thread.name == "subtitles"]
 
 
-def test_another_recording_of_the_same_name_does_not_resume(translated: Any, tmp_path: Path) -> None:
+def test_another_recording_of_the_same_name_does_not_resume(translated, tmp_path):
     translated(PHRASES, "--output-dir", tmp_path, fail_at_segment=2)
     other = tmp_path / "other" / "phrases.wav"
     other.parent.mkdir()
@@ -514,9 +490,7 @@ def test_another_recording_of_the_same_name_does_not_resume(translated: Any, tmp
     assert "was begun from another recording of this name" in said
 
 
-def test_a_terminal_shows_only_the_current_recordings_progress(
-    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_only_the_current_recordings_progress(translated, tmp_path, monkeypatch):
     recordings = [tmp_path / f"{number}.wav" for number in range(6)]
     for recording in recordings:
         save(recording, np.zeros(16_000, np.int16))
@@ -528,7 +502,7 @@ def test_a_terminal_shows_only_the_current_recordings_progress(
     assert "..." not in said  # drawn by rich if there is no room
 
 
-def test_a_failure_does_not_affect_other_recordings(translated: Any, tmp_path: Path) -> None:
+def test_a_failure_does_not_affect_other_recordings(translated, tmp_path):
     broken = tmp_path / "broken.wav"
     broken.write_text("no audio")
     silent = tmp_path / "silent.wav"
@@ -547,7 +521,7 @@ def test_a_failure_does_not_affect_other_recordings(translated: Any, tmp_path: P
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
 
 
-def test_long_paths_are_not_wrapped_without_a_terminal(translated: Any, tmp_path: Path) -> None:
+def test_long_paths_are_not_wrapped_without_a_terminal(translated, tmp_path):
     folder = tmp_path / ("long" * 60) / ("longer" * 40)
     folder.mkdir(parents=True)
     save(folder / "silent.wav", np.zeros(16_000, np.int16))
@@ -557,7 +531,7 @@ def test_long_paths_are_not_wrapped_without_a_terminal(translated: Any, tmp_path
     assert f" {folder / 'out' / 'silent.srt'} " in said
 
 
-def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("talk.srt").touch()
     jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
@@ -578,7 +552,7 @@ def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path: Path, mon
     ]
 
 
-def test_both_languages_are_in_the_files(translated: Any, tmp_path: Path) -> None:
+def test_both_languages_are_in_the_files(translated, tmp_path):
     status, said, _ = translated(PHRASES, "--output-dir", tmp_path, "--bilingual", "--format", "srt,vtt,txt")
     assert status == 0, said
     cues = list(srt.parse((tmp_path / "phrases.srt").read_text("utf-8")))
@@ -608,7 +582,7 @@ def save(path: Path, samples: Samples, rate: int = 16_000, codec: str | None = N
         container.mux(stream.encode(None))
 
 
-def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
+def test_folders_are_searched_and_mirrored(tmp_path):
     folder = tmp_path / "talks"
     for name in ("b.MP4", "a.wav", "2024/day 1/c.opus", "2024/notes.txt", ".hidden.wav", ".trash/d.wav", "2024/e.srt"):
         path = folder / name
@@ -639,9 +613,7 @@ def test_folders_are_searched_and_mirrored(tmp_path: Path) -> None:
         find_recordings([tmp_path / "nowhere"])
 
 
-def test_recordings_with_the_same_stem_get_different_subtitle_names(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_recordings_with_the_same_stem_get_different_subtitle_names(translated, tmp_path, whole):
     shutil.copy(PHRASES, tmp_path / "ep.wav")
     assert translated(tmp_path)[0] == 0
     (tmp_path / "ep.srt").write_text("precious")
@@ -659,9 +631,7 @@ def test_recordings_with_the_same_stem_get_different_subtitle_names(
     assert "already there" in said
 
 
-def test_work_begun_before_a_recording_with_the_same_stem_was_added_is_finished(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_work_begun_before_a_recording_with_the_same_stem_was_added_is_finished(translated, tmp_path, whole):
     shutil.copy(PHRASES, tmp_path / "ep.wav")
     assert translated(tmp_path / "ep.wav", fail_at_segment=2)[0] == 1
     save(tmp_path / "ep.mp3", np.zeros(16_000, np.int16))
@@ -671,7 +641,7 @@ def test_work_begun_before_a_recording_with_the_same_stem_was_added_is_finished(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ep.mp3", "ep.mp3.srt", "ep.srt", "ep.wav"]
 
 
-def test_recordings_with_the_same_name_are_not_written_to_one_folder(tmp_path: Path) -> None:
+def test_recordings_with_the_same_name_are_not_written_to_one_folder(tmp_path):
     for name in ("x/ep.wav", "y/ep.wav"):
         save(tmp_path / name, np.zeros(160, np.int16))
     named = [tmp_path / "x" / "ep.wav", tmp_path / "y" / "ep.wav"]
@@ -682,9 +652,7 @@ def test_recordings_with_the_same_name_are_not_written_to_one_folder(tmp_path: P
     assert len(plan([tmp_path], ["srt"], tmp_path / "out", ONE_TARGET)) == 2
 
 
-def test_each_language_has_files_and_a_journal_of_its_own(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_each_language_has_files_and_a_journal_of_its_own(translated, tmp_path, whole):
     shutil.copy(PHRASES, tmp_path / "film.wav")
     (tmp_path / "other.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace('"zh"', '"zho_Hant"'))
     other = (tmp_path / "film.wav", "--lang-suffix", "--config", tmp_path / "other.toml")
@@ -702,9 +670,7 @@ def test_each_language_has_files_and_a_journal_of_its_own(
 @pytest.mark.parametrize(
     "damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")], ids=["none", "empty"]
 )
-def test_a_format_without_a_cue_is_written_again_and_the_others_stay(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], damage: Any
-) -> None:
+def test_a_format_without_a_cue_is_written_again_and_the_others_stay(translated, tmp_path, whole, damage):
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     assert translated(*arguments)[0] == 0
     (tmp_path / "phrases.srt").write_text("precious")
@@ -713,9 +679,7 @@ def test_a_format_without_a_cue_is_written_again_and_the_others_stay(
     assert files(tmp_path) == whole | {".srt": b"precious"}
 
 
-def test_subtitles_without_a_cue_do_not_count_as_done(
-    translated: Any, tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_subtitles_without_a_cue_do_not_count_as_done(translated, tmp_path, whole, monkeypatch):
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     with monkeypatch.context() as context:
         context.setattr(Counting, "transcribe", doubted)
@@ -727,7 +691,7 @@ def test_subtitles_without_a_cue_do_not_count_as_done(
     assert files(tmp_path) == whole
 
 
-def test_a_pipe_named_like_the_subtitles_does_not_block(tmp_path: Path) -> None:
+def test_a_pipe_named_like_the_subtitles_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "talk.srt")
     found: list[bool] = []
     looking = threading.Thread(target=lambda: found.append(in_use(tmp_path / "talk.srt")), daemon=True)
@@ -747,7 +711,7 @@ def denied(call: Callable[..., Any], part: str) -> Callable[..., Any]:
     return refused
 
 
-def test_a_folder_that_cannot_be_searched_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_searched_is_reported(tmp_path, monkeypatch):
     (tmp_path / "closed").mkdir()
     shutil.copy(PHRASES, tmp_path / "open.wav")
     monkeypatch.setattr(os, "scandir", denied(os.scandir, "/closed"))
@@ -755,25 +719,19 @@ def test_a_folder_that_cannot_be_searched_is_reported(tmp_path: Path, monkeypatc
         find_recordings([tmp_path])
 
 
-def test_a_listed_file_without_permission_is_reported_by_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listed_file_without_permission_is_reported_by_the_run(tmp_path, monkeypatch):
     (tmp_path / "a.wav").touch()
     monkeypatch.setattr(os, "stat", denied(os.stat, "a.wav"))
     assert find_recordings([tmp_path]) == [(tmp_path / "a.wav", Path())]
 
 
-def test_a_recording_without_permission_is_not_reported_as_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_without_permission_is_not_reported_as_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "stat", denied(Path.stat, "hidden"))
     with pytest.raises(UsageError, match="permission denied: .*hidden"):
         find_recordings([tmp_path / "hidden.wav"])
 
 
-def test_an_unwritable_folder_is_reported_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_config: PipelineConfig
-) -> None:
+def test_an_unwritable_folder_is_reported_with_what_to_do(tmp_path, monkeypatch, demo_config):
     (job,) = plan([PHRASES], ["srt"], tmp_path, ONE_TARGET)
     monkeypatch.setattr(os, "access", lambda *_: False)
     for overwrite in (False, True):
@@ -783,9 +741,7 @@ def test_an_unwritable_folder_is_reported_with_what_to_do(
     assert begin(job, demo_config, overwrite=False) == (Begin.SKIP, {})
 
 
-def test_an_output_folder_without_permission_fails_only_its_recording(
-    translated: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_folder_without_permission_fails_only_its_recording(translated, tmp_path, monkeypatch):
     (tmp_path / "in" / "closed").mkdir(parents=True)
     shutil.copy(PHRASES, tmp_path / "in" / "closed" / "a.wav")
     shutil.copy(PHRASES, tmp_path / "in" / "b.wav")
@@ -798,7 +754,7 @@ def test_an_output_folder_without_permission_fails_only_its_recording(
 
 
 @pytest.mark.parametrize("name", ["a.mp3", "b.m4a", "c.mkv", "d.flac", "e.opus", "f.talk.2024.mov", "g.webm"])
-def test_any_container_is_read(translated: Any, tmp_path: Path, name: str) -> None:
+def test_any_container_is_read(translated, tmp_path, name):
     speech = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 3]  # one sentence
     save(tmp_path / name, speech, 48_000)
     status, said, _ = translated(tmp_path)
@@ -808,7 +764,7 @@ def test_any_container_is_read(translated: Any, tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
-def test_two_runs_never_write_the_same_subtitles(translated: Any, tmp_path: Path) -> None:
+def test_two_runs_never_write_the_same_subtitles(translated, tmp_path):
     other = BlockFile(tmp_path / f"phrases{SUFFIX}", "the other run's")
     with pytest.raises(UsageError, match=r"is being written by another run; wait for it to end"):
         translated(PHRASES, "--output-dir", tmp_path)
@@ -836,9 +792,7 @@ def first_cue_written(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_finished_work_and_says_how_to_resume(
-    tmp_path: Path, whole: dict[str, bytes], sent: signal.Signals
-) -> None:
+def test_an_interrupt_keeps_finished_work_and_says_how_to_resume(tmp_path, whole, sent):
     process = started(tmp_path)
     first_cue_written(process, tmp_path)
     process.send_signal(sent)
@@ -864,9 +818,7 @@ def test_an_interrupt_keeps_finished_work_and_says_how_to_resume(
         ),
     ],
 )
-def test_an_interrupt_names_the_command_that_resumes(
-    option: list[str], again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_names_the_command_that_resumes(option, again, tmp_path, monkeypatch, capsys):
     async def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -876,7 +828,7 @@ def test_an_interrupt_names_the_command_that_resumes(
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path, whole):
     """A file size limit simulates a full disk."""
     limited = f"ulimit -f 4; exec {' '.join(map(str, command('translate', PHRASES)))} --output-dir {tmp_path} --format {KINDS} --config {ONE_BY_ONE}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, timeout=HANG_S, check=False)
@@ -890,7 +842,7 @@ def test_a_full_disk_is_reported_and_the_next_run_resumes(tmp_path: Path, whole:
 
 
 @pytest.mark.slow
-def test_closed_output_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_closed_output_loses_nothing(tmp_path, whole):
     shell = " ".join(
         map(str, command("translate", PHRASES, "--output-dir", tmp_path, "--format", KINDS, "--config", ONE_BY_ONE))
     )
@@ -921,7 +873,7 @@ sys.exit(status)
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
 @pytest.mark.parametrize("config", ["demo-zh", str(ONE_BY_ONE)], ids=["packed windows", "one by one"])
-def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) -> None:
+def test_memory_does_not_grow_with_the_recording(tmp_path, config):
     """Half an hour, a quarter of it speech; the samples alone would be 58 MB.
 
     It runs in its own process, so that memory of other tests is not counted.
@@ -945,7 +897,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path: Path, config: str) ->
     assert sum(growth) < 20
 
 
-def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path: Path) -> None:
+def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path):
     recording = tmp_path / "[bold] \udcff.wav"
     save(tmp_path / "plain.wav", read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4])
     (tmp_path / "plain.wav").rename(recording)
@@ -958,7 +910,7 @@ def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path: Pa
     assert recording.with_suffix(".srt").stat().st_size > 0
 
 
-def test_pauses_of_recordings_are_heard_as_far_as_other_options_leave_room() -> None:
+def test_pauses_of_recordings_are_heard_as_far_as_other_options_leave_room():
     config = load_config("demo")
     assert for_recordings(config).vad.fill_ms == 6_000
     for most_ms, fill_ms in ((3_500, 2_659), (1_000, 159)):
@@ -971,7 +923,7 @@ def test_pauses_of_recordings_are_heard_as_far_as_other_options_leave_room() -> 
     assert for_recordings(several).vad.fill_ms is for_recordings(single).vad.fill_ms is None
 
 
-def test_no_draft_model_is_loaded_for_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_draft_model_is_loaded_for_recordings(tmp_path, monkeypatch):
     asked: list[PipelineConfig] = []
 
     def load_models(config: PipelineConfig) -> Models:

@@ -1,7 +1,5 @@
 """The segments before a segment, after which it is recognised."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -29,7 +27,7 @@ def ids(found: tuple[Heard, ...]) -> list[int]:
     return [each.segment.id for each in found]
 
 
-def test_the_newest_segments_that_fit_are_kept_oldest_first() -> None:
+def test_the_newest_segments_that_fit_are_kept_oldest_first():
     said = [segment(number, 2.5 * number) for number in range(5)]
     found = context_of(*said).before(segment(5, 12.5))
     assert ids(found) == [2, 3, 4]  # 3 × 2 s and two pauses of 0.3 s
@@ -39,7 +37,7 @@ def test_the_newest_segments_that_fit_are_kept_oldest_first() -> None:
     assert ids(context_of(*said, limit_ms=0).before(segment(5, 12.5))) == []
 
 
-def test_a_long_segment_has_less_before_it() -> None:
+def test_a_long_segment_has_less_before_it():
     said = [segment(number, 2.5 * number) for number in range(3)]
     context = context_of(*said)
     assert ids(context.before(segment(3, 7.5, 11.0))) == [2]
@@ -47,7 +45,7 @@ def test_a_long_segment_has_less_before_it() -> None:
     assert ids(context.before(segment(3, 7.5, 1.0))) == [0, 1, 2]
 
 
-def test_a_long_pause_ends_what_is_being_said() -> None:
+def test_a_long_pause_ends_what_is_being_said():
     assert ids(context_of(segment(0, 0.0)).before(segment(1, 3.9))) == [0]
     context = context_of(segment(0, 0.0))
     assert context.before(segment(1, 4.0)) == ()
@@ -55,13 +53,13 @@ def test_a_long_pause_ends_what_is_being_said() -> None:
     assert ids(context.before(segment(2, 6.5))) == [1]
 
 
-def test_a_pause_begins_where_speech_ends() -> None:
+def test_a_pause_begins_where_speech_ends():
     """The segment's audio goes on after the last speech."""
     said = dataclasses.replace(segment(0, 0.0), speech_end_sample=round(1.5 * SAMPLE_RATE))
     assert context_of(said).before(segment(1, 3.6)) == ()
 
 
-def test_another_language_and_rejected_audio_begin_anew() -> None:
+def test_another_language_and_rejected_audio_begin_anew():
     context = context_of(segment(0, 0.0))
     context.push(segment(1, 2.5), heard(segment(1, 2.5), "zh"))
     assert ids(context.before(segment(2, 5.0))) == [1]

@@ -1,7 +1,5 @@
 """The segment in progress, with a recogniser whose answers are given: what is left over and what is withheld."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
@@ -121,13 +119,13 @@ def growing(*ends_s: float) -> list[SegmentSoFar]:
     return [SegmentSoFar(speech(0, 0.0, end_s), pausing=False) for end_s in ends_s]
 
 
-def test_the_rest_of_a_segment_is_recognised_after_its_committed_words() -> None:
+def test_the_rest_of_a_segment_is_recognised_after_its_committed_words():
     recognizer = Scripted()
     found = drafting(recognizer, 2.5).recognised(speech(0, 0.0, 3.0), DEFAULT)
     assert (found.text, found.committed_words, recognizer.whole) == (" ".join(SAID), 4, 0)
 
 
-def test_words_carried_over_a_cut_begin_the_next_segment() -> None:
+def test_words_carried_over_a_cut_begin_the_next_segment():
     found = drafting(Scripted())
     cut = found.cut(speech(0, 0.0, 1.2, cut=True))
     assert cut is not None
@@ -139,7 +137,7 @@ def test_words_carried_over_a_cut_begin_the_next_segment() -> None:
 
 
 @pytest.mark.parametrize("following", [None, speech(1, 60.0, 61.0)])
-def test_words_carried_over_a_cut_are_complete_if_no_speech_follows_there(following: SpeechSegment | None) -> None:
+def test_words_carried_over_a_cut_are_complete_if_no_speech_follows_there(following):
     found = drafting(Scripted())
     found.cut(speech(0, 0.0, 1.2, cut=True))
     left = found.left_over(following)
@@ -150,13 +148,13 @@ def test_words_carried_over_a_cut_are_complete_if_no_speech_follows_there(follow
 
 
 @pytest.mark.parametrize("after", [[], [Pause(1.2, 1.8)], [speech(1, 60.0, 61.0)]])
-def test_the_stage_puts_out_what_is_left_over(after: list[SpeechSegment | Pause]) -> None:
+def test_the_stage_puts_out_what_is_left_over(after):
     found = run(Scripted(), [*growing(2.0, 3.0), speech(0, 0.0, 1.2, cut=True), *after])
     texts = [each.text for each in found if isinstance(each, Transcript)]
     assert texts[:2] == ["It was", "the best"]
 
 
-def test_the_withheld_rest_of_a_segment_is_said() -> None:
+def test_the_withheld_rest_of_a_segment_is_said():
     found = run(Scripted("uncertain"), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
     shown, withheld, _ = found
     assert isinstance(shown, Transcript)
@@ -166,7 +164,7 @@ def test_the_withheld_rest_of_a_segment_is_said() -> None:
     assert withheld.start_s >= shown.words[-1].end_s
 
 
-def test_the_final_transcript_begins_with_the_committed_words() -> None:
+def test_the_final_transcript_begins_with_the_committed_words():
     class Comma(Scripted):
         """Hears a comma in drafts only."""
 
@@ -221,7 +219,7 @@ def joined(recognizer: Scripted, count: int) -> tuple[list[Transcript], Pipeline
     return asyncio.run(work())
 
 
-def test_a_failed_call_costs_one_segment(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_call_costs_one_segment(caplog):
     found, stats = joined(Failing(1, 2), 4)
     assert [each.rejected for each in found] == [None, "failed", "failed", None]
     assert [(each.start_s, each.end_s, each.text) for each in found[1:3]] == [(2.0, 3.0, ""), (4.0, 5.0, "")]
@@ -234,14 +232,14 @@ def test_a_failed_call_costs_one_segment(caplog: pytest.LogCaptureFixture) -> No
     ]
 
 
-def test_calls_that_fail_in_a_row_or_for_good_end_the_stage() -> None:
+def test_calls_that_fail_in_a_row_or_for_good_end_the_stage():
     with pytest.raises(OSError, match="connection refused"):
         joined(Failing(1, 2, 3), 5)
     with pytest.raises(ModelError, match="damaged"):
         joined(Failing(3, error=ModelError("damaged")), 5)
 
 
-def test_a_failed_call_keeps_the_words_committed_before() -> None:
+def test_a_failed_call_keeps_the_words_committed_before():
     found = run(Failing(0), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
     shown, failed, _ = found
     assert isinstance(shown, Transcript)
@@ -250,7 +248,7 @@ def test_a_failed_call_keeps_the_words_committed_before() -> None:
     assert (failed.rejected, failed.end_s) == ("failed", 3.0)
 
 
-def test_a_draft_that_fails_costs_nothing() -> None:
+def test_a_draft_that_fails_costs_nothing():
     class Deaf(Scripted):
         def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
             super().draft(segment, options)
@@ -275,12 +273,12 @@ def test_a_draft_that_fails_costs_nothing() -> None:
     asyncio.run(work())
 
 
-def test_a_noise_after_the_committed_words_is_left_out() -> None:
+def test_a_noise_after_the_committed_words_is_left_out():
     found = run(Scripted("silence"), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
     assert [each.rejected for each in found if isinstance(each, Transcript)] == [None]
 
 
-def test_the_words_of_a_smaller_model_are_never_committed() -> None:
+def test_the_words_of_a_smaller_model_are_never_committed():
     bigger, smaller = Scripted(), Smaller()
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     for end_s in (2.0, 2.5, 3.0):
@@ -298,7 +296,7 @@ def test_the_words_of_a_smaller_model_are_never_committed() -> None:
     assert smaller.drafts[-1] == ("was the best of", "times")
 
 
-def test_words_after_those_committed_are_heard_by_the_bigger_model() -> None:
+def test_words_after_those_committed_are_heard_by_the_bigger_model():
     bigger, smaller = Scripted(), Smaller()
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     found.pushed(speech(0, 0.0, 1.5), bigger.transcribe([speech(0, 0.0, 1.5)], DEFAULT)[0])
@@ -311,7 +309,7 @@ def test_words_after_those_committed_are_heard_by_the_bigger_model() -> None:
     assert (whole.text, whole.committed_words) == ("It was, the best of times", 2)
 
 
-def test_a_smaller_model_changes_no_mark_of_a_committed_word() -> None:
+def test_a_smaller_model_changes_no_mark_of_a_committed_word():
     bigger, smaller = Scripted(), Changing("It was the vest of,")
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     found.pushed(speech(0, 0.0, 1.5), bigger.transcribe([speech(0, 0.0, 1.5)], DEFAULT)[0])
@@ -321,7 +319,7 @@ def test_a_smaller_model_changes_no_mark_of_a_committed_word() -> None:
     assert found.recognised(speech(0, 0.0, 3.0), DEFAULT).text == "It was the best of times"
 
 
-def test_only_segments_long_enough_for_a_draft_count_as_without_drafts() -> None:
+def test_only_segments_long_enough_for_a_draft_count_as_without_drafts():
     async def work() -> int:
         inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
         for item in (speech(0, 0.0, 0.7), speech(1, 10.0, 10.8), speech(2, 20.0, 22.0), EndOfInput(30.0)):
@@ -335,7 +333,7 @@ def test_only_segments_long_enough_for_a_draft_count_as_without_drafts() -> None
     assert asyncio.run(work()) == 2
 
 
-def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
+def test_a_segment_without_a_pause_is_recognised_as_without_drafts():
     bigger, smaller = Scripted(), Smaller()
     shown = run(bigger, [*growing(2.0, 2.5, 3.0), speech(0, 0.0, 3.0)], smaller)
     (final, _) = shown
@@ -344,7 +342,7 @@ def test_a_segment_without_a_pause_is_recognised_as_without_drafts() -> None:
     assert (bigger.whole, bigger.drafts, len(smaller.drafts)) == (1, [], 3)
 
 
-def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it() -> None:
+def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
     class Deaf(Scripted):
         def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
             found = super().draft(segment, options)
@@ -375,9 +373,7 @@ class Changing(Scripted):
     "texts", [("My brother lives.", "my brother lives,"), ("my brother lives,", "My brother lives.")]
 )
 @pytest.mark.parametrize("pausing", [False, True])
-def test_the_first_word_of_a_segment_is_written_as_heard_with_the_mark_before_it(
-    texts: tuple[str, str], pausing: bool
-) -> None:
+def test_the_first_word_of_a_segment_is_written_as_heard_with_the_mark_before_it(texts, pausing):
     recognizer = Changing(*texts)
     found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
     segment = speech(0, 0.0, 3.0)

@@ -1,7 +1,5 @@
 """Drafts: when speech in progress is recognised again, and which words are committed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -68,7 +66,7 @@ def texts(found: list[Word] | tuple[Word, ...]) -> str:
     return "".join(word.text for word in found).strip()
 
 
-def test_drafts_come_with_speech_and_leave_time_for_other_work() -> None:
+def test_drafts_come_with_speech_and_leave_time_for_other_work():
     schedule = DraftSchedule(DraftOptions(first_ms=1_000, every_ms=500))
     assert not schedule.due(speech(0.9))
     assert schedule.due(speech(1.0))
@@ -83,7 +81,7 @@ def test_drafts_come_with_speech_and_leave_time_for_other_work() -> None:
     assert schedule.due(speech(1.0, number=1))
 
 
-def test_silence_brings_no_draft() -> None:
+def test_silence_brings_no_draft():
     schedule = DraftSchedule(DraftOptions(first_ms=1_000, every_ms=500))
     schedule.ran(speech(1.0), took_s=0.1)
     silent = replace(speech(9.0), speech_end_sample=SAMPLE_RATE)
@@ -91,7 +89,7 @@ def test_silence_brings_no_draft() -> None:
     assert not schedule.due(replace(silent, id=1, speech_end_sample=SAMPLE_RATE // 2))
 
 
-def test_words_on_which_two_drafts_agree_are_committed() -> None:
+def test_words_on_which_two_drafts_agree_are_committed():
     agreement = Agreement(0.4)
     agreement.begin(0)
     agreement.push(words(["It", "was", "a", "bat"]), 2.0)
@@ -120,15 +118,13 @@ def test_words_on_which_two_drafts_agree_are_committed() -> None:
         ("", "Press", "Press"),
     ],
 )
-def test_words_are_written_as_before_until_a_word_or_a_sentence_end_differs(old: str, new: str, shown: str) -> None:
+def test_words_are_written_as_before_until_a_word_or_a_sentence_end_differs(old, new, shown):
     assert texts(steadied(words(old.split()), words(new.split()))) == shown
 
 
 @pytest.mark.parametrize("marks", [(".", ","), (",", ".")])
 @pytest.mark.parametrize("committed", [["I", "see", "him"], []])
-def test_a_word_after_a_mark_that_changes_is_written_as_heard_with_it(
-    committed: list[str], marks: tuple[str, str]
-) -> None:
+def test_a_word_after_a_mark_that_changes_is_written_as_heard_with_it(committed, marks):
     agreement = Agreement(0.0, 0, words(committed))
     for mark in marks:
         agreement.correct_marks(mark)
@@ -137,7 +133,7 @@ def test_a_word_after_a_mark_that_changes_is_written_as_heard_with_it(
     assert texts(agreement.committed) == (f"I see him{marks[1]} {expected}" if committed else expected)
 
 
-def test_words_at_the_end_of_the_audio_are_not_committed() -> None:
+def test_words_at_the_end_of_the_audio_are_not_committed():
     agreement = Agreement(0.4)
     agreement.begin(0)
     agreement.push(words(["It", "was", "the", "best"]), 2.0)
@@ -147,7 +143,7 @@ def test_words_at_the_end_of_the_audio_are_not_committed() -> None:
     assert (texts(agreement.committed), agreement.draft) == ("It was the best", [])
 
 
-def test_the_drafts_of_a_smaller_model_settle_words_and_commit_none() -> None:
+def test_the_drafts_of_a_smaller_model_settle_words_and_commit_none():
     agreement = Agreement(0.4, commits=False)
     agreement.begin(0)
     agreement.push(words(["It", "was", "the", "vest"]), 2.0)
@@ -157,7 +153,7 @@ def test_the_drafts_of_a_smaller_model_settle_words_and_commit_none() -> None:
     assert (texts(agreement.known), texts(agreement.draft)) == ("It was the vest of", "rhymes")
 
 
-def test_the_bigger_model_commits_its_own_words() -> None:
+def test_the_bigger_model_commits_its_own_words():
     agreement = Agreement(0.4, commits=False)
     agreement.begin(0)
     for _ in range(2):
@@ -173,19 +169,19 @@ def test_the_bigger_model_commits_its_own_words() -> None:
 
 
 @pytest.mark.parametrize(("marks", "expected"), [(",", "My fellow,"), ("", "My fellow"), (None, "My fellow.")])
-def test_marks_after_the_last_committed_word_are_those_heard_last(marks: str | None, expected: str) -> None:
+def test_marks_after_the_last_committed_word_are_those_heard_last(marks, expected):
     agreement = Agreement(0.0, 0, words(["My", "fellow."]))
     agreement.correct_marks(marks)
     assert texts(agreement.committed) == expected
 
 
-def test_words_after_a_cut_are_taken_out() -> None:
+def test_words_after_a_cut_are_taken_out():
     agreement = Agreement(0.0, 0, words(["It", "was", "the", "best", "of", "times"]))
     assert texts(agreement.cut(2.1)) == "of times"
     assert texts(agreement.committed) == "It was the best"
 
 
-def test_a_segment_is_divided_after_its_committed_words() -> None:
+def test_a_segment_is_divided_after_its_committed_words():
     segment = replace(speech(9.0, number=3), start_sample=SAMPLE_RATE)
     said = words(["It", "was", "the", "best", "of", "times.", "It", "was", "the", "worst", "of"], start_s=1.0)
     known, rest = divided(segment, said[:3])
@@ -198,13 +194,13 @@ def test_a_segment_is_divided_after_its_committed_words() -> None:
     assert (known.text, known.segment.start_s) == ("It was the best of times. It was the worst of", 1.0)
 
 
-def test_without_a_clause_the_last_seconds_are_heard_again() -> None:
+def test_without_a_clause_the_last_seconds_are_heard_again():
     known, rest = divided(speech(9.0), words(["it", "was", "the", "best", "of", "times", "and", "the", "worst"]))
     assert (known.text, known.segment.start_s) == ("times and the worst", 2.5)
     assert rest.start_s == 4.5
 
 
-def test_text_without_spaces_agrees_where_both_have_a_boundary() -> None:
+def test_text_without_spaces_agrees_where_both_have_a_boundary():
     def divided(text: str) -> list[Word]:
         return [Word(part, at, at + 1) for at, part in enumerate(text.split("|"))]
 
@@ -215,7 +211,7 @@ def test_text_without_spaces_agrees_where_both_have_a_boundary() -> None:
     assert agreeing([], divided(" the")) == 0
 
 
-def test_the_marks_at_the_end_of_a_draft_are_left_out() -> None:
+def test_the_marks_at_the_end_of_a_draft_are_left_out():
     assert texts(without_end(words(["It", "was,", "the", "best."]))) == "It was, the best"
     assert texts(without_end(words(["It", "was", "..."]))) == "It was"
     assert without_end([]) == []
@@ -228,7 +224,7 @@ def _changed(text: str) -> str:
 
 @settings(max_examples=30)
 @given(st.data())
-def test_nothing_is_lost_doubled_or_taken_back(data: st.DataObject) -> None:
+def test_nothing_is_lost_doubled_or_taken_back(data):
     """Whatever the drafts get wrong at their ends."""
     agreement = Agreement(0.4)
     agreement.begin(0)
@@ -249,7 +245,7 @@ def test_nothing_is_lost_doubled_or_taken_back(data: st.DataObject) -> None:
     assert times == sorted(times)
 
 
-def test_nothing_is_committed_after_speech_without_words() -> None:
+def test_nothing_is_committed_after_speech_without_words():
     agreement = Agreement(0.4)
     agreement.begin(0)
     for _ in range(2):
@@ -259,7 +255,7 @@ def test_nothing_is_committed_after_speech_without_words() -> None:
     assert texts(agreement.committed) == "It was the"
 
 
-def test_a_number_is_committed_when_it_has_surely_ended() -> None:
+def test_a_number_is_committed_when_it_has_surely_ended():
     agreement = Agreement(0.4)
     agreement.begin(0)
     for _ in range(2):
@@ -270,7 +266,7 @@ def test_a_number_is_committed_when_it_has_surely_ended() -> None:
     assert (texts(agreement.committed), texts(agreement.draft)) == ("It has 83,200,000 people now", "")
 
 
-def test_a_number_is_committed_when_two_words_follow_it() -> None:
+def test_a_number_is_committed_when_two_words_follow_it():
     agreement = Agreement(0.4)
     agreement.begin(0)
     for heard in (["8,800"], ["8,800", "and"], ["8,800", "and"]):

@@ -1,7 +1,5 @@
 """Recognition with a glossary, on speech with invented names and without."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -74,9 +72,7 @@ def without(demo_config: PipelineConfig, demo_models: Models, names: Samples) ->
     return heard_in(demo_config, demo_models, names, None)[0]
 
 
-def test_names_are_heard_with_a_glossary(
-    demo_config: PipelineConfig, demo_models: Models, names: Samples, without: list[PipelineEvent]
-) -> None:
+def test_names_are_heard_with_a_glossary(demo_config, demo_models, names, without):
     assert not any(GLOSSARY.found_in(sentence.text) for sentence in sentences(without))
     events, translator = heard_in(demo_config, demo_models, names, lambda: GLOSSARY)
     found = sentences(events)
@@ -93,14 +89,12 @@ def test_names_are_heard_with_a_glossary(
         assert edits(units(before.text, "en"), units(after.text, "en")) == 1
 
 
-def test_an_empty_glossary_changes_nothing(
-    demo_config: PipelineConfig, demo_models: Models, names: Samples, without: list[PipelineEvent]
-) -> None:
+def test_an_empty_glossary_changes_nothing(demo_config, demo_models, names, without):
     assert heard_in(demo_config, demo_models, names, Glossary)[0] == without
 
 
 @pytest.mark.slow
-def test_an_empty_glossary_changes_no_draft(demo_models: Models, names: Samples) -> None:
+def test_an_empty_glossary_changes_no_draft(demo_models, names):
     recognizer = recognizer_of(demo_models)
     empty = RecognitionOptions(terms=HeardTerms(Glossary, GlossaryOptions()))
     segment, following = segments_of(names, VadConfig())[:2]
@@ -111,7 +105,7 @@ def test_an_empty_glossary_changes_no_draft(demo_models: Models, names: Samples)
     assert recognizer.transcribe([following], empty) == recognizer.transcribe([following], without)
 
 
-def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models: Models, names: Samples) -> None:
+def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models, names):
     recognizer = recognizer_of(demo_models)
     options = RecognitionOptions(terms=HeardTerms(lambda: GLOSSARY, GlossaryOptions()))
     first, second, third = segments_of(names, VadConfig())
@@ -126,7 +120,7 @@ def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models: Models,
 
 
 @pytest.mark.slow
-def test_other_speech_has_no_terms(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_other_speech_has_no_terms(demo_config, demo_models):
     samples = read_wav(PHRASES)[: 10 * SAMPLE_RATE]
     plain = heard_in(demo_config, demo_models, samples, None)[0]
     events, translator = heard_in(demo_config, demo_models, samples, lambda: GLOSSARY)
@@ -134,7 +128,7 @@ def test_other_speech_has_no_terms(demo_config: PipelineConfig, demo_models: Mod
     assert [units(one.text, "en") for one in sentences(events)] == [units(one.text, "en") for one in sentences(plain)]
 
 
-def test_a_prompt_has_the_tokens_that_whisper_writes(demo_models: Models) -> None:
+def test_a_prompt_has_the_tokens_that_whisper_writes(demo_models):
     engine = recognizer_of(demo_models).engine
     tokens = engine.tokens(" the town")
     assert engine.tokenizer.decode(list(tokens)) == " the town"

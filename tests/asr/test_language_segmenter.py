@@ -1,7 +1,5 @@
 """Changes of the language inside a segment."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -41,7 +39,7 @@ def times_s(parts: list[SpeechSegment]) -> list[tuple[float, float]]:
     return [(round(part.start_s, 1), round(part.end_s, 1)) for part in parts]
 
 
-def test_a_segment_is_divided_in_the_pause_before_another_language() -> None:
+def test_a_segment_is_divided_in_the_pause_before_another_language():
     whole = segment(speech((ENGLISH, 1.0), (ENGLISH, 1.0), (CHINESE, 2.0), (ENGLISH, 1.0)), cut=True)
     parts = LanguageSegmenter(Detector()).parts(whole)
     # The pauses are from 2, 3.35 and 5.7 s on.
@@ -52,7 +50,7 @@ def test_a_segment_is_divided_in_the_pause_before_another_language() -> None:
     assert np.array_equal(np.concatenate([part.samples for part in parts]), whole.samples)
 
 
-def test_speech_in_one_language_stays_whole() -> None:
+def test_speech_in_one_language_stays_whole():
     for samples in (
         speech((ENGLISH, 1.0), (ENGLISH, 2.0)),
         speech((ENGLISH, 1.0), (UNSURE, 2.0), (ENGLISH, 1.0)),
@@ -66,13 +64,13 @@ def test_speech_in_one_language_stays_whole() -> None:
     assert [part.language for part in LanguageSegmenter(Detector()).parts(whole)] == ["zh"]
 
 
-def test_the_language_of_a_single_stretch_is_not_detected() -> None:
+def test_the_language_of_a_single_stretch_is_not_detected():
     detector = Detector()
     assert len(LanguageSegmenter(detector).parts(segment(speech((ENGLISH, 3.0))))) == 1
     assert not detector.lengths_s
 
 
-def test_of_a_segment_in_progress_each_part_comes_once() -> None:
+def test_of_a_segment_in_progress_each_part_comes_once():
     detector = Detector()
     changes = LanguageSegmenter(detector)
     whole = speech((ENGLISH, 1.0), (CHINESE, 2.0), (ENGLISH, 1.0))
@@ -86,7 +84,7 @@ def test_of_a_segment_in_progress_each_part_comes_once() -> None:
     assert len(changes.parts(other)) == 3
 
 
-def test_a_stretch_is_unsure_while_it_is_short_and_detected_again_when_it_is_longer() -> None:
+def test_a_stretch_is_unsure_while_it_is_short_and_detected_again_when_it_is_longer():
     detector = Detector()
     changes = LanguageSegmenter(detector)
     whole = speech((ENGLISH, 1.0), (UNSURE, 2.0))
@@ -98,14 +96,14 @@ def test_a_stretch_is_unsure_while_it_is_short_and_detected_again_when_it_is_lon
     assert [round(each, 1) for each in detector.lengths_s] == [1.0, 0.3, 0.9, 1.5]
 
 
-def test_a_language_is_certain_that_is_far_more_probable_than_each_other() -> None:
+def test_a_language_is_certain_that_is_far_more_probable_than_each_other():
     assert certain({"en": 0.97, "zh": 0.03}) == "en"
     assert certain({"en": 0.9, "zh": 0.1}) is None
     assert certain({"en": 1.0}) == "en"
     assert certain({}) is None
 
 
-def test_pauses_are_found_in_noise() -> None:
+def test_pauses_are_found_in_noise():
     samples = speech((ENGLISH, 1.0), (CHINESE, 1.0)).astype(np.float64)
     noise = np.random.default_rng(1).standard_normal(len(samples)) * 500
     found = stretches((samples + noise).astype(np.int16))

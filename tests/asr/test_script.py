@@ -1,10 +1,7 @@
 """Chinese transcripts are converted to one script."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -49,9 +46,7 @@ def heard(models: Models, script: str | None, text: str) -> Transcript:
         ("as-heard", SIMPLIFIED, SIMPLIFIED),
     ],
 )
-def test_a_transcript_is_in_the_configured_script_with_its_words(
-    demo_models: Models, script: str | None, text: str, shown: str
-) -> None:
+def test_a_transcript_is_in_the_configured_script_with_its_words(demo_models, script, text, shown):
     transcript = heard(demo_models, script, text)
     assert transcript.text == shown
     assert transcript.rejected is None
@@ -61,7 +56,7 @@ def test_a_transcript_is_in_the_configured_script_with_its_words(
     assert [word.end_s for word in transcript.words] == [word.end_s for word in as_heard.words]
 
 
-def test_words_are_converted_in_the_context_of_the_whole() -> None:
+def test_words_are_converted_in_the_context_of_the_whole():
     words = [Word("理", 0.0, 0.2), Word("发。", 0.2, 0.4), Word("出", 0.5, 0.6), Word("发", 0.6, 0.8)]
     assert in_script("理发。出发", words, traditional) == (
         "理髮。出發",
@@ -70,7 +65,7 @@ def test_words_are_converted_in_the_context_of_the_whole() -> None:
     assert in_script("理发", [], traditional) == ("理髮", [])
 
 
-def test_only_mandarin_is_converted_without_being_asked_for() -> None:
+def test_only_mandarin_is_converted_without_being_asked_for():
     convert = script_conversion(None, "zh")
     assert convert is not None
     assert convert("買") == "买"
@@ -81,7 +76,7 @@ def test_only_mandarin_is_converted_without_being_asked_for() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ja", "ko"])
-def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_path: Path) -> None:
+def test_a_script_that_the_language_does_not_have_is_refused(language, tmp_path):
     for script in ("traditional", "simplified"):
         with pytest.raises(
             UsageError, match=rf"asr\.script is '{script}' but the spoken language is '{language}'; simplified"
@@ -97,7 +92,7 @@ def test_a_script_that_the_language_does_not_have_is_refused(language: str, tmp_
 
 
 @pytest.mark.parametrize("languages", [["en", "zh"], ["zh", "en"]])
-def test_of_several_languages_a_script_applies_to_those_that_use_it(languages: list[str]) -> None:
+def test_of_several_languages_a_script_applies_to_those_that_use_it(languages):
     assert script_conversions("traditional", languages) == {"en": None, "zh": traditional}
     assert script_conversions(None, languages) == {"en": None, "zh": simplified}
     assert script_conversions("as-heard", languages) == {"en": None, "zh": None}

@@ -1,7 +1,5 @@
 """The ASR stage: which audio is recognised together, and pauses between transcripts."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +12,7 @@ import pytest
 from pipeline import Models
 from pipeline.asr.context import Context
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import (
-    BatchRecognizer,
-    DraftRecognizer,
-    DraftRefusedError,
-    RecognitionOptions,
-    Recognizer,
-)
+from pipeline.asr.recognizer import BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions, Recognizer
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
@@ -84,20 +76,20 @@ def order(items: Sequence[Transcript | Pause | EndOfInput]) -> list[object]:
     return [item.segment_id if isinstance(item, Transcript) else item for item in items]
 
 
-def test_a_segment_is_recognised_after_those_before_it(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_a_segment_is_recognised_after_those_before_it(recognizer, segments):
     found = run(recognizer, segments, context=Context(8_000, 2_000))
     assert recognizer.calls == [([], [0]), ([0], [1]), ([0, 1], [2])]
     assert order(found) == [0, 1, 2, EndOfInput(20.0)]
     assert [item.previous_end for item in found if isinstance(item, Transcript)] == [None, ".", "?"]
 
 
-def test_without_context_a_segment_is_recognised_alone(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_without_context_a_segment_is_recognised_alone(recognizer, segments):
     run(recognizer, segments[:2])
     run(recognizer, segments[:2], context=Context(0, 2_000))
     assert recognizer.calls == [([], [0]), ([], [1])] * 2
 
 
-def test_a_stage_that_is_behind_does_without_context(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_a_stage_that_is_behind_does_without_context(recognizer, segments):
     load = LoadControl(OverloadOptions(join_ms=0))
     load.observe(1e9)
     assert load.level > 0
@@ -105,7 +97,7 @@ def test_a_stage_that_is_behind_does_without_context(recognizer: Watched, segmen
     assert recognizer.calls == [([], [0]), ([], [1])]
 
 
-def test_joined_segments_need_no_context(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_joined_segments_need_no_context(recognizer, segments):
     run(recognizer, segments, context=Context(8_000, 2_000), join_ms=lambda: 7_000)
     assert recognizer.calls == [([], [0, 1]), ([], [2])]
 
@@ -125,9 +117,7 @@ class AtOnce(Watched):
         return self._recognizer.transcribe_batch(groups, options)
 
 
-def test_several_windows_of_a_recording_are_recognised_at_once(
-    demo_models: Models, segments: list[SpeechSegment]
-) -> None:
+def test_several_windows_of_a_recording_are_recognised_at_once(demo_models, segments):
     first, second, third = segments
     both = AtOnce(demo_models.recognizer)
     items = [LONGER, first, SegmentSoFar(second), second, PAUSE, third]
@@ -140,25 +130,21 @@ def test_several_windows_of_a_recording_are_recognised_at_once(
 
 
 @pytest.mark.slow
-def test_no_more_than_four_windows_are_recognised_at_once(demo_models: Models, segments: list[SpeechSegment]) -> None:
+def test_no_more_than_four_windows_are_recognised_at_once(demo_models, segments):
     ten = [replace(segments[0], id=n, start_sample=n * 100_000, speech_end_sample=None) for n in range(10)]
     both = AtOnce(demo_models.recognizer)
     assert order(run(both, ten, join_ms=lambda: 100)) == [*range(10), EndOfInput(20.0)]
     assert both.groups == [[[0], [1], [2], [3]], [[4], [5], [6], [7]], [[8], [9]]]
 
 
-def test_a_recording_with_one_window_is_recognised_as_one_of_several(
-    demo_models: Models, segments: list[SpeechSegment]
-) -> None:
+def test_a_recording_with_one_window_is_recognised_as_one_of_several(demo_models, segments):
     both = AtOnce(demo_models.recognizer)
     run(both, segments[:2], join_ms=lambda: 7_000)
     assert (both.groups, both.calls) == ([[[0, 1]]], [])
 
 
 @pytest.mark.slow
-def test_windows_that_depend_on_those_before_are_recognised_one_by_one(
-    demo_models: Models, segments: list[SpeechSegment]
-) -> None:
+def test_windows_that_depend_on_those_before_are_recognised_one_by_one(demo_models, segments):
     both = AtOnce(demo_models.recognizer)
     run(
         both,
@@ -172,13 +158,13 @@ def test_windows_that_depend_on_those_before_are_recognised_one_by_one(
     assert both.groups == []
 
 
-def test_pauses_keep_their_place(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_pauses_keep_their_place(recognizer, segments):
     first, second, _ = segments
     found = run(recognizer, [first, PAUSE, LONGER, second, PAUSE], context=Context(8_000, 2_000))
     assert order(found) == [0, PAUSE, LONGER, 1, PAUSE, EndOfInput(20.0)]
 
 
-def test_a_pause_does_not_keep_segments_from_being_joined(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_a_pause_does_not_keep_segments_from_being_joined(recognizer, segments):
     """Their times show the pause."""
     first, second, _ = segments
     found = run(recognizer, [first, PAUSE, second], join_ms=lambda: 9_000)
@@ -186,7 +172,7 @@ def test_a_pause_does_not_keep_segments_from_being_joined(recognizer: Watched, s
     assert order(found) == [0, 1, EndOfInput(20.0)]
 
 
-def test_a_pause_after_waiting_segments_is_passed_on(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_a_pause_after_waiting_segments_is_passed_on(recognizer, segments):
     """Behind, segments that wait are joined; the sentence after the last of them can still end with the pause."""
     load = LoadControl(OverloadOptions(join_ms=9_000))
     while load.level < 2:
@@ -207,9 +193,7 @@ def test_a_pause_after_waiting_segments_is_passed_on(recognizer: Watched, segmen
     assert recognizer.calls == [([], [0, 1])]
 
 
-def test_a_segment_that_ends_as_announced_is_recognised_once(
-    recognizer: Watched, segments: list[SpeechSegment]
-) -> None:
+def test_a_segment_that_ends_as_announced_is_recognised_once(recognizer, segments):
     first, second = segments[:2]
     early = replace(first, heard_sample=first.heard_sample - 4_000 if first.heard_sample else None)
     found = run(recognizer, [SegmentSoFar(early), first, second])
@@ -219,7 +203,7 @@ def test_a_segment_that_ends_as_announced_is_recognised_once(
     assert found[0].heard_s == first.heard_s
 
 
-def test_a_segment_that_goes_on_is_recognised_again(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_a_segment_that_goes_on_is_recognised_again(recognizer, segments):
     first, second = segments[:2]
     early = replace(first, samples=first.samples[:-1_600])
     found = run(recognizer, [SegmentSoFar(early), first, SegmentSoFar(early), second])
@@ -227,9 +211,7 @@ def test_a_segment_that_goes_on_is_recognised_again(recognizer: Watched, segment
     assert found == run(recognizer, [first, second])
 
 
-def test_segments_that_are_joined_do_not_wait_for_announcements(
-    recognizer: Watched, segments: list[SpeechSegment]
-) -> None:
+def test_segments_that_are_joined_do_not_wait_for_announcements(recognizer, segments):
     items = [segments[0], SegmentSoFar(segments[1]), segments[1], segments[2]]
     run(recognizer, items, join_ms=lambda: 28_000)
     assert recognizer.calls == [([], [0, 1, 2])]
@@ -280,7 +262,7 @@ def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> li
 
 
 @pytest.mark.slow
-def test_words_come_while_their_segment_is_in_progress(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_words_come_while_their_segment_is_in_progress(recognizer, segments):
     items = [item for segment in segments for item in (*growing(segment), segment)]
     found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(every_ms=300))
     without = run(recognizer, segments, context=Context(8_000, 2_000))
@@ -304,7 +286,7 @@ def test_words_come_while_their_segment_is_in_progress(recognizer: Watched, segm
 
 
 @pytest.mark.slow
-def test_a_smaller_model_drafts_for_the_one_that_commits(recognizer: Watched, segments: list[SpeechSegment]) -> None:
+def test_a_smaller_model_drafts_for_the_one_that_commits(recognizer, segments):
     smaller = Watched(WhisperRecognizer(AsrConfig(model="tiny.en"), "en"))
     segments = segments[:2]
     items = [item for segment in segments for item in (*growing(segment, 0.5), segment)]
@@ -321,9 +303,7 @@ def test_a_smaller_model_drafts_for_the_one_that_commits(recognizer: Watched, se
 
 
 @pytest.mark.slow
-def test_drafts_wait_for_speech_and_are_left_out_while_behind(
-    recognizer: Watched, segments: list[SpeechSegment]
-) -> None:
+def test_drafts_wait_for_speech_and_are_left_out_while_behind(recognizer, segments):
     first, _, _ = segments
     run_live(recognizer, [*growing(first, 0.1), first], drafts=DraftOptions(first_ms=1_000, every_ms=600))
     ends_s = [(end - first.start_sample) / SAMPLE_RATE for end in recognizer.drafts]
@@ -352,9 +332,7 @@ class Shared(Watched):
         return super().draft(segment, options)
 
 
-def test_a_refused_draft_is_asked_for_again_with_more_speech(
-    demo_models: Models, segments: list[SpeechSegment]
-) -> None:
+def test_a_refused_draft_is_asked_for_again_with_more_speech(demo_models, segments):
     first, _, _ = segments
     recognizer = Shared(demo_models.recognizer)
     found = run_live(recognizer, [*growing(first, 0.1), first], drafts=DraftOptions(first_ms=1_000, every_ms=600))
@@ -368,7 +346,7 @@ def test_a_refused_draft_is_asked_for_again_with_more_speech(
 
 
 @pytest.mark.slow
-def test_drafts_of_silence_and_noise_show_nothing(recognizer: Watched) -> None:
+def test_drafts_of_silence_and_noise_show_nothing(recognizer):
     noise = (np.random.default_rng(0).standard_normal(4 * SAMPLE_RATE) * 1_000).astype(np.int16)
     for samples in (np.zeros(4 * SAMPLE_RATE, np.int16), noise):
         segment = SpeechSegment(0, 0, samples, speech_end_sample=len(samples), heard_sample=len(samples))
@@ -379,9 +357,7 @@ def test_drafts_of_silence_and_noise_show_nothing(recognizer: Watched) -> None:
 
 
 @pytest.mark.slow
-def test_words_committed_beyond_a_cut_are_in_the_next_segment(
-    recognizer: Watched, segments: list[SpeechSegment]
-) -> None:
+def test_words_committed_beyond_a_cut_are_in_the_next_segment(recognizer, segments):
     first, _, _ = segments
     at = len(first.samples) // 2
     left = replace(first, samples=first.samples[:at], forced_cut=True, speech_end_sample=first.start_sample + at)
@@ -396,9 +372,7 @@ def test_words_committed_beyond_a_cut_are_in_the_next_segment(
 
 
 @pytest.mark.parametrize(("pause_s", "one"), [(0.7, True), (1.2, False)])
-def test_a_number_goes_on_over_a_short_pause(
-    recognizer: Watched, segments: list[SpeechSegment], pause_s: float, one: bool
-) -> None:
+def test_a_number_goes_on_over_a_short_pause(recognizer, segments, pause_s, one):
     whole = segments[0]  # "The plane from Tokyo arrives at seven o'clock in the evening."
     heard = recognizer.transcribe([whole], RecognitionOptions())[0].words
     seven = next(word for word in heard if letters(word.text) in ("7", "seven"))
@@ -418,9 +392,7 @@ def test_a_number_goes_on_over_a_short_pause(
     assert text == "theplanefromtokyoarrivesat7oclockintheevening"
 
 
-def test_a_segment_that_ends_in_a_number_comes_out_before_the_pause_after_it(
-    recognizer: Watched, segments: list[SpeechSegment]
-) -> None:
+def test_a_segment_that_ends_in_a_number_comes_out_before_the_pause_after_it(recognizer, segments):
     third = segments[2]  # "This umbrella costs twelve dollars."
     pause = Pause(third.speech_end_s, 1.0)
     found = run_live(recognizer, [SegmentSoFar(third), third, pause], max_segment_ms=15_000)

@@ -1,7 +1,5 @@
 """A recogniser that emits partial text itself, in the stage and in the whole chain."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import subprocess
@@ -51,7 +49,7 @@ class WordByWord:
         self.fails_at = fails_at
         """The stream whose end fails."""
 
-    def open(self, options: RecognitionOptions) -> Stream:
+    def open(self, options: RecognitionOptions):
         self.streams.append(Stream(fails=len(self.streams) == self.fails_at))
         return self.streams[-1]
 
@@ -105,7 +103,7 @@ def committed(found: Sequence[object], number: int) -> list[str]:
     ]
 
 
-def test_a_stream_is_fed_with_what_is_new_in_its_segment(segments: list[SpeechSegment]) -> None:
+def test_a_stream_is_fed_with_what_is_new_in_its_segment(segments):
     recognizer = WordByWord()
     streamed, options = StreamedSegments(recognizer), RecognitionOptions()
     first, second, _ = segments
@@ -124,10 +122,10 @@ def test_a_stream_is_fed_with_what_is_new_in_its_segment(segments: list[SpeechSe
     assert silent.rejected == "empty"
 
 
-def test_words_that_the_recogniser_calls_stable_are_committed_at_once(segments: list[SpeechSegment]) -> None:
+def test_words_that_the_recogniser_calls_stable_are_committed_at_once(segments):
     recognizer = WordByWord()
     items = [item for segment in segments for item in (*growing(segment), segment)]
-    found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(every_ms=300))  # type: ignore[arg-type]
+    found = run_live(recognizer, items, context=Context(8_000, 2_000), drafts=DraftOptions(every_ms=300))
     assert [each.text for each in transcripts(found)] == [text_of(segment) for segment in segments]
     assert [sum(stream.fed) for stream in recognizer.streams] == [len(segment.samples) for segment in segments]
     for segment in segments:
@@ -140,7 +138,7 @@ def test_words_that_the_recogniser_calls_stable_are_committed_at_once(segments: 
     assert not any("wear" in each for segment in segments for each in committed(found, segment.id))
 
 
-def test_joined_segments_and_those_of_a_stage_without_drafts_have_a_stream_each(segments: list[SpeechSegment]) -> None:
+def test_joined_segments_and_those_of_a_stage_without_drafts_have_a_stream_each(segments):
     for options in ({"join_ms": lambda: 19_000}, {}):
         recognizer: Any = WordByWord()
         found = run(recognizer, segments, **options)
@@ -148,7 +146,7 @@ def test_joined_segments_and_those_of_a_stage_without_drafts_have_a_stream_each(
         assert len(recognizer.streams) == 3
 
 
-def test_words_beyond_a_cut_are_in_the_next_segment(segments: list[SpeechSegment]) -> None:
+def test_words_beyond_a_cut_are_in_the_next_segment(segments):
     first, *_ = segments
     at = 16 * SAMPLE_RATE // 10  # three words and a bit
     end = first.start_sample + at
@@ -162,7 +160,7 @@ def test_words_beyond_a_cut_are_in_the_next_segment(segments: list[SpeechSegment
     assert two.committed_words > 0
 
 
-def test_a_stream_that_fails_costs_what_is_not_committed(segments: list[SpeechSegment]) -> None:
+def test_a_stream_that_fails_costs_what_is_not_committed(segments):
     recognizer: Any = WordByWord(fails_at=0)
     first, second, _ = segments
     found = run_live(recognizer, [*growing(first), first, second], drafts=DraftOptions(every_ms=300))
@@ -186,9 +184,7 @@ def chain(config: PipelineConfig, models: Models, source: Any, *, live: bool) ->
     return events
 
 
-def test_the_chain_shows_and_translates_what_a_stream_has_heard(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_chain_shows_and_translates_what_a_stream_has_heard(demo_config, demo_models, monkeypatch):
     recognizer = WordByWord()
     models = replace(demo_models, recognizer=recognizer)
     events = chain(demo_config, models, Steady(chunks(read_wav(PHRASES)), Pace(monkeypatch)), live=True)
@@ -203,13 +199,13 @@ def test_the_chain_shows_and_translates_what_a_stream_has_heard(
     assert len(recognizer.streams) == len({event.segment_id for event in events if isinstance(event, Transcript)})
 
 
-def test_a_recording_has_the_text_of_whole_segments(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_recording_has_the_text_of_whole_segments(demo_config, demo_models):
     models = replace(demo_models, recognizer=WordByWord())
     events = chain(demo_config, models, Recording(PHRASES), live=False)
     assert [each.text for each in transcripts(events)] == [text_of(one) for one in cut(read_wav(PHRASES), 1600)]
 
 
-def test_the_interface_of_recognisers_imports_no_engine() -> None:
+def test_the_interface_of_recognisers_imports_no_engine():
     modules = ", ".join(f"pipeline.asr.{name}" for name in SPEAKING)
     engines = '{"ctranslate2", "faster_whisper", "onnxruntime", "pipeline.asr.whisper"}'
     code = f"import sys, {modules}; print(sorted({engines} & sys.modules.keys()))"

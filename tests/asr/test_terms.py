@@ -1,7 +1,5 @@
 """Tests of a stream's glossary: which terms are expected, and how misheard ones are corrected."""
 
-from __future__ import annotations
-
 from pipeline.asr.terms import HeardTerms, Replacement
 from pipeline.asr.whisper.words import TimedWord, marked
 from pipeline.events import Transcript
@@ -20,7 +18,7 @@ def _terms(glossary: Glossary = GLOSSARY, *, prompt_terms: int = 3, correct: boo
     return HeardTerms(lambda: glossary, GlossaryOptions(None, prompt_terms, correct))
 
 
-def test_the_first_terms_are_expected_until_others_are_said() -> None:
+def test_the_first_terms_are_expected_until_others_are_said():
     terms = _terms()
     assert terms.expected("en") == ["Velmora", "Quindarra", "Brontik"]
     terms.heard(_heard("Taravelle and Oskelund"))
@@ -29,13 +27,13 @@ def test_the_first_terms_are_expected_until_others_are_said() -> None:
     assert terms.expected("en") == ["Taravelle", "Oskelund", "Velmora"]
 
 
-def test_terms_that_may_have_been_misheard_are_expected() -> None:
+def test_terms_that_may_have_been_misheard_are_expected():
     terms = _terms()
     terms.heard(_heard("We use Cooper netties."))
     assert terms.expected("en")[0] == "Kubernetes"
 
 
-def test_a_changed_glossary_is_used_at_once() -> None:
+def test_a_changed_glossary_is_used_at_once():
     glossaries = [GLOSSARY]
     terms = HeardTerms(lambda: glossaries[-1], GlossaryOptions(None, 2))
     terms.heard(_heard("Brontik"))
@@ -44,13 +42,13 @@ def test_a_changed_glossary_is_used_at_once() -> None:
     assert terms.expected("en") == ["Gralbeck"]
 
 
-def test_terms_are_those_of_the_language_spoken() -> None:
+def test_terms_are_those_of_the_language_spoken():
     terms = _terms(Glossary((Term("load balancer", "负载均衡器"),), ("en", "zh")))
     assert terms.expected("en") == ["load balancer"]
     assert terms.expected("zh") == ["负载均衡器"]
 
 
-def test_a_near_miss_is_corrected_if_the_audio_says_so() -> None:
+def test_a_near_miss_is_corrected_if_the_audio_says_so():
     asked: list[tuple[str, str, str]] = []
 
     def better(before: str, after: str, term: str) -> bool:
@@ -64,19 +62,19 @@ def test_a_near_miss_is_corrected_if_the_audio_says_so() -> None:
     assert asked[1][0] == asked[0][1]  # the second is judged in the text with the first
 
 
-def test_terms_are_written_with_the_capitals_of_the_glossary() -> None:
+def test_terms_are_written_with_the_capitals_of_the_glossary():
     terms = _terms(Glossary((Term("iPhone", None), Term("load balancer", None), Term("IT", None, exact_case=True))))
     text = "Load balancer on an Iphone, IPhones and it."
     assert terms.corrected(text, "en", lambda *_: True) == ("Load balancer on an iPhone, iPhones and it.", ())
 
 
-def test_nothing_is_corrected_against_the_audio_or_the_options() -> None:
+def test_nothing_is_corrected_against_the_audio_or_the_options():
     text = " Cooper netties met Quin Dara."
     assert _terms().corrected(text, "en", lambda *_: False) == (text, ())
     assert _terms(correct=False).corrected(text, "en", lambda *_: True) == (text, ())
 
 
-def test_words_of_a_term_say_what_was_heard() -> None:
+def test_words_of_a_term_say_what_was_heard():
     words = [TimedWord(text, 0.0, 0.0) for text in (" The", " load", " balancer,", " Quindarra")]
     text = " The load balancer, Quindarra"
     replaced = [Replacement(5, 18, "lode balance or"), Replacement(20, len(text), "Quin Dara")]

@@ -1,7 +1,5 @@
 """Recordings with several tracks, channels and pictures, made for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Capture: choosing a device, recording, losing and reopening it, and lost audio."""
 
-from __future__ import annotations
-
 import builtins
 import logging
 import sys
@@ -22,7 +20,7 @@ from tests.audio.portaudio import FakePortAudio, Talkative
 from tests.conftest import HANG_S
 
 
-def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_portaudio_the_error_says_how_to_install_it(monkeypatch):
     real_import = builtins.__import__
 
     def no_portaudio(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -95,14 +93,14 @@ def away_and_back(fake: FakePortAudio, source: Capture) -> None:
         source.read()
 
 
-def test_the_error_without_an_input_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_an_input_device_says_so(monkeypatch):
     plug_in(monkeypatch)
     assert list_devices() == []
     with pytest.raises(DeviceError, match="no audio input device was found"):
         Capture()
 
 
-def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch):
     plug_in(
         monkeypatch, ("Speakers", 0, 0), ("USB Mic: Audio (hw:1,0)", 1, 0), ("USB Mic 2", 1, 0), ("Monitor", 2, 0), default=2
     )  # fmt: skip
@@ -118,16 +116,14 @@ def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch: pytest.
             Capture(wrong)
 
 
-def test_the_error_without_a_default_device_lists_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_a_default_device_lists_the_devices(monkeypatch):
     plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
     with pytest.raises(UsageError, match="there is no default input device; --list-devices shows these"):
         Capture()
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (1, 8_000), (2, 48_000), (6, 44_100), (8, 96_000)])
-def test_a_device_records_in_its_own_format_and_delivers_mono_at_16_khz(
-    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
-) -> None:
+def test_a_device_records_in_its_own_format_and_delivers_mono_at_16_khz(monkeypatch, channels, rate):
     fake = plug_in(monkeypatch, ("Array", channels, rate))
     source = Capture()
     source.start()
@@ -144,12 +140,12 @@ def test_a_device_records_in_its_own_format_and_delivers_mono_at_16_khz(
     assert level_dbfs(samples) == pytest.approx(level_dbfs(tone), abs=0.5)
 
 
-def test_several_channels_are_averaged() -> None:
+def test_several_channels_are_averaged():
     frames = np.stack([np.full(320, 100), np.full(320, 301), np.full(320, -1)], axis=1).astype(np.int16)
     assert (Converter(3, 16_000).push(frames.tobytes()) == 133).all()
 
 
-def test_the_level_is_that_of_the_newest_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_level_is_that_of_the_newest_block(monkeypatch):
     fake, source, _ = begun(monkeypatch)
     fake.streams[0].hear(np.full(320, 32_767, np.int16))
     heard(source, 320)
@@ -159,7 +155,7 @@ def test_the_level_is_that_of_the_newest_block(monkeypatch: pytest.MonkeyPatch) 
     assert source.level_dbfs == capture.SILENCE_DBFS
 
 
-def test_pausing_delivers_silence_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pausing_delivers_silence_of_the_same_length(monkeypatch):
     fake, source, notices = begun(monkeypatch)
     fake.streams[0].hear(LOUD)
     assert (heard(source, 16_000) == LOUD).all()
@@ -172,9 +168,7 @@ def test_pausing_delivers_silence_of_the_same_length(monkeypatch: pytest.MonkeyP
     assert notices == [Paused(1.0), Resumed(1.0)]
 
 
-def test_unplugging_is_reported_and_the_device_is_reopened_under_its_new_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unplugging_is_reported_and_the_device_is_reopened_under_its_new_number(monkeypatch):
     fake = plug_in(monkeypatch, ("USB Mic (hw:1,0)", 1, 16_000), ("Other", 1, 16_000))
     source, notices = Capture("0"), []
     source.listen(notices.append)
@@ -203,7 +197,7 @@ def test_unplugging_is_reported_and_the_device_is_reopened_under_its_new_number(
     assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.02)
 
 
-def test_the_silence_includes_the_time_of_reopening(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_silence_includes_the_time_of_reopening(monkeypatch):
     fake, source, notices = begun(monkeypatch)
     later_s = [0.0]
     monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later_s[0]))
@@ -215,7 +209,7 @@ def test_the_silence_includes_the_time_of_reopening(monkeypatch: pytest.MonkeyPa
     assert back.at_s - lost.at_s == pytest.approx(back.away_s, abs=0.5)
 
 
-def test_a_lost_device_is_reported_even_if_closing_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_device_is_reported_even_if_closing_it_hangs(monkeypatch):
     fake, source, notices = begun(monkeypatch)
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down under it"))
     released = threading.Event()
@@ -232,7 +226,7 @@ def test_a_lost_device_is_reported_even_if_closing_it_hangs(monkeypatch: pytest.
     assert fake.streams[-1].active
 
 
-def test_an_active_device_that_delivers_nothing_is_reopened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_active_device_that_delivers_nothing_is_reopened(monkeypatch):
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(capture, "_STALLED_S", 0.01)
     source, notices = Capture(), []
@@ -245,7 +239,7 @@ def test_an_active_device_that_delivers_nothing_is_reopened(monkeypatch: pytest.
     assert len(fake.streams) >= 2
 
 
-def test_a_failed_restart_of_portaudio_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_restart_of_portaudio_is_repeated(monkeypatch):
     fake, source, _ = begun(monkeypatch)
     started, initialize, failures, refused = [True], fake._initialize, [True, True], [False]
 
@@ -270,7 +264,7 @@ def test_a_failed_restart_of_portaudio_is_repeated(monkeypatch: pytest.MonkeyPat
     assert fake.streams[-1].active
 
 
-def test_without_rescan_portaudio_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rescan_portaudio_is_not_restarted(monkeypatch):
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(fake, "_terminate", lambda: pytest.fail("PortAudio was shut down"))
     source = Capture(rescan=False)
@@ -279,7 +273,7 @@ def test_without_rescan_portaudio_is_not_restarted(monkeypatch: pytest.MonkeyPat
     assert fake.streams[-1].active
 
 
-def test_close_ends_the_wait_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_ends_the_wait_for_a_device(monkeypatch):
     fake, source, _ = begun(monkeypatch)
     fake.unplug()
     while source.connected:
@@ -295,7 +289,7 @@ def test_close_ends_the_wait_for_a_device(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(stream.closed for stream in fake.streams)
 
 
-def test_close_releases_the_device_without_another_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_releases_the_device_without_another_read(monkeypatch):
     fake, source, _ = begun(monkeypatch)
     fake.streams[0].hear(LOUD[:320])
     assert len(heard(source, 320)) == 320
@@ -310,7 +304,7 @@ def test_close_releases_the_device_without_another_read(monkeypatch: pytest.Monk
     assert fake.streams[1].closed
 
 
-def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch):
     fake, source, notices = begun(monkeypatch)
     fake.streams[0].hear(LOUD[:8_000], overflow=True)
     heard(source, 8_000)
@@ -325,9 +319,7 @@ def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
-def test_a_lost_device_is_replaced_by_silence_by_its_clock(
-    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
-) -> None:
+def test_a_lost_device_is_replaced_by_silence_by_its_clock(monkeypatch, channels, rate):
     fake = plug_in(monkeypatch, ("Mic", channels, rate))
     now_s = [0.0]
     monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
@@ -350,7 +342,7 @@ def test_a_lost_device_is_replaced_by_silence_by_its_clock(
     assert notice.lost_s == pytest.approx(2.5, abs=0.001)
 
 
-def test_a_loss_is_reported_without_a_length_if_the_device_has_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_is_reported_without_a_length_if_the_device_has_no_clock(monkeypatch):
     fake, source, notices = begun(monkeypatch)
     fake.streams[0].hear(LOUD, says_when=False)
     fake.streams[0].hear(LOUD, overflow=True, lost_s=2.5, says_when=False)
@@ -373,7 +365,7 @@ def lost(blocks: list[tuple[float, bool]], passes_s: float = BLOCK_S) -> list[fl
     ]
 
 
-def test_the_jitter_of_a_devices_clock_is_no_loss() -> None:
+def test_the_jitter_of_a_devices_clock_is_no_loss():
     jitter = (0.0, 0.005, -0.004, 0.003, -0.005, 0.0, 0.004)
     regular = [(10 + BLOCK_S * i + j, False) for i, j in enumerate(jitter)]
     assert lost(regular) == [0.0] * 7
@@ -382,27 +374,25 @@ def test_the_jitter_of_a_devices_clock_is_no_loss() -> None:
     assert sum(lost(marked)) <= 0.01
 
 
-def test_a_loss_is_measured_from_the_expected_time_of_the_next_block() -> None:
+def test_a_loss_is_measured_from_the_expected_time_of_the_next_block():
     assert lost([(10.0, False), (10.02, False), (10.54, True), (10.56, False)]) == [0.0, 0.0, 0.5, 0.0]
     assert lost([(10.0, False), (10.52, True), (11.04, True)]) == [0.0, 0.5, 0.5]
     assert lost([(10.0, True), (10.02, True)]) == [0.0, 0.0]  # there is no expected time for the first block
 
 
 @pytest.mark.parametrize("wrong_s", [0.0, 9.0, -1.0, 500.0])
-def test_implausible_times_are_ignored(wrong_s: float) -> None:
+def test_implausible_times_are_ignored(wrong_s):
     assert lost([(10.0, False), (wrong_s, True)]) == [0.0, 0.0]
 
 
-def test_a_loss_is_no_longer_than_the_time_that_has_passed() -> None:
+def test_a_loss_is_no_longer_than_the_time_that_has_passed():
     blocks = [(10.0, False), (13.0, True)]
     assert lost(blocks, passes_s=3.0) == [0.0, 2.98]
     assert lost(blocks, passes_s=0.02) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])
-def test_without_a_reader_memory_is_bounded_and_losses_become_silence(
-    monkeypatch: pytest.MonkeyPatch, channels: int, rate: int
-) -> None:
+def test_without_a_reader_memory_is_bounded_and_losses_become_silence(monkeypatch, channels, rate):
     fake, source, notices = begun(monkeypatch, ("Mic", channels, rate))
     loud = np.full((rate, channels), 8_000, np.int16)
     for _ in range(14):
@@ -422,7 +412,7 @@ def test_without_a_reader_memory_is_bounded_and_losses_become_silence(
     assert notice.at_s == pytest.approx(10, abs=0.01)
 
 
-def test_the_error_for_a_device_that_cannot_be_opened_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_device_that_cannot_be_opened_names_it(monkeypatch):
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     source = Capture()
     fake.unplug()
@@ -432,15 +422,13 @@ def test_the_error_for_a_device_that_cannot_be_opened_names_it(monkeypatch: pyte
         source.read()
 
 
-def test_the_wait_between_attempts_grows() -> None:
+def test_the_wait_between_attempts_grows():
     waits = [capture.backoff_s(attempt) for attempt in range(2_000)]
     assert waits[:5] == [0.5, 1.0, 2.0, 4.0, 5.0]
     assert max(waits) == 5.0
 
 
-def test_messages_of_the_audio_library_are_logged(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_messages_of_the_audio_library_are_logged(monkeypatch, capfd, caplog):
     """Also when a device that was lost is opened again, while subtitles are on the screen."""
     fake = plug_in(monkeypatch, ("USB Mic", 1, 16_000), kind=Talkative)
     capfd.readouterr()
@@ -460,9 +448,7 @@ def test_messages_of_the_audio_library_are_logged(
     ]
 
 
-def test_a_host_s_standard_error_is_not_redirected(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_host_s_standard_error_is_not_redirected(monkeypatch, capfd):
     """Lines of its other threads would be taken, too."""
     plug_in(monkeypatch, ("USB Mic", 1, 16_000), kind=Talkative)
     monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)

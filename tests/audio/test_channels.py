@@ -1,7 +1,5 @@
 """The mono mix contains the speech, whichever channels it is in."""
 
-from __future__ import annotations
-
 import wave
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +8,6 @@ import av
 import numpy as np
 import pytest
 
-from pipeline import Models
 from pipeline.audio.channels import ChannelWeights, mono_weights
 from pipeline.audio.recording import read_audio
 from pipeline.bench.words import units
@@ -67,9 +64,7 @@ FILMS = [
 
 
 @pytest.mark.parametrize(("name", "codec", "layout", "picture"), FILMS)
-def test_a_films_sound_is_its_speech(
-    name: str, codec: str, layout: str, picture: tuple[float, ...], tmp_path: Path
-) -> None:
+def test_a_films_sound_is_its_speech(name, codec, layout, picture, tmp_path):
     found = read_audio(film(tmp_path / name, Sound(in_centre(layout), codec, layout), picture=picture))
     alike, gain_db, _ = likeness(found, SAID)
     assert alike > 0.97  # below 1 for codecs that shift by a fraction of a sample
@@ -78,9 +73,7 @@ def test_a_films_sound_is_its_speech(
 
 
 @pytest.mark.parametrize(("name", "layout"), [("a.mkv", "5.1(side)"), ("a.mp4", "7.1"), ("a.mxf", "5.1")])
-def test_a_films_transcript_is_that_of_clean_speech(
-    name: str, layout: str, tmp_path: Path, demo_models: Models
-) -> None:
+def test_a_films_transcript_is_that_of_clean_speech(name, layout, tmp_path, demo_models):
     codec = {"a.mkv": "ac3", "a.mp4": "aac", "a.mxf": "pcm_s16le"}[name]
     path = film(tmp_path / name, Sound(in_centre(layout), codec, layout), picture=REGULAR)
     heard, clean = (
@@ -95,7 +88,7 @@ def test_a_films_transcript_is_that_of_clean_speech(
     [("7.1", 128 << 16 | 8, 2, 3), ("5.1", 124 << 16 | 6, 0, 5)],
     ids=["MPEG_7_1_C", "MPEG_5_1_D"],
 )
-def test_channels_in_quicktime_order_are_read(layout: str, tag: int, centre: int, low: int, tmp_path: Path) -> None:
+def test_channels_in_quicktime_order_are_read(layout, tag, centre, low, tmp_path):
     """Written by FFmpeg 5 and editing programs; FFmpeg 8 reads them as lists of channels."""
     channels = tones(len(SAID), av.AudioLayout(layout).nb_channels)
     channels[low], channels[centre] = 0, SAID
@@ -111,7 +104,7 @@ def test_channels_in_quicktime_order_are_read(layout: str, tag: int, centre: int
 
 
 @pytest.mark.parametrize("scale", [-1.0, -0.97, -0.5])
-def test_stereo_of_opposite_polarity_is_not_mixed(scale: float, tmp_path: Path) -> None:
+def test_stereo_of_opposite_polarity_is_not_mixed(scale, tmp_path):
     noise = np.random.default_rng(7).normal(0, 60, (2, len(SAID)))
     channels = [np.rint(SAID + noise[0]).astype(np.int16), np.rint(scale * SAID + noise[1]).astype(np.int16)]
     alike, gain_db, _ = likeness(of_channels(tmp_path / "a.mka", *channels), SAID)
@@ -119,7 +112,7 @@ def test_stereo_of_opposite_polarity_is_not_mixed(scale: float, tmp_path: Path) 
     assert abs(gain_db) < 1
 
 
-def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path: Path, demo_models: Models) -> None:
+def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path, demo_models):
     found = of_channels(tmp_path / "a.m4a", SAID, -SAID, codec="aac")
     heard, clean = (
         demo_models.recognizer.transcribe([SpeechSegment(0, 0, samples)])[0].text for samples in (found, SAID)
@@ -127,7 +120,7 @@ def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path: Pat
     assert units(heard, "en") == units(clean, "en")  # 7 or seven
 
 
-def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path: Path) -> None:
+def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path):
     """Also after a louder intro in ordinary stereo, which would dominate the averages for many seconds."""
     intro = np.tile(tones(len(OTHER), 1, 20_000), (2, 3))
     found = of_channels(tmp_path / "a.mka", *np.concatenate([intro, [SAID, -SAID]], axis=1))
@@ -137,7 +130,7 @@ def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path: Path) -> None:
     assert shift_s == 0
 
 
-def test_after_inverted_stereo_another_speaker_in_one_channel_is_heard_at_once(tmp_path: Path) -> None:
+def test_after_inverted_stereo_another_speaker_in_one_channel_is_heard_at_once(tmp_path):
     left, right = np.concatenate([SAID, np.zeros_like(OTHER)]), np.concatenate([-SAID, OTHER])
     found = of_channels(tmp_path / "a.mka", left, right)
     alike, gain_db, _ = likeness(found[len(SAID) :], OTHER)
@@ -145,7 +138,7 @@ def test_after_inverted_stereo_another_speaker_in_one_channel_is_heard_at_once(t
     assert gain_db > -6.5
 
 
-def test_two_speakers_a_channel_each_are_both_heard(tmp_path: Path) -> None:
+def test_two_speakers_a_channel_each_are_both_heard(tmp_path):
     silence = np.zeros_like(SAID)
     left, right = np.concatenate([SAID, silence]), np.concatenate([silence, OTHER])
     found = of_channels(tmp_path / "a.mka", left, right)
@@ -159,7 +152,7 @@ def test_two_speakers_a_channel_each_are_both_heard(tmp_path: Path) -> None:
     ("layout", "channel"),
     [("stereo", 1), ("5.1", 0), ("5.1", 3), ("7.1", 7), ("quad", 3), ("2.1", 2), ("7.1.4", 11), ("22.2", 12)],
 )
-def test_speech_in_a_single_channel_keeps_its_level(layout: str, channel: int, tmp_path: Path) -> None:
+def test_speech_in_a_single_channel_keeps_its_level(layout, channel, tmp_path):
     """Also in channels that FFmpeg leaves out of its mix: low frequencies, top, back."""
     channels = np.zeros((av.AudioLayout(layout).nb_channels, len(SAID)), np.int16)
     channels[channel] = SAID
@@ -168,7 +161,7 @@ def test_speech_in_a_single_channel_keeps_its_level(layout: str, channel: int, t
     assert abs(gain_db) < 0.5
 
 
-def test_if_the_centre_is_silent_the_other_channels_are_mixed(tmp_path: Path) -> None:
+def test_if_the_centre_is_silent_the_other_channels_are_mixed(tmp_path):
     faint = np.rint(np.random.default_rng(1).normal(0, 3, len(SAID))).astype(np.int16)  # noise, -80 dBFS
     channels = [SAID, SAID, faint, faint, faint, faint]
     alike, gain_db, _ = likeness(of_channels(tmp_path / "a.mka", *channels, layout="5.1"), SAID)
@@ -176,7 +169,7 @@ def test_if_the_centre_is_silent_the_other_channels_are_mixed(tmp_path: Path) ->
     assert abs(gain_db) < 0.5
 
 
-def test_a_centre_that_begins_later_is_used_from_there_on(tmp_path: Path) -> None:
+def test_a_centre_that_begins_later_is_used_from_there_on(tmp_path):
     music = tones(3 * len(SAID), 6)
     music[2] = music[3] = 0
     music[2, len(SAID) : 2 * len(SAID)] = SAID
@@ -187,7 +180,7 @@ def test_a_centre_that_begins_later_is_used_from_there_on(tmp_path: Path) -> Non
     assert np.abs(found[2 * len(SAID) + 1_600 :]).max() < 100  # and not during pauses of the speech
 
 
-def test_speech_is_kept_when_a_broadcast_changes_to_stereo(tmp_path: Path) -> None:
+def test_speech_is_kept_when_a_broadcast_changes_to_stereo(tmp_path):
     silence = np.zeros(12 * 16_000, np.int16)
     centre = np.concatenate([SAID, np.zeros_like(silence), np.zeros_like(OTHER)])
     front = np.concatenate([np.zeros_like(SAID), tones(len(silence), 1)[0], OTHER])
@@ -197,7 +190,7 @@ def test_speech_is_kept_when_a_broadcast_changes_to_stereo(tmp_path: Path) -> No
     assert likeness(found[-len(OTHER) :], OTHER)[0] > 0.99
 
 
-def test_a_recording_whose_channels_change_is_read_whole(tmp_path: Path) -> None:
+def test_a_recording_whose_channels_change_is_read_whole(tmp_path):
     """As in recordings of broadcasts: AC-3 that changes from stereo to 5.1."""
     parts = [
         film(tmp_path / "a.ac3", Sound(np.stack([SAID, SAID]), "ac3", "stereo")),
@@ -209,7 +202,7 @@ def test_a_recording_whose_channels_change_is_read_whole(tmp_path: Path) -> None
     assert likeness(found[len(SAID) :], OTHER)[0] > 0.97
 
 
-def test_the_choice_does_not_flip_in_stereo_with_room_and_music() -> None:
+def test_the_choice_does_not_flip_in_stereo_with_room_and_music():
     """A channel is mixed all the time or not at all, so no switch is audible."""
     random = np.random.default_rng(3)
     speech = np.tile(SAID, 5) / 32_768
@@ -221,7 +214,7 @@ def test_the_choice_does_not_flip_in_stereo_with_room_and_music() -> None:
     assert chosen == {(0.5, 0.5)}
 
 
-def test_the_memory_of_the_weights_does_not_grow() -> None:
+def test_the_memory_of_the_weights_does_not_grow():
     weights = ChannelWeights(np.full(2, 0.5, np.float32))
     sizes = set()
     for _ in range(200):
@@ -230,7 +223,7 @@ def test_the_memory_of_the_weights_does_not_grow() -> None:
     assert len(sizes) == 1
 
 
-def test_samples_that_are_not_numbers_do_not_break_the_choice(tmp_path: Path) -> None:
+def test_samples_that_are_not_numbers_do_not_break_the_choice(tmp_path):
     path = film(tmp_path / "a.wav", Sound(in_centre("5.1"), "pcm_f32le", "5.1"))
     data = bytearray(path.read_bytes())
     broken = np.array([np.nan, np.inf, -np.inf, 1e30], np.float32).tobytes()
@@ -244,18 +237,14 @@ def test_samples_that_are_not_numbers_do_not_break_the_choice(tmp_path: Path) ->
 
 @pytest.mark.parametrize("begins_s", [0.0, 10.0])
 @pytest.mark.parametrize("name", ["a.mka", "a.mkv"])
-def test_timestamps_that_begin_late_do_not_count_as_cut_off(
-    name: str, begins_s: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_timestamps_that_begin_late_do_not_count_as_cut_off(name, begins_s, tmp_path, caplog):
     path = film(tmp_path / name, Sound(SAID[None], "aac", begins_s=begins_s))
     assert len(read_audio(path)) == pytest.approx(len(SAID), abs=1_600)
     assert "cut off" not in caplog.text
 
 
 @pytest.mark.parametrize("begins_s", [0.0, 10.0])
-def test_a_cut_off_recording_is_reported_for_any_start_time(
-    begins_s: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cut_off_recording_is_reported_for_any_start_time(begins_s, tmp_path, caplog):
     path = film(tmp_path / "a.mka", Sound(np.stack([read_wav(PHRASES)] * 2), "aac", "stereo", begins_s=begins_s))
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with suppress(AudioError):
@@ -264,9 +253,7 @@ def test_a_cut_off_recording_is_reported_for_any_start_time(
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac"), ("a.mp3", "libmp3lame")])
-def test_a_recording_with_a_cover_is_not_a_film(
-    name: str, codec: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_recording_with_a_cover_is_not_a_film(name, codec, tmp_path, caplog):
     """The mix is the speech, and a cut-off file is reported as without a cover."""
     whole = read_wav(PHRASES)
     path = film(tmp_path / name, Sound(np.stack([whole, whole]), codec, "stereo"), cover=True)
@@ -281,7 +268,7 @@ def test_a_recording_with_a_cover_is_not_a_film(
         assert "it was cut off" in caplog.text
 
 
-def test_sound_keeps_its_time_where_the_picture_begins_long_before(tmp_path: Path) -> None:
+def test_sound_keeps_its_time_where_the_picture_begins_long_before(tmp_path):
     sound = Sound(in_centre("5.1"), "aac", "5.1", begins_s=7.0)
     found = read_audio(film(tmp_path / "a.mkv", sound, picture=[0.04 * frame for frame in range(280)]))
     alike, _, shift_s = likeness(found, SAID)
@@ -290,7 +277,7 @@ def test_sound_keeps_its_time_where_the_picture_begins_long_before(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("rate", "width"), [(8_000, 1), (384_000, 4), (44_100, 2), (11_025, 2)])
-def test_any_rate_and_sample_size_is_read(rate: int, width: int, tmp_path: Path) -> None:
+def test_any_rate_and_sample_size_is_read(rate, width, tmp_path):
     at = np.arange(rate) / rate
     tone = np.sin(2 * np.pi * 440 * at)
     data = (tone * 64 + 128).astype(np.uint8) if width == 1 else (tone * 2 ** (8 * width - 2)).astype(f"<i{width}")

@@ -1,14 +1,11 @@
 """Subtitles for the computer's own output: by --loopback, or by PULSE_SOURCE, which names the monitor of an output."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import srt
@@ -32,9 +29,7 @@ needs_pulseaudio = pytest.mark.skipif(
         (["hw:0,0", "pulse", "default"], "pulse", "@DEFAULT_MONITOR@"),
     ],
 )
-def test_the_input_that_hears_the_computer_is_found_by_name(
-    devices: list[str], found: str, source: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_input_that_hears_the_computer_is_found_by_name(devices, found, source, monkeypatch):
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(*[(name, 2, 48_000) for name in devices]))
     monkeypatch.setenv("PULSE_SOURCE", "")
     monkeypatch.delenv("PULSE_SOURCE")
@@ -42,7 +37,7 @@ def test_the_input_that_hears_the_computer_is_found_by_name(
     assert os.environ.get("PULSE_SOURCE") == source
 
 
-def test_without_such_an_input_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_such_an_input_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(UsageError, match="no input device hears what this computer plays; install BlackHole"):
@@ -61,7 +56,7 @@ def speakers() -> Iterator[str]:
 @pytest.mark.microphone
 @needs_pulseaudio
 @pytest.mark.parametrize("option", ["--device=pulse", "--loopback"])
-def test_the_output_of_the_computer_is_subtitled(option: str, speakers: str, tmp_path: Path) -> None:
+def test_the_output_of_the_computer_is_subtitled(option, speakers, tmp_path):
     listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=HANG_S)
     assert f"{speakers}.monitor" in listed.stdout.decode()
     subprocess.run(["pactl", "set-default-sink", speakers], check=True, timeout=HANG_S)

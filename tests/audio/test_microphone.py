@@ -1,7 +1,5 @@
 """The microphone: its backlog, losses and notices; with a virtual microphone, the complete run to subtitles."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue
@@ -87,7 +85,7 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield make
 
 
-def test_audio_is_kept_until_it_is_read(room: Callable[[float], Room]) -> None:
+def test_audio_is_kept_until_it_is_read(room):
     here = room(100.0)
     here.say(70)
     assert here.source.backlog_s == 70
@@ -98,7 +96,7 @@ def test_audio_is_kept_until_it_is_read(room: Callable[[float], Room]) -> None:
     assert not here.told()
 
 
-def test_audio_beyond_the_backlog_becomes_silence_and_is_reported(room: Callable[[float], Room]) -> None:
+def test_audio_beyond_the_backlog_becomes_silence_and_is_reported(room):
     here = room(10.0)
     here.say(12)
     (began,) = here.told()
@@ -119,7 +117,7 @@ def test_audio_beyond_the_backlog_becomes_silence_and_is_reported(room: Callable
     assert (samples == expected).all()
 
 
-def test_a_loss_at_the_end_is_reported_with_its_length(room: Callable[[float], Room]) -> None:
+def test_a_loss_at_the_end_is_reported_with_its_length(room):
     here = room(2.0)
     here.say(5)
     here.source.close()
@@ -128,9 +126,7 @@ def test_a_loss_at_the_end_is_reported_with_its_length(room: Callable[[float], R
     assert ended == AudioLost(5.0, 3.0, "the audio has ended")
 
 
-def test_losses_of_the_device_become_silence_and_are_reported(
-    room: Callable[[float], Room], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_losses_of_the_device_become_silence_and_are_reported(room, monkeypatch):
     monkeypatch.setattr(capture, "_DEVICE_BUFFER_S", 5.0)  # accept a loss longer than the time that has passed
     here = room(100.0)
     here.say(1)
@@ -144,7 +140,7 @@ def test_losses_of_the_device_become_silence_and_are_reported(
     assert here.source.overflows == 1
 
 
-def test_pausing_and_unplugging_are_reported_and_replaced_by_silence(room: Callable[[float], Room]) -> None:
+def test_pausing_and_unplugging_are_reported_and_replaced_by_silence(room):
     here = room(100.0)
     here.microphone.pause()
     assert here.microphone.paused
@@ -176,7 +172,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakePortAudio:
     return found
 
 
-def test_start_and_read_raise_if_the_device_cannot_be_opened(fake: FakePortAudio) -> None:
+def test_start_and_read_raise_if_the_device_cannot_be_opened(fake):
     source = Microphone()
     assert source.name == "Mic"
     fake.unplug()
@@ -185,7 +181,7 @@ def test_start_and_read_raise_if_the_device_cannot_be_opened(fake: FakePortAudio
             begin()
 
 
-def test_close_releases_the_device_without_a_read(fake: FakePortAudio) -> None:
+def test_close_releases_the_device_without_a_read(fake):
     source = Microphone()
     source.start()
     source.close()
@@ -195,7 +191,7 @@ def test_close_releases_the_device_without_a_read(fake: FakePortAudio) -> None:
     assert source.read() is None
 
 
-def test_a_microphone_closed_before_its_start_opens_no_device(fake: FakePortAudio) -> None:
+def test_a_microphone_closed_before_its_start_opens_no_device(fake):
     source = Microphone()
     source.close()
     assert source.read() is None
@@ -204,7 +200,7 @@ def test_a_microphone_closed_before_its_start_opens_no_device(fake: FakePortAudi
 
 @pytest.mark.microphone
 @needs_microphone
-def test_the_error_for_an_unknown_device_lists_the_devices() -> None:
+def test_the_error_for_an_unknown_device_lists_the_devices():
     with pytest.raises(UsageError, match=r"no input device matches 'kazoo'; --list-devices shows these: .*pulse"):
         Microphone("kazoo")
 
@@ -270,7 +266,7 @@ def interrupted(process: subprocess.Popen[bytes]) -> bytes:
 
 @pytest.mark.microphone
 @needs_microphone
-def test_speech_into_the_microphone_becomes_subtitles(listening: Listening, tmp_path: Path) -> None:
+def test_speech_into_the_microphone_becomes_subtitles(listening, tmp_path):
     """Play the phrases into the virtual microphone that .ci/run sets up, and interrupt the run at their end."""
     process = listening("--srt", str(tmp_path / "out.srt"))
     play(PHRASES)
@@ -296,9 +292,7 @@ def events_of(tmp_path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.microphone
 @needs_microphone
-def test_a_source_that_is_removed_and_restored_is_recorded_again(
-    listening: Listening, virtual_microphone: str, tmp_path: Path
-) -> None:
+def test_a_source_that_is_removed_and_restored_is_recorded_again(listening, virtual_microphone, tmp_path):
     process, name = listening(), virtual_microphone
     (module,) = [line.split("\t")[0] for line in pulseaudio("list", "short", "modules").splitlines() if name in line]
     pulseaudio("unload-module", module)
@@ -318,7 +312,7 @@ def test_a_source_that_is_removed_and_restored_is_recorded_again(
 
 @pytest.mark.microphone
 @needs_microphone
-def test_a_signal_pauses_and_resumes(listening: Listening, tmp_path: Path) -> None:
+def test_a_signal_pauses_and_resumes(listening, tmp_path):
     process = listening()
     process.send_signal(signal.SIGUSR1)
     wait_for(process, "paused")

@@ -1,7 +1,5 @@
 """Network streams: lists and pages are told apart, what breaks off is connected again, and a limit ends that."""
 
-from __future__ import annotations
-
 import http.server
 import itertools
 import threading
@@ -82,7 +80,7 @@ def read_all(source: Any) -> Samples:
     return np.concatenate(chunks)
 
 
-def test_addresses_of_streams_are_known() -> None:
+def test_addresses_of_streams_are_known():
     assert all(map(is_stream, ["https://a/b.m3u8", "RTMP://a/live", "rtsp://a", "udp://239.0.0.1:1234"]))
     assert not any(map(is_stream, ["s3://a/b.wav", "a.wav", "-", "C:\\a.wav"]))
 
@@ -100,19 +98,19 @@ MASTER = b"#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nnested.m3u8\n"
         ("/page", b"<!DOCTYPE html><html></html>", "is a web page"),
     ],
 )
-def test_what_is_no_stream_is_said_to_be_none(path: str, content: bytes, message: str, web: Web) -> None:
+def test_what_is_no_stream_is_said_to_be_none(path, content, message, web):
     web.answers[path] = lambda _: content
     with pytest.raises(UsageError, match=message):
         open_stream(web.base + path, 60.0)
     assert len(web.asked) < 15
 
 
-def test_a_playlist_of_streams_is_accepted(web: Web) -> None:
+def test_a_playlist_of_streams_is_accepted(web):
     web.answers = {"/a.m3u8": lambda _: MASTER, "/nested.m3u8": lambda _: b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n"}
     check_address(f"{web.base}/a.m3u8")
 
 
-def test_what_does_not_answer_is_given_up(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_answer_is_given_up(web, monkeypatch):
     monkeypatch.setattr(network, "_ANSWER_S", 0.5)
     web.answers["/hangs"] = lambda _: b"RIFF"
     with pytest.raises(AudioError, match=r"gives no audio within .* check the address"):
@@ -121,7 +119,7 @@ def test_what_does_not_answer_is_given_up(web: Web, monkeypatch: pytest.MonkeyPa
         open_stream(f"{web.base}/missing", 60.0)
 
 
-def test_a_recording_on_the_web_is_a_recording(web: Web, tmp_path: Path) -> None:
+def test_a_recording_on_the_web_is_a_recording(web, tmp_path):
     write_hls(tmp_path, web)
     recording = open_stream(f"{web.base}/live.m3u8", 60.0)
     assert isinstance(recording, Recording)
@@ -129,7 +127,7 @@ def test_a_recording_on_the_web_is_a_recording(web: Web, tmp_path: Path) -> None
     assert len(read_all(recording)) == pytest.approx(len(SPEECH), abs=8_000)
 
 
-def test_segments_that_come_later_are_read(web: Web, tmp_path: Path) -> None:
+def test_segments_that_come_later_are_read(web, tmp_path):
     lines = write_hls(tmp_path, web)
     whole = "\n".join(lines).encode()
     begun = "\n".join(lines[: lines.index("live0.ts") + 1]).encode()
@@ -151,7 +149,7 @@ def write_hls(folder: Path, web: Web) -> list[str]:
             made.mux(stream.encode(frame))
         made.mux(stream.encode(None))
     for path in folder.iterdir():
-        web.answers[f"/{path.name}"] = lambda _, path=path: path.read_bytes()  # type: ignore[misc]
+        web.answers[f"/{path.name}"] = lambda _, path=path: path.read_bytes()
     return (folder / "live.m3u8").read_text().splitlines()
 
 
@@ -196,12 +194,12 @@ def stream(first: Broken, *later: Broken | AudioError) -> SimpleNamespace:
             raise coming.pop(0) if coming else AudioError("nobody answers")
         return coming.pop(0)
 
-    made: Any = NetworkStream("a radio", first, connect, lambda: time.now_s, time.wait)  # type: ignore[arg-type]
+    made: Any = NetworkStream("a radio", first, connect, lambda: time.now_s, time.wait)
     made.listen(notices.append)
     return SimpleNamespace(source=made, time=time, notices=notices)
 
 
-def test_a_stream_that_comes_back_goes_on_after_silence_of_its_absence() -> None:
+def test_a_stream_that_comes_back_goes_on_after_silence_of_its_absence():
     found = stream(Broken(10), AudioError("refused"), AudioError("refused"), Broken(10))
     heard = read_all(found.source)
     lost, back, again = found.notices
@@ -213,7 +211,7 @@ def test_a_stream_that_comes_back_goes_on_after_silence_of_its_absence() -> None
     assert (ones[-1] - ones[0] + 1 - len(ones)) / 16_000 == pytest.approx(back.away_s)
 
 
-def test_the_limit_of_attempts_ends_the_stream_with_what_was_heard(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_limit_of_attempts_ends_the_stream_with_what_was_heard(caplog):
     found = stream(Broken(5))
     assert np.count_nonzero(read_all(found.source)) == 5 * 1_600
     assert len(found.time.waited) == MOST_ATTEMPTS
@@ -221,19 +219,19 @@ def test_the_limit_of_attempts_ends_the_stream_with_what_was_heard(caplog: pytes
     assert "a radio is given up after 9 attempts: nobody answers" in caplog.text
 
 
-def test_a_connection_without_audio_counts_as_an_attempt() -> None:
+def test_a_connection_without_audio_counts_as_an_attempt():
     found = stream(Broken(5), *[Broken(0) for _ in range(2 * MOST_ATTEMPTS)])
     read_all(found.source)
     assert len(found.time.waited) == MOST_ATTEMPTS
 
 
-def test_a_recording_of_unknown_length_is_not_played_again() -> None:
+def test_a_recording_of_unknown_length_is_not_played_again():
     found = stream(Broken(50, None, 7), Broken(50, None, 7))
     assert np.count_nonzero(read_all(found.source)) == 50 * 1_600
     assert [type(notice) for notice in found.notices] == [DeviceLost]
 
 
-def test_a_stream_that_broke_off_is_read_from_a_server_again(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_broke_off_is_read_from_a_server_again(web, monkeypatch):
     monkeypatch.setattr(network, "backoff_s", lambda attempt: 0.0)
     parts = {2: SPEECH[:48_000], 3: SPEECH[48_000:]}  # the first request looks what it is
     web.answers["/radio"] = lambda count: HEADER + parts.get(count, SPEECH[:0]).tobytes()
@@ -247,7 +245,7 @@ def test_a_stream_that_broke_off_is_read_from_a_server_again(web: Web, monkeypat
     assert [type(notice) for notice in notices] == [DeviceLost, DeviceBack, DeviceLost]
 
 
-def test_a_close_does_not_wait_for_the_server(web: Web) -> None:
+def test_a_close_does_not_wait_for_the_server(web):
     web.answers["/hangs"] = lambda _: HEADER + SPEECH.tobytes()
     source = open_stream(f"{web.base}/hangs", 60.0)
     assert source.read() is not None

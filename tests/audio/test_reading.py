@@ -1,10 +1,7 @@
 """A source read on a thread: chunks in order, also before a failure and from a slow source."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,7 +41,7 @@ def numbers(source: Numbers, at_once: int, calls: list[int] | None = None) -> li
     """What is read of a source, up to its failure; ``calls`` gets the number of chunks of each call of the thread."""
 
     class Counted(Worker):
-        async def run(self, function, stage=None):  # type: ignore[no-untyped-def]
+        async def run(self, function, stage=None):
             found = await super().run(function, stage)
             if calls is not None:
                 calls.append(len(function.args[1]))
@@ -65,16 +62,16 @@ def numbers(source: Numbers, at_once: int, calls: list[int] | None = None) -> li
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 10])
-def test_all_chunks_come_in_order(at_once: int) -> None:
+def test_all_chunks_come_in_order(at_once):
     assert numbers(Numbers(7, lambda: None), at_once) == list(range(7))
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 10])
-def test_chunks_read_before_a_failure_come_before_it(at_once: int) -> None:
+def test_chunks_read_before_a_failure_come_before_it(at_once):
     assert numbers(Numbers(7, fail), at_once) == [*range(7), -1]
 
 
-def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch):
     calls: list[int] = []
     assert numbers(Numbers(7, lambda: None), 3, calls) == list(range(7))
     assert calls == [3, 3, 1]
@@ -84,12 +81,12 @@ def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -
     assert calls == [1, 1, 1, 0]
 
 
-def test_only_recordings_are_local() -> None:
+def test_only_recordings_are_local():
     assert is_local(Recording(PHRASES))
     assert not is_local(Numbers(1, lambda: None))
 
 
-def test_a_file_that_is_still_written_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_still_written_is_read_to_its_end(tmp_path, monkeypatch):
     monkeypatch.setattr(pipe, "GROWS_S", 1.0)
     path, content = tmp_path / "growing.wav", PHRASES.read_bytes()
     half = len(content) // 2
@@ -104,7 +101,7 @@ def test_a_file_that_is_still_written_is_read_to_its_end(tmp_path: Path, monkeyp
     assert np.array_equal(np.concatenate([chunk for chunk in chunks if chunk is not None]), read_wav(PHRASES))
 
 
-def test_a_growing_file_can_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_growing_file_can_be_left(tmp_path, monkeypatch):
     monkeypatch.setattr(pipe, "GROWS_S", 0.5)  # opening it waits for more than there is
     path = tmp_path / "growing.wav"
     path.write_bytes(PHRASES.read_bytes()[:100_000])

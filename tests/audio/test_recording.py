@@ -1,7 +1,5 @@
 """Recordings of any container, rate and channels give the same samples."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import os
@@ -55,7 +53,7 @@ def encode(path: Path, codec: str, rate: int, layout: str) -> Path:
     return path
 
 
-def test_a_16_khz_wav_comes_out_sample_for_sample() -> None:
+def test_a_16_khz_wav_comes_out_sample_for_sample():
     source = Recording(PHRASES)
     samples = read_wav(PHRASES)
     assert source.duration_s == pytest.approx(len(samples) / 16_000, abs=0.01)
@@ -73,7 +71,7 @@ def test_a_16_khz_wav_comes_out_sample_for_sample() -> None:
         ("a.webm", "libopus", 48_000, "stereo"),
     ],
 )
-def test_other_formats_are_resampled(name: str, codec: str, rate: int, layout: str, tmp_path: Path) -> None:
+def test_other_formats_are_resampled(name, codec, rate, layout, tmp_path):
     original = read_wav(PHRASES).astype(float)
     found = read_all(Recording(encode(tmp_path / name, codec, rate, layout))).astype(float)
     assert abs(len(found) - len(original)) < 16_000 * 0.15
@@ -84,7 +82,7 @@ def test_other_formats_are_resampled(name: str, codec: str, rate: int, layout: s
     assert likeness > (0.85 if rate == 8_000 else 0.95)
 
 
-def test_a_recording_concatenated_from_other_formats_is_read_whole(tmp_path: Path) -> None:
+def test_a_recording_concatenated_from_other_formats_is_read_whole(tmp_path):
     parts = [("a.mp3", 44_100, "stereo"), ("b.mp3", 22_050, "mono")]
     data = b"".join(encode(tmp_path / name, "libmp3lame", rate, layout).read_bytes() for name, rate, layout in parts)
     (tmp_path / "joined.mp3").write_bytes(data)
@@ -92,7 +90,7 @@ def test_a_recording_concatenated_from_other_formats_is_read_whole(tmp_path: Pat
     assert len(found) == pytest.approx(2 * len(read_wav(PHRASES)), rel=0.02)
 
 
-def test_samples_keep_the_times_of_the_file(tmp_path: Path) -> None:
+def test_samples_keep_the_times_of_the_file(tmp_path):
     said = read_wav(PHRASES)[: 16_000 * 4]
     with av.open(str(tmp_path / "late.mkv"), "w") as container:
         picture = container.add_stream("ffv1", rate=1, width=16, height=16, pix_fmt="yuv420p")
@@ -116,7 +114,7 @@ def test_samples_keep_the_times_of_the_file(tmp_path: Path) -> None:
     assert (found == expected).all()
 
 
-def test_without_a_duration_an_implausible_timestamp_makes_no_gap(tmp_path: Path) -> None:
+def test_without_a_duration_an_implausible_timestamp_makes_no_gap(tmp_path):
     """Browsers record without a duration. A damaged timestamp must not become days of silence."""
     said = read_wav(PHRASES)[: 16_000 * 2]
     with av.open(str(tmp_path / "live.webm"), "w", format="webm", options={"live": "1"}) as container:
@@ -149,14 +147,14 @@ def many_channels(path: Path, channels: Samples) -> Path:
     return path
 
 
-def test_unnamed_channels_are_averaged_without_the_silent_ones(tmp_path: Path) -> None:
+def test_unnamed_channels_are_averaged_without_the_silent_ones(tmp_path):
     said = read_wav(PHRASES)[:16_000]
     channels = np.zeros((18, len(said)), np.int16)
     channels[3], channels[17] = said, said
     assert (read_all(Recording(many_channels(tmp_path / "mixer.wav", channels))) == said).all()
 
 
-def test_planes_of_many_channels_are_read(tmp_path: Path) -> None:
+def test_planes_of_many_channels_are_read(tmp_path):
     said = read_wav(PHRASES)[: 16_000 * 3]
     path = tmp_path / "mixer.ogg"
     with av.open(str(path), "w") as container:
@@ -171,13 +169,13 @@ def test_planes_of_many_channels_are_read(tmp_path: Path) -> None:
     assert abs(gain_db) < 1
 
 
-def test_more_channels_than_can_be_resampled_are_refused_with_advice(tmp_path: Path) -> None:
+def test_more_channels_than_can_be_resampled_are_refused_with_advice(tmp_path):
     path = many_channels(tmp_path / "wall.wav", np.zeros((70, 1_000), np.int16))
     with pytest.raises(AudioError, match="cannot be resampled .*70 channels.*; give a recording"):
         read_all(Recording(path))
 
 
-def test_the_error_for_an_unsupported_rate_names_the_file(tmp_path: Path) -> None:
+def test_the_error_for_an_unsupported_rate_names_the_file(tmp_path):
     path = tmp_path / "fast.wav"
     data = bytearray(PHRASES.read_bytes()[:8_000])
     data[24:28] = (2**31 - 1).to_bytes(4, "little")
@@ -187,22 +185,20 @@ def test_the_error_for_an_unsupported_rate_names_the_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its file names have no colons")
-def test_a_file_name_that_looks_like_a_protocol_is_opened_as_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_name_that_looks_like_a_protocol_is_opened_as_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("2024-05-01T10:30:00.wav").write_bytes(PHRASES.read_bytes())
     assert len(read_all(Recording(Path("2024-05-01T10:30:00.wav")))) == len(read_wav(PHRASES))
 
 
-def test_reading_stops_when_closed() -> None:
+def test_reading_stops_when_closed():
     source = Recording(PHRASES)
     assert source.read() is not None
     source.close()
     assert source.read() is None
 
 
-def test_the_errors_for_files_that_are_no_recordings(tmp_path: Path) -> None:
+def test_the_errors_for_files_that_are_no_recordings(tmp_path):
     with pytest.raises(UsageError, match="no such file"):
         Recording(tmp_path / "none.wav")
     with pytest.raises(UsageError, match="is a folder"):
@@ -217,14 +213,14 @@ def test_the_errors_for_files_that_are_no_recordings(tmp_path: Path) -> None:
         Recording(tmp_path / "empty.wav")
 
 
-def test_a_recording_without_samples_is_an_error(tmp_path: Path) -> None:
+def test_a_recording_without_samples_is_an_error(tmp_path):
     path = tmp_path / "header.wav"
     path.write_bytes(PHRASES.read_bytes()[:40] + bytes(4))
     with pytest.raises(AudioError, match="holds no audio"):
         Recording(path).read()
 
 
-def test_a_video_without_sound_is_an_error(tmp_path: Path) -> None:
+def test_a_video_without_sound_is_an_error(tmp_path):
     path = tmp_path / "silent.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=10)
@@ -236,7 +232,7 @@ def test_a_video_without_sound_is_an_error(tmp_path: Path) -> None:
         Recording(path)
 
 
-def test_a_truncated_recording_is_read_up_to_its_end(tmp_path: Path) -> None:
+def test_a_truncated_recording_is_read_up_to_its_end(tmp_path):
     data = encode(tmp_path / "a.mp3", "libmp3lame", 44_100, "stereo").read_bytes()
     (tmp_path / "cut.mp3").write_bytes(data[: len(data) // 2])
     found = read_all(Recording(tmp_path / "cut.mp3"))
@@ -244,7 +240,7 @@ def test_a_truncated_recording_is_read_up_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.ts", "mp2"), ("a.opus", "libopus")])
-def test_audio_after_damage_is_read(name: str, codec: str, tmp_path: Path) -> None:
+def test_audio_after_damage_is_read(name, codec, tmp_path):
     data = bytearray(encode(tmp_path / name, codec, 48_000, "mono").read_bytes())
     whole = read_all(Recording(tmp_path / name))
     (tmp_path / name).write_bytes(data[: len(data) // 4] + bytes(len(data) // 4) + data[len(data) // 2 :])
@@ -254,7 +250,7 @@ def test_audio_after_damage_is_read(name: str, codec: str, tmp_path: Path) -> No
     assert np.corrcoef(found[-last:], whole[-last:])[0, 1] > 0.99
 
 
-def test_a_named_pipe_is_read(tmp_path: Path) -> None:
+def test_a_named_pipe_is_read(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp3")
     path = encode(tmp_path / "a.mp3", "libmp3lame", 44_100, "stereo")
     threading.Thread(target=(tmp_path / "pipe.mp3").write_bytes, args=[path.read_bytes()], daemon=True).start()
@@ -263,7 +259,7 @@ def test_a_named_pipe_is_read(tmp_path: Path) -> None:
     assert np.array_equal(read_all(piped), read_all(whole))
 
 
-def test_close_ends_the_read_of_a_named_pipe_without_data(tmp_path: Path) -> None:
+def test_close_ends_the_read_of_a_named_pipe_without_data(tmp_path):
     path = tmp_path / "pipe.wav"
     os.mkfifo(path)
     data = encode(tmp_path / "a.wav", "pcm_s16le", 16_000, "mono").read_bytes()[:400_000]
@@ -308,12 +304,12 @@ def piped(data: bytes, sizes: Iterable[int] = ()) -> BinaryIO:
     return os.fdopen(reading, "rb")
 
 
-def test_raw_pcm_is_read_unchanged() -> None:
+def test_raw_pcm_is_read_unchanged():
     samples = read_wav(PHRASES)
     assert np.array_equal(read_all(PcmStream(piped(samples.tobytes()))), samples)
 
 
-def test_raw_pcm_is_read_from_any_descriptor() -> None:
+def test_raw_pcm_is_read_from_any_descriptor():
     samples = read_wav(PHRASES)[:5000]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 2000)), hard))
@@ -335,13 +331,13 @@ def test_raw_pcm_is_read_from_any_descriptor() -> None:
         ("a.webm", "libopus", "WebM"),
     ],
 )
-def test_a_container_format_instead_of_raw_pcm_is_refused(name: str, codec: str, kind: str, tmp_path: Path) -> None:
+def test_a_container_format_instead_of_raw_pcm_is_refused(name, codec, kind, tmp_path):
     data = encode(tmp_path / name, codec, 48_000, "stereo").read_bytes()
     with pytest.raises(AudioError, match=rf"begins like .*{kind}; expected raw 16 kHz mono.*ffmpeg -i - -f s16le"):
         PcmStream(piped(data)).read()
 
 
-def test_wav_is_accepted_as_raw_pcm_only_with_the_expected_format(tmp_path: Path) -> None:
+def test_wav_is_accepted_as_raw_pcm_only_with_the_expected_format(tmp_path):
     data = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
     with pytest.raises(AudioError, match="begins like WAV"):
         PcmStream(piped(data)).read()
@@ -359,34 +355,34 @@ class InPieces:
 
 
 @pytest.mark.parametrize("sizes", [(12, 8, 16, 8), (3, 1, 1, 30), (2, 2)])
-def test_a_header_may_arrive_in_pieces(sizes: tuple[int, ...], tmp_path: Path) -> None:
+def test_a_header_may_arrive_in_pieces(sizes, tmp_path):
     wrong = encode(tmp_path / "a.wav", "pcm_s16le", 44_100, "stereo").read_bytes()
     right = PHRASES.read_bytes()
     source = PcmStream(piped(b""))
-    source._pipe = InPieces(wrong, *sizes)  # type: ignore[assignment]
+    source._pipe = InPieces(wrong, *sizes)
     with pytest.raises(AudioError, match="begins like WAV"):
         source.read()
-    source._pipe = InPieces(right, *sizes)  # type: ignore[assignment]
+    source._pipe = InPieces(right, *sizes)
     assert len(read_all(source)) == len(right) // 2
 
 
-def test_raw_pcm_that_ends_within_a_sample_gives_the_rest(caplog: pytest.LogCaptureFixture) -> None:
+def test_raw_pcm_that_ends_within_a_sample_gives_the_rest(caplog):
     samples = read_wav(PHRASES)[:5000]
     assert np.array_equal(read_all(PcmStream(piped(samples.tobytes() + b"\x01"))), samples)
     assert "ended within a sample" in caplog.text
 
 
-def test_an_empty_pcm_stream_is_an_error() -> None:
+def test_an_empty_pcm_stream_is_an_error():
     with pytest.raises(AudioError, match="held no audio"):
         PcmStream(piped(b"")).read()
 
 
-def test_raw_pcm_arriving_in_odd_pieces_is_put_together() -> None:
+def test_raw_pcm_arriving_in_odd_pieces_is_put_together():
     samples = read_wav(PHRASES)[:2000]
     assert np.array_equal(read_all(PcmStream(piped(samples.tobytes(), itertools.repeat(3, 1000)))), samples)
 
 
-def test_close_ends_a_read_that_waits_for_data() -> None:
+def test_close_ends_a_read_that_waits_for_data():
     reading, writing = os.pipe()
     source = PcmStream(os.fdopen(reading, "rb"))
     found: list[Samples | None] = []
@@ -402,12 +398,12 @@ def test_close_ends_a_read_that_waits_for_data() -> None:
     ("head", "kind"),
     [(b"RIFF", "WAV"), (b"RF64", "WAV"), (b"RIFX", "WAV"), (b"FORM", "AIFF"), (b"OggS", "Ogg"), (b"fLaC", "FLAC")],
 )
-def test_every_known_container_header_is_refused(head: bytes, kind: str) -> None:
+def test_every_known_container_header_is_refused(head, kind):
     with pytest.raises(AudioError, match=f"begins like {kind}"):
         PcmStream(piped(head + bytes(3200))).read()
 
 
-def test_a_recording_that_was_cut_off_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recording_that_was_cut_off_is_reported(tmp_path, caplog):
     whole, half = tmp_path / "whole.flac", tmp_path / "half.flac"
     with av.open(str(whole), "w") as container:
         stream = container.add_stream("flac", rate=16_000, layout="mono")
@@ -421,7 +417,7 @@ def test_a_recording_that_was_cut_off_is_reported(tmp_path: Path, caplog: pytest
         assert ("it was cut off" in caplog.text) == (path == half)
 
 
-def test_an_untrusted_playlist_opens_no_other_file_and_no_connection(tmp_path: Path) -> None:
+def test_an_untrusted_playlist_opens_no_other_file_and_no_connection(tmp_path):
     encode(tmp_path / "a.ts", "aac", 16_000, "mono")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
@@ -445,6 +441,6 @@ def test_an_untrusted_playlist_opens_no_other_file_and_no_connection(tmp_path: P
     ("name", "codec"),
     [("a.mp3", "libmp3lame"), ("a.flac", "flac"), ("a.m4a", "aac"), ("a.ogg", "libopus"), ("a.webm", "libopus")],
 )
-def test_an_untrusted_recording_is_read_like_any_other(name: str, codec: str, tmp_path: Path) -> None:
+def test_an_untrusted_recording_is_read_like_any_other(name, codec, tmp_path):
     path = encode(tmp_path / name, codec, 48_000, "mono")
     assert np.array_equal(read_all(Recording(path, untrusted=True)), read_all(Recording(path)))

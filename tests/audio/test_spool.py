@@ -1,7 +1,5 @@
 """The backlog of live audio: nothing is lost while there is room; dropped audio becomes silence of its length."""
 
-from __future__ import annotations
-
 import os
 import resource
 import threading
@@ -28,7 +26,7 @@ def numbered(start: int, count: int) -> Samples:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-40, 40), max_size=80), st.sampled_from([0, 50, 1000]))
-def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps: list[int], memory: int) -> None:
+def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps, memory):
     """A positive step appends that many tens of samples; a negative one takes that many times."""
     spool, expected, taken = Spool(1_000, memory), [np.zeros(0, np.int16)], [np.zeros(0, np.int16)]
     at = 0
@@ -49,7 +47,7 @@ def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps: list[int
     spool.close()
 
 
-def test_hours_of_audio_keep_a_minute_in_memory() -> None:
+def test_hours_of_audio_keep_a_minute_in_memory():
     spool = Spool(600 * SAMPLE_RATE)
     second = numbered(0, SAMPLE_RATE)
     for _ in range(600):
@@ -60,7 +58,7 @@ def test_hours_of_audio_keep_a_minute_in_memory() -> None:
     spool.close()
 
 
-def test_a_full_disk_drops_like_a_full_spool() -> None:
+def test_a_full_disk_drops_like_a_full_spool():
     def full() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -71,7 +69,7 @@ def test_a_full_disk_drops_like_a_full_spool() -> None:
     assert (spool.take() == np.zeros(50)).all()
 
 
-def test_a_full_disk_makes_one_long_gap_instead_of_many_short_ones() -> None:
+def test_a_full_disk_makes_one_long_gap_instead_of_many_short_ones():
     def full() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -87,7 +85,7 @@ def test_a_full_disk_makes_one_long_gap_instead_of_many_short_ones() -> None:
     assert not lost()
 
 
-def test_a_disk_that_was_always_full_leaves_one_gap() -> None:
+def test_a_disk_that_was_always_full_leaves_one_gap():
     def full() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -97,7 +95,7 @@ def test_a_disk_that_was_always_full_leaves_one_gap() -> None:
     assert list(spool._gaps) == [[0, 1000]]
 
 
-def test_a_disk_that_fills_up_keeps_stored_samples_and_the_times_of_later_ones() -> None:
+def test_a_disk_that_fills_up_keeps_stored_samples_and_the_times_of_later_ones():
     spool = Spool(100_000, 100)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2 * 1_500, limits[1]))  # room for 1,500 samples in the file
@@ -137,7 +135,7 @@ class Talker:
     def listen(self, notify: Callable[[SourceNotice], None]) -> None: ...
 
 
-def test_a_source_is_read_without_a_reader() -> None:
+def test_a_source_is_read_without_a_reader():
     said = numbered(0, 50 * SAMPLE_RATE)
     talker = Talker(list(said.reshape(500, -1)))
     spooled = Spooled(talker, limit_s=60)
@@ -151,7 +149,7 @@ def test_a_source_is_read_without_a_reader() -> None:
     assert spooled.overflows == 0
 
 
-def test_audio_before_a_failure_of_the_source_is_read_first() -> None:
+def test_audio_before_a_failure_of_the_source_is_read_first():
     spooled = Spooled(Talker([numbered(0, 100)], DeviceError("gone")), limit_s=60)
     first = spooled.read()
     assert first is not None
@@ -160,7 +158,7 @@ def test_audio_before_a_failure_of_the_source_is_read_first() -> None:
         spooled.read()
 
 
-def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch):
     notices: list[SourceNotice] = []
     talker, over = Talker([]), threading.Event()
 
@@ -182,7 +180,7 @@ def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch
     over.set()
 
 
-def test_a_loss_at_the_end_is_measured() -> None:
+def test_a_loss_at_the_end_is_measured():
     notices: list[SourceNotice] = []
     talker = Talker([numbered(0, SAMPLE_RATE) for _ in range(10)])
     spooled = Spooled(talker, limit_s=2)
@@ -192,7 +190,7 @@ def test_a_loss_at_the_end_is_measured() -> None:
 
 
 @pytest.mark.parametrize("seconds", [3, 10])
-def test_a_failing_listener_ends_the_reading_instead_of_hanging_it(seconds: int) -> None:
+def test_a_failing_listener_ends_the_reading_instead_of_hanging_it(seconds):
     """When a loss begins, or when it ends with the audio."""
 
     def fails(notice: SourceNotice) -> None:
@@ -208,7 +206,7 @@ def test_a_failing_listener_ends_the_reading_instead_of_hanging_it(seconds: int)
             pass
 
 
-def test_a_full_disk_is_reported_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_as_the_cause(monkeypatch):
     def refuse() -> Any:
         raise OSError(28, "No space left on device")
 
@@ -223,7 +221,7 @@ def test_a_full_disk_is_reported_as_the_cause(monkeypatch: pytest.MonkeyPatch) -
     assert "No space left on device" in notice.reason
 
 
-def test_disk_space_is_released_when_the_spool_is_empty() -> None:
+def test_disk_space_is_released_when_the_spool_is_empty():
     with TemporaryFile(buffering=0) as file:
         spool = Spool(10_000, 0, lambda: file)
         for start in (0, 3_000):

@@ -1,7 +1,5 @@
 """Choosing one of several audio tracks, and reporting the choice."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -65,7 +63,7 @@ def track(
         ((track(SAID, "eng", DEFAULT), track(MUSIC, "eng", DEFAULT)), "the first of these"),
     ],
 )
-def test_the_right_track_is_chosen_and_reported(tracks: tuple[Sound, ...], right: str, tmp_path: Path) -> None:
+def test_the_right_track_is_chosen_and_reported(tracks, right, tmp_path):
     path = film(tmp_path / "a.mkv", *tracks)
     (number,) = (number for number, sound in enumerate(tracks, 1) if np.array_equal(sound.channels[0], SAID))
     note = Recording(path, language="en").track_note or ""
@@ -78,26 +76,26 @@ def test_the_right_track_is_chosen_and_reported(tracks: tuple[Sound, ...], right
 
 
 @pytest.mark.parametrize("suffix", ["mp4", "ts", "mov", "mka", "webm"])
-def test_tags_are_read_in_every_container(suffix: str, tmp_path: Path) -> None:
+def test_tags_are_read_in_every_container(suffix, tmp_path):
     codec = {"ts": "mp2", "webm": "libopus"}.get(suffix, "aac")
     tracks = track(MUSIC, "rus", codec=codec), track(SAID, "eng", codec=codec)
     found = read_all(Recording(film(tmp_path / f"a.{suffix}", *tracks), language="en"))
     assert likeness(found, SAID)[0] > 0.97
 
 
-def test_a_tag_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
+def test_a_tag_that_is_not_utf_8_is_shown_escaped(tmp_path):
     path = film(tmp_path / "a.mkv", track(SAID, "eng", title="Entrevista, manha"), track(MUSIC, "eng"))
     path.write_bytes(path.read_bytes().replace(b"manha", b"manh\xe3"))
     with pytest.raises(UsageError, match=re.escape(r'1 (eng, mono, "Entrevista, manh\xe3"')):
         Recording(path, track=3)
 
 
-def test_without_a_language_the_default_is_chosen(tmp_path: Path) -> None:
+def test_without_a_language_the_default_is_chosen(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "rus"), track(SAID, "eng", DEFAULT))
     assert likeness(read_audio(path), SAID)[0] > 0.99
 
 
-def test_a_track_with_a_silent_beginning_is_not_silent(tmp_path: Path) -> None:
+def test_a_track_with_a_silent_beginning_is_not_silent(tmp_path):
     """A dubbed track of a film in which speech begins late."""
     pause = np.zeros(25 * 16_000, np.int16)
     late, music = np.concatenate([pause, SAID, SAID, SAID]), tones(len(pause) + 3 * len(SAID), 1)[0]
@@ -107,7 +105,7 @@ def test_a_track_with_a_silent_beginning_is_not_silent(tmp_path: Path) -> None:
     assert len(read_all(source)) == len(late)
 
 
-def test_a_track_may_change_its_rate_before_anything_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_track_may_change_its_rate_before_anything_is_heard(tmp_path, monkeypatch):
     """As between two programmes of a broadcast."""
     parts = []
     for rate, second in ((48_000, SILENCE), (44_100, SAID)):
@@ -119,19 +117,19 @@ def test_a_track_may_change_its_rate_before_anything_is_heard(tmp_path: Path, mo
     assert "audio track 2 (no language, mono), one of 2" in (source.track_note or "")
 
 
-def test_a_single_track_is_not_reported(tmp_path: Path) -> None:
+def test_a_single_track_is_not_reported(tmp_path):
     path = film(tmp_path / "a.mkv", track(SAID, "rus"), picture=[0, 1, 2])
     assert Recording(path, language="en").track_note is None
 
 
-def test_a_track_is_chosen_by_number(tmp_path: Path) -> None:
+def test_a_track_is_chosen_by_number(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "eng", DEFAULT), track(SILENCE, "eng"), track(SAID, "rus"))
     source = Recording(path, language="en", track=3)
     assert "audio track 3 (rus, mono), one of 3, is used because it was requested" in (source.track_note or "")
     assert likeness(read_all(source), SAID)[0] > 0.99
 
 
-def test_the_error_for_a_missing_track_lists_the_tracks(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_track_lists_the_tracks(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "rus", DEFAULT), track(SAID, "eng", title="本\u3000編\x1b[2J"))
     listed = r"1 \(rus, mono, default\), 2 \(eng, mono, \"本\u3000編\\x1b\[2J\"\)$"
     for number in (0, 3, 9):
@@ -149,7 +147,7 @@ def unknown_codec(path: Path, *codecs: bytes) -> Path:
     return path
 
 
-def test_a_track_that_cannot_be_decoded_is_skipped_and_reported(tmp_path: Path) -> None:
+def test_a_track_that_cannot_be_decoded_is_skipped_and_reported(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "eng", DEFAULT, codec="libopus"), track(SAID, "rus"))
     unknown_codec(path, b"A_OPUS")
     source = Recording(path, language="en")
@@ -159,7 +157,7 @@ def test_a_track_that_cannot_be_decoded_is_skipped_and_reported(tmp_path: Path) 
         Recording(path, track=1)
 
 
-def test_a_damaged_track_is_skipped(tmp_path: Path) -> None:
+def test_a_damaged_track_is_skipped(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "eng", codec="flac"), track(SAID, "rus", codec="libopus"))
     data = path.read_bytes()
     parts = data.split(b"\xff\xf8")  # sync code of a FLAC frame
@@ -170,14 +168,14 @@ def test_a_damaged_track_is_skipped(tmp_path: Path) -> None:
     assert likeness(read_all(source), SAID)[0] > 0.97
 
 
-def test_a_recording_without_a_decodable_track_is_an_error(tmp_path: Path) -> None:
+def test_a_recording_without_a_decodable_track_is_an_error(tmp_path):
     path = film(tmp_path / "a.mkv", track(SAID, codec="libopus"), track(SAID, codec="aac"))
     with pytest.raises(AudioError, match="has audio with an unknown codec"):
         Recording(unknown_codec(path, b"A_OPUS", b"A_AAC"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
-def test_a_track_of_a_pipe_is_chosen_by_tags(tmp_path: Path) -> None:
+def test_a_track_of_a_pipe_is_chosen_by_tags(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "rus", DEFAULT), track(SAID, "eng"))
     os.mkfifo(tmp_path / "pipe.mkv")
     threading.Thread(target=(tmp_path / "pipe.mkv").write_bytes, args=[path.read_bytes()], daemon=True).start()
@@ -204,11 +202,11 @@ def test_a_track_of_a_pipe_is_chosen_by_tags(tmp_path: Path) -> None:
         ("en", "de", False),
     ],
 )
-def test_tags_of_languages(tag: str, language: str, same: bool) -> None:
+def test_tags_of_languages(tag, language, same):
     assert is_tag_of(tag, language) == same
 
 
-def test_a_silent_track_loses_to_one_in_another_language() -> None:
+def test_a_silent_track_loses_to_one_in_another_language():
     tracks = [
         Track(1, "eng", "", "stereo", "aac", default=True, secondary=False, decodable=True),
         Track(2, "rus", "", "stereo", "aac", default=False, secondary=False, decodable=True),
@@ -222,7 +220,7 @@ def test_a_silent_track_loses_to_one_in_another_language() -> None:
     assert "silent in all passages that were read" in choice.reason
 
 
-def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path: Path) -> None:
+def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
     done = run("live", path, "--config", "demo-zh", "--fast", "--jsonl", tmp_path / "a.jsonl")
     assert done.returncode == 0
@@ -234,8 +232,6 @@ def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path: Path)
 
 
 @pytest.mark.parametrize("arguments", [("-",), ("--mic",), ("--device", "1")])
-def test_the_option_is_refused_for_inputs_without_tracks(
-    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_option_is_refused_for_inputs_without_tracks(arguments, capsys):
     with pytest.raises(UsageError, match="--audio-track chooses a track of a recording"):
         live.run([*arguments, "--audio-track", "1", "--config", "demo-zh"])

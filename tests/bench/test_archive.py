@@ -1,7 +1,5 @@
 """The throughput of recordings: rows of one recording in processes, and the table."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import signal
@@ -18,15 +16,12 @@ import pytest
 from pipeline.bench import __main__ as bench
 from pipeline.bench import archive
 from pipeline.bench.archive import Row, Way, as_text, ways_of
-from pipeline.config import PipelineConfig
 from pipeline.errors import ModelError, PipelineError, StageError, UsageError
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 
 
 @pytest.mark.slow
-def test_recordings_are_recognised_and_translated_in_processes_and_compared_with_the_peer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recordings_are_recognised_and_translated_in_processes_and_compared_with_the_peer(tmp_path, capsys):
     for name in ("one.wav", "two.wav"):
         write_wav(tmp_path / name, read_wav(PHRASES)[: 16_000 * 8])
     (tmp_path / "one.txt").write_text(" ".join(spoken_texts()["phrases"][:2]))
@@ -48,7 +43,7 @@ def test_recordings_are_recognised_and_translated_in_processes_and_compared_with
     assert rows[1]["texts"] == rows[2]["texts"]
 
 
-def test_hours_are_compared_with_the_first_row() -> None:
+def test_hours_are_compared_with_the_first_row():
     peer = Row("peer", 1, 2, 7_200.0, 720.0, 1_200.0, 6, 60, {})
     ours = Row("recognised", 2, 1, 7_200.0, 360.0, 600.0, 3, 60, {})
     assert (ours.per_hour, ours.per_cpu_hour) == (20.0, 12.0)
@@ -58,18 +53,14 @@ def test_hours_are_compared_with_the_first_row() -> None:
     assert lines[3].split() == ["recognised", "2", "1", "20.0", "×2.00", "12.0", "×2.00", "5.0%"]
 
 
-def test_processes_share_the_cores_unless_threads_are_configured(
-    demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_share_the_cores_unless_threads_are_configured(demo_config, monkeypatch):
     monkeypatch.setattr("pipeline.bench.archive.usable_cores", lambda: 8)
     assert demo_config.asr.threads == 1
     assert Way("recognised", demo_config, 2).in_each.asr.threads == 1
     assert Way("faster-whisper, batches of 8", demo_config).in_each.asr.threads == 8
 
 
-def test_each_way_is_measured_in_each_number_of_processes(
-    demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_way_is_measured_in_each_number_of_processes(demo_config, monkeypatch):
     monkeypatch.setattr("pipeline.bench.archive.usable_cores", lambda: 2)
     found = [(way.name, way.processes, way.in_each.asr.threads) for way in ways_of(demo_config, [1, 2])]
     peer = "faster-whisper, batches of 8"
@@ -103,9 +94,7 @@ def answers(way: Way, *paths: Path) -> list[Any]:
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_a_process_sends_what_failed_and_ignores_interrupts(
-    tmp_path: Path, demo_config: PipelineConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_sends_what_failed_and_ignores_interrupts(tmp_path, demo_config, monkeypatch):
     monkeypatch.setattr(archive, "keep_freed_memory", lambda: None)  # it is for whole processes
     missing = replace(demo_config, asr=replace(demo_config.asr, model=str(tmp_path)))
     (model,) = answers(Way("recognised", missing))
@@ -121,15 +110,13 @@ def test_a_process_sends_what_failed_and_ignores_interrupts(
     assert (ready, type(disk), disk.args) == ("ready", OSError, failure.args)
     assert "in fail" in "".join(disk.__notes__)
     failure = StageError("VAD", ValueError("stereo"))
-    failure.lock = threading.Lock()  # type: ignore[attr-defined]  # cannot be pickled
+    failure.lock = threading.Lock()  # cannot be pickled
     _, stage = answers(Way("recognised", demo_config), tmp_path / "a.wav")
     assert (type(stage), str(stage)) == (PipelineError, "the VAD stage failed: stereo")
 
 
 @pytest.mark.parametrize(("seconds", "failure", "code"), [(0, None, 0), (HANG_S, KeyboardInterrupt, -signal.SIGTERM)])
-def test_a_recording_in_progress_is_stopped_after_a_failure(
-    seconds: int, failure: type[BaseException] | None, code: int
-) -> None:
+def test_a_recording_in_progress_is_stopped_after_a_failure(seconds, failure, code):
     process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(seconds,), daemon=True)
     process.start()
     archive._end(process, failure)
@@ -137,13 +124,13 @@ def test_a_recording_in_progress_is_stopped_after_a_failure(
 
 
 @pytest.mark.parametrize("counts", ["0", "2,x", ""])
-def test_wrong_numbers_of_processes_are_refused(counts: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_numbers_of_processes_are_refused(counts, capsys):
     with pytest.raises((SystemExit, UsageError)) as failure:
         bench.run(["archive", "talk.wav", "--processes", counts])
     assert "is not a whole number from 1 to 256" in str(failure.value) + capsys.readouterr().err
 
 
-def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+def test_a_recording_that_cannot_be_read_is_reported(tmp_path):
     (tmp_path / "talk.wav").write_bytes(b"not a recording")
     with pytest.raises(Exception, match=r"talk\.wav"):
         bench.run(["archive", str(tmp_path / "talk.wav"), "--config", "demo-zh"])

@@ -1,7 +1,5 @@
 """The recognition benchmark: error counts, withheld transcripts, and the peer."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -29,11 +27,11 @@ from tests.vad.test_stage import cut
         ("55512", "five five five one two"),
     ],
 )  # fmt: skip
-def test_numbers_are_spelt(digits: str, words: str) -> None:
+def test_numbers_are_spelt(digits, words):
     assert spelt(digits) == words
 
 
-def test_texts_are_split_into_units_without_case_and_punctuation() -> None:
+def test_texts_are_split_into_units_without_case_and_punctuation():
     assert units("Don't pay $1,250, please!", "en") == [
         "dont",
         "pay",
@@ -48,13 +46,13 @@ def test_texts_are_split_into_units_without_case_and_punctuation() -> None:
     assert units("Où êtes-vous ?", "fr") == ["où", "êtes", "vous"]
 
 
-def test_edits_are_substitutions_insertions_and_deletions() -> None:
+def test_edits_are_substitutions_insertions_and_deletions():
     assert edits(["a", "b", "c"], ["a", "x", "c", "d"]) == 2
     assert edits([], ["a"]) == edits(["a"], []) == 1
     assert edits("kitten", "sitting") == 3
 
 
-def test_a_row_counts_errors_and_right_transcripts_that_are_withheld() -> None:
+def test_a_row_counts_errors_and_right_transcripts_that_are_withheld():
     clip = Clip(Path("x.wav"), "We go home. It is late.", np.zeros(16_000, np.int16), [])
     found = [Transcript(0, 0, 1, "We go home.", "en"), Transcript(1, 1, 2, "It is late.", "en", rejected="uncertain")]
     row = Row("one way", lambda clip: found)
@@ -66,9 +64,7 @@ def test_a_row_counts_errors_and_right_transcripts_that_are_withheld() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_compares_windows_hypotheses_and_the_peer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_compares_windows_hypotheses_and_the_peer(tmp_path, capsys):
     write_wav(tmp_path / "some.wav", read_wav(PHRASES)[: 16_000 * 8])
     (tmp_path / "some.txt").write_text(" ".join(spoken_texts()["phrases"][:2]))
     (tmp_path / "without.wav").write_bytes((tmp_path / "some.wav").read_bytes())
@@ -94,7 +90,7 @@ def test_the_command_compares_windows_hypotheses_and_the_peer(
         assert all(seconds > 0 for seconds in rows[name]["parts_s"].values())
 
 
-def test_a_folder_without_texts_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_folder_without_texts_is_a_usage_error(tmp_path):
     (tmp_path / "alone.wav").touch()
     with pytest.raises(
         UsageError, match=r"has no recording with a text file beside it; expected pairs such as talk.wav and talk.txt"
@@ -102,14 +98,14 @@ def test_a_folder_without_texts_is_a_usage_error(tmp_path: Path) -> None:
         bench.run(["asr", str(tmp_path)])
 
 
-def test_words_of_turns_that_are_lost_or_doubled_in_runs_are_counted() -> None:
+def test_words_of_turns_that_are_lost_or_doubled_in_runs_are_counted():
     found = Count("one way")
     found.add([*"abcdefghij"], [*"aefghijxyz"])
     assert (found.lost, found.doubled, found.wrong, found.words) == (["b c d"], ["x y z"], 6, 10)
     assert found.line.split()[:3] == ["3", "3", "6"]
 
 
-def test_turns_have_all_clips_at_several_speeds() -> None:
+def test_turns_have_all_clips_at_several_speeds():
     tone = (8000 * np.sin(np.arange(2 * SAMPLE_RATE) / 8)).astype(np.int16)
     clips = [(tone, f"word{number}") for number in range(4)]
     turns, again = joined(clips, 3), joined(clips, 3)
@@ -121,7 +117,7 @@ def test_turns_have_all_clips_at_several_speeds() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_counts_words_in_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_counts_words_in_turns(tmp_path, capsys):
     for number, (segment, text) in enumerate(zip(cut(read_wav(PHRASES), 1600), spoken_texts()["phrases"], strict=True)):
         write_wav(tmp_path / f"{number}.wav", segment.samples)
         (tmp_path / f"{number}.txt").write_text(text)
@@ -138,7 +134,7 @@ def test_the_command_counts_words_in_turns(tmp_path: Path, capsys: pytest.Captur
     assert "live, real pace" in capsys.readouterr().out
 
 
-def test_the_segments_equal_those_of_the_stage() -> None:
+def test_the_segments_equal_those_of_the_stage():
     samples = read_wav(PHRASES)[: 16_000 * 12]
     found, expected = segments_of(samples, VadConfig()), cut(samples, 1600)
     assert len(found) > 1

@@ -1,7 +1,5 @@
 """python -m pipeline.bench capacity: how many sessions a machine carries."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -9,7 +7,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +27,7 @@ LOAD = Load(0.5, 400.0, 0.1)
 
 
 @given(st.integers(0, 300), st.integers(1, 200))
-def test_the_most_sessions_are_found_by_doubling_and_bisection(carried: int, most: int) -> None:
+def test_the_most_sessions_are_found_by_doubling_and_bisection(carried, most):
     tried: list[int] = []
 
     async def carries(number: int) -> bool:
@@ -42,7 +39,7 @@ def test_the_most_sessions_are_found_by_doubling_and_bisection(carried: int, mos
     assert max(tried) <= max(1, 2 * carried), "a machine that does not carry a number is not tried with more"
 
 
-def test_a_trial_is_carried_if_each_session_is() -> None:
+def test_a_trial_is_carried_if_each_session_is():
     quick, slow = ([0.5, 1.0], [1.0, 1.0]), ([0.5, 1.0], [1.0, 5.0])
     assert Trial.of([quick], LOAD, []).carried(1.0)
     assert not Trial.of([quick], LOAD, ["1.0 s of audio are missing"]).carried(9.0)
@@ -56,7 +53,7 @@ def test_a_trial_is_carried_if_each_session_is() -> None:
 
 
 @pytest.mark.slow
-def test_the_capacity_of_this_machine_is_measured(phrase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_capacity_of_this_machine_is_measured(phrase, capsys):
     options = ["--config", "demo-zh", "--seconds", "4", "--most", "2"]
     assert run(["capacity", str(phrase), *options, "--lag", "3600", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -69,9 +66,7 @@ def test_the_capacity_of_this_machine_is_measured(phrase: Path, capsys: pytest.C
         assert trial["load"]["others_share"] > 0, "the clients at least"
 
 
-def test_a_limit_that_no_session_meets_is_an_error(
-    phrase: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_that_no_session_meets_is_an_error(phrase, capsys, monkeypatch):
     async def tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
         assert number == 1
         return Trial.of([([0.5], [1.5])], LOAD, [])
@@ -88,7 +83,7 @@ LAG, MOST = ("--lag", " is not a number of seconds from 0.1 to 3600"), ("--most"
 @pytest.mark.parametrize(
     ("option", "given"), [*((LAG, given) for given in ("0", "-1", "nan", "soon")), (MOST, "0"), (MOST, "101")]
 )
-def test_a_wrong_limit_is_refused(option: tuple[str, str], given: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_limit_is_refused(option, given, capsys):
     with pytest.raises(SystemExit):
         run(["capacity", option[0], given])
     assert option[1] in capsys.readouterr().err
@@ -105,7 +100,7 @@ def tried(monkeypatch: pytest.MonkeyPatch, url: str, number: int) -> Trial:
     return asyncio.run(capacity._tried([], np.zeros(1_600, np.int16), number))
 
 
-def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))  # nobody listens
         found = tried(monkeypatch, f"ws://127.0.0.1:{probe.getsockname()[1]}/v1/session", 3)
@@ -116,7 +111,7 @@ def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch: pytest.Mo
     assert loss in table([found], 3.0)
 
 
-def test_all_sessions_together_have_one_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_sessions_together_have_one_reader(monkeypatch):
     asked: list[tuple[int, int]] = []
 
     async def played(
@@ -131,9 +126,7 @@ def test_all_sessions_together_have_one_reader(monkeypatch: pytest.MonkeyPatch) 
     assert ServerLimits().connections_a_minute >= capacity._MOST + 2, "the readers, and a speaker who is refused"
 
 
-def test_the_report_of_silence_is_json_and_says_that_no_text_came(
-    phrase: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_of_silence_is_json_and_says_that_no_text_came(phrase, capsys, monkeypatch):
     trial = Trial.of([([], [])], Load(0.5, math.nan, 0.1), [])
 
     async def silent(models: Sequence[str], samples: Samples, number: int) -> Trial:
@@ -150,7 +143,7 @@ def test_the_report_of_silence_is_json_and_says_that_no_text_came(
     assert "a session showed no text; give a longer recording" in table([trial], 3.0)
 
 
-def test_the_share_of_other_programs_is_of_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_of_other_programs_is_of_all_cores(monkeypatch):
     """The server may use one core of four for 10 s, and uses half of it; other programs use 20 s of CPU time."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     sampler = Sampler(0)

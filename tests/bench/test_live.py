@@ -1,7 +1,5 @@
 """python -m pipeline.bench live: recordings played in real time, and the report."""
 
-from __future__ import annotations
-
 import gc
 import json
 from pathlib import Path
@@ -28,7 +26,7 @@ SRT = "1\n00:00:00,500 --> 00:00:04,000\n东京来的飞机晚上七点到达。
 
 
 @pytest.mark.slow
-def test_a_recording_is_measured_in_real_time(phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recording_is_measured_in_real_time(phrase, tmp_path, capsys):
     recording = tmp_path / "talk.wav"
     recording.write_bytes(phrase.read_bytes())
     recording.with_suffix(".txt").write_text(" ".join(spoken_texts()["phrases"][:2]), "utf-8")
@@ -84,9 +82,7 @@ def title_of(picture: Path) -> str | None:
 
 
 @pytest.mark.slow
-def test_policies_are_compared_on_the_same_recording(
-    phrase: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_policies_are_compared_on_the_same_recording(phrase, tmp_path, capsys):
     recording, plot = tmp_path / "talk.wav", tmp_path / "plot.svg"
     write_wav(recording, read_wav(phrase)[: 5 * SAMPLE_RATE // 2])
     assert run(["live", str(recording), "--config", "demo-zh", "--compare", "none,segments", "--plot", str(plot)]) == 0
@@ -102,7 +98,7 @@ def test_policies_are_compared_on_the_same_recording(
     ]  # fmt: skip
 
 
-def test_without_a_recording_read_speech_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_recording_read_speech_is_played(monkeypatch):
     monkeypatch.delattr("pipeline.loading.load_models")
     played: list[Path] = []
     monkeypatch.setattr("pipeline.bench.live._play_all", lambda paths, *_: nothing(played.extend(paths)))
@@ -114,7 +110,7 @@ async def nothing(_: None) -> None:
     pass
 
 
-def test_sentences_without_text_are_counted_as_empty() -> None:
+def test_sentences_without_text_are_counted_as_empty():
     events = [event for number in range(2) for event in spoken(number, "Yes.", 3.0 * number, 3.0 * number + 2)]
     events.append(TargetText(0, "zh", "是。", committed=2, heard_s=2.5, complete=True))
     scores = measured([Received(event, 6.0) for event in events], ("en", "zh"), 8.0).target.displayed_lagging
@@ -123,7 +119,7 @@ def test_sentences_without_text_are_counted_as_empty() -> None:
     assert (scores.laal_ms, scores.computation_aware_laal_ms) == (2_500, 6_000)
 
 
-def test_the_backlog_at_the_end_is_the_lag_when_the_last_audio_came() -> None:
+def test_the_backlog_at_the_end_is_the_lag_when_the_last_audio_came():
     now_s = 0.5
     stats = Stats(clock=lambda: now_s)
     stats.received(SAMPLE_RATE // 2)
@@ -145,9 +141,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("options", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_a_mistake_is_reported_before_a_model_is_loaded(
-    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_reported_before_a_model_is_loaded(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delattr("pipeline.loading.load_models")
     Path("talk.wav").symlink_to(TRAVEL)
@@ -161,9 +155,7 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(
     ("name", "options"),
     [("a.svg", ["a.svg", "--plot", "a.svg"]), ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"])],
 )
-def test_inputs_are_not_overwritten(
-    name: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inputs_are_not_overwritten(name, options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delattr("pipeline.loading.load_models")
     content = SRT.encode() if name == "a.srt" else Path(TRAVEL).read_bytes()
@@ -174,7 +166,7 @@ def test_inputs_are_not_overwritten(
     assert Path(name).read_bytes() == content
 
 
-def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="no such model directory"):
         run(["live", TRAVEL, "--config", "demo-zh", "--nmt", "./none", "--plot", "a.svg"])
@@ -182,9 +174,7 @@ def test_a_run_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])
-def test_results_before_a_failure_are_printed(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_before_a_failure_are_printed(options, tmp_path, capsys):
     files = [tmp_path / name for name in ("quiet.wav", "empty.wav")]
     for path, samples in zip(files, (8_000, 0), strict=True):
         write_wav(path, np.zeros(samples, np.int16))
@@ -199,5 +189,5 @@ def test_results_before_a_failure_are_printed(
         assert "real-time factor" in printed
 
 
-def test_the_commands_are_listed() -> None:
+def test_the_commands_are_listed():
     assert "live" in arguments().format_help()

@@ -1,7 +1,5 @@
 """The figures of a live run, from artificial events with hand-computed results."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.bench.measures import SpokenUnit, Spread, WordErrors, diagonal_ends, ends_of, measured, word_errors
@@ -39,14 +37,14 @@ def spread(*values_s: float) -> Spread:
     return Spread(found.count, *(pytest.approx(value) for value in (found.mean_s, found.p50_s, found.p90_s)))
 
 
-def test_the_spread_of_delays() -> None:
+def test_the_spread_of_delays():
     assert Spread.of([]) is None
     assert Spread.of([2.0]) == Spread(1, 2.0, 2.0, 2.0)
     # Interpolated: p90 is at 0.9 · 4 = 3.6 steps from the lowest.
     assert Spread.of([0.0, 1.0, 2.0, 3.0, 9.0]) == Spread(5, 3.0, 2.0, pytest.approx(6.6))
 
 
-def test_the_source_of_a_run_with_drafts() -> None:
+def test_the_source_of_a_run_with_drafts():
     source = measured(received(*DRAFTS), LANGUAGES, 3.0, offline=[SENTENCE]).source
     assert (source.unit, source.units) == ("word", 4)
     # We 1.0 - 0.5, walk 2.0 - 1.0, to 2.0 - 1.5, town 2.5 - 2.0.
@@ -68,7 +66,7 @@ def scores(delays_s: list[float], elapsed_s: list[float]) -> Scores:
     return Scores(lag_ms, lag_ms, aware_ms, aware_ms, sentences=1, empty=0)
 
 
-def test_the_translation_of_a_run_with_drafts() -> None:
+def test_the_translation_of_a_run_with_drafts():
     found = measured(received(*DRAFTS), LANGUAGES, 3.0, offline=[SENTENCE])
     target = found.target
     assert (target.unit, target.units) == ("char", 7)
@@ -86,7 +84,7 @@ def test_the_translation_of_a_run_with_drafts() -> None:
     assert target.committed_lagging == scores([2.8], [3.2])
 
 
-def test_a_run_without_drafts_shows_and_commits_at_once() -> None:
+def test_a_run_without_drafts_shows_and_commits_at_once():
     found = measured(
         received(
             (3.0, SourceText(0, "en", "We walk to town.", 16, heard_s=2.8)),
@@ -109,7 +107,7 @@ def test_a_run_without_drafts_shows_and_commits_at_once() -> None:
     assert found.target_curves.spoken_s == (1.0, 1.5, 2.0)  # ⌈4i/3⌉ = 2, 3, 4
 
 
-def test_the_reference_decides_which_sentence_a_word_is_of() -> None:
+def test_the_reference_decides_which_sentence_a_word_is_of():
     """The run made one sentence of two; the first had been said at 1 s."""
     offline = [
         SourceSentence(0, "en", "We walk.", 0.0, 1.0, words=(Word(" We", 0.0, 0.5), Word(" walk.", 0.5, 1.0))),
@@ -127,7 +125,7 @@ def test_the_reference_decides_which_sentence_a_word_is_of() -> None:
     assert target.committed_lagging.al_ms == pytest.approx(sum(2800 - at * 3000 / 7 for at in range(7)) / 7)
 
 
-def test_without_the_words_spoken_there_are_no_delays() -> None:
+def test_without_the_words_spoken_there_are_no_delays():
     found = measured(received(*DRAFTS), LANGUAGES, 3.0)
     for text in (found.source, found.target):
         assert (text.first_shown, text.committed) == (None, None)
@@ -137,7 +135,7 @@ def test_without_the_words_spoken_there_are_no_delays() -> None:
     assert found.source_curves.spoken_s == ()
 
 
-def test_a_run_without_text_has_no_figures() -> None:
+def test_a_run_without_text_has_no_figures():
     found = measured(received((1.0, EndOfInput(0.5))), LANGUAGES, 0.5, offline=[])
     for text in (found.source, found.target):
         assert (text.units, text.erasure, text.changed, text.first_shown, text.displayed_lagging) == (
@@ -150,18 +148,18 @@ def test_a_run_without_text_has_no_figures() -> None:
     assert found.target_after_source is None
 
 
-def test_only_words_that_were_heard_alike_have_an_end() -> None:
+def test_only_words_that_were_heard_alike_have_an_end():
     shown = [ShownUnit(text, 0, 1.0, 1.0, False) for text in ["the", "whether", "is", "fine"]]
     spoken = [SpokenUnit(text, end_s) for text, end_s in [("the", 0.2), ("weather", 0.5), ("is", 0.7), ("so", 0.8), ("fine", 1.1)]]  # fmt: skip
     assert ends_of(shown, spoken) == [0.2, None, 0.7, 1.1]
 
 
-def test_a_translation_of_an_unknown_sentence_has_no_ends() -> None:
+def test_a_translation_of_an_unknown_sentence_has_no_ends():
     shown = [ShownUnit("a", 0, 1.0, 1.0, False), ShownUnit("b", 1, 1.0, 1.0, False), ShownUnit("c", 1, 1.0, 1.0, False)]
     assert diagonal_ends(shown, {1: [0.5, 0.7, 0.9]}) == [None, 0.7, 0.9]
 
 
-def test_errors_are_told_apart() -> None:
+def test_errors_are_told_apart():
     found = word_errors(["one", "two", "three", "four"], ["one", "too", "three", "and", "four", "again"])
     assert found == WordErrors(4, substituted=1, missing=0, extra=2)
     assert found.rate == 3 / 4

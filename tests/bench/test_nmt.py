@@ -1,7 +1,5 @@
 """python -m pipeline.bench nmt: the command and its files."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -37,7 +35,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     ],
     ids=["a student", "a checkpoint"],
 )
-def test_a_run_compares_the_engines_and_writes_json(model: str, names: list[str], tmp_path: Path) -> None:
+def test_a_run_compares_the_engines_and_writes_json(model, names, tmp_path):
     text, data = tmp_path / "text.tsv", tmp_path / "out.json"
     text.write_text("Where do you live?\tOnde você mora?\nThank you very much.\tMuito obrigado.\n", "utf-8")
     done = bench("--model", model, "--text", text, "--rounds", "2", "--json", data)
@@ -57,7 +55,7 @@ def test_a_run_compares_the_engines_and_writes_json(model: str, names: list[str]
 
 
 @pytest.mark.parametrize("separate", [False, True], ids=["one vocabulary", "two"])
-def test_ctranslate2_translates_like_transformers(separate: bool, tmp_path: Path) -> None:
+def test_ctranslate2_translates_like_transformers(separate, tmp_path):
     """With the weights and the tokenizer's files that are written for it."""
     model = tmp_path / "model"
     model.mkdir()
@@ -71,7 +69,7 @@ def test_ctranslate2_translates_like_transformers(separate: bool, tmp_path: Path
         assert translate(row["source"]) == tokenizer.decode(row["target_ids"])
 
 
-def test_writing_leaves_the_checkpoint_unchanged(tmp_path: Path) -> None:
+def test_writing_leaves_the_checkpoint_unchanged(tmp_path):
     checkpoint = read_checkpoint(TINY)
     for kind in ("int8", "float32"):  # quantising must not change the checkpoint
         write_ctranslate2(checkpoint, TINY, tmp_path / kind, kind)
@@ -81,7 +79,7 @@ def test_writing_leaves_the_checkpoint_unchanged(tmp_path: Path) -> None:
     assert sizes["int8"] < sizes["fresh"] / 2
 
 
-def test_a_pad_row_of_zeros_is_left_out(tmp_path: Path) -> None:
+def test_a_pad_row_of_zeros_is_left_out(tmp_path):
     checkpoint = read_checkpoint(TINY)
     rows = checkpoint.weights["decoder.embed_tokens.weight"].copy()
     rows[-1] = 0
@@ -107,9 +105,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("status", "arguments", "message"), WRONG)
-def test_a_mistake_is_reported_before_anything_is_written(
-    status: int, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_reported_before_anything_is_written(status, arguments, message, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     with pytest.raises((PipelineError, SystemExit)) as caught:
         run(["nmt", *arguments])
@@ -120,7 +116,7 @@ def test_a_mistake_is_reported_before_anything_is_written(
     assert not output.out
 
 
-def test_the_sentences_are_not_overwritten(tmp_path: Path) -> None:
+def test_the_sentences_are_not_overwritten(tmp_path):
     text = tmp_path / "sentences.txt"
     text.write_text("Hello.\n")
     with pytest.raises(PipelineError, match="is also the --text file"):
@@ -128,18 +124,18 @@ def test_the_sentences_are_not_overwritten(tmp_path: Path) -> None:
     assert text.read_text() == "Hello.\n"
 
 
-def test_sentences_are_the_non_blank_lines_without_a_byte_order_mark(tmp_path: Path) -> None:
+def test_sentences_are_the_non_blank_lines_without_a_byte_order_mark(tmp_path):
     (tmp_path / "text.txt").write_text("Where is the hotel?\n\n Thank you.\n", "utf-8-sig")
     assert read_sentences(tmp_path / "text.txt") == (("Where is the hotel?", "Thank you."), ())
 
 
-def test_translations_are_given_of_all_sentences_or_of_none(tmp_path: Path) -> None:
+def test_translations_are_given_of_all_sentences_or_of_none(tmp_path):
     (tmp_path / "half.tsv").write_text("Yes.\tSim.\nNo.\n", "utf-8")
     with pytest.raises(UsageError, match="1 of 2 lines have a tab and a translation"):
         read_sentences(tmp_path / "half.tsv")
 
 
-def test_a_model_of_another_source_language_needs_sentences(tmp_path: Path) -> None:
+def test_a_model_of_another_source_language_needs_sentences(tmp_path):
     for path in TINY.glob("*.*"):
         if path.name != "tokenizer_config.json":
             (tmp_path / path.name).symlink_to(path)

@@ -1,11 +1,7 @@
 """The words of a recording that is recognised as a whole, and when each had been said."""
 
-from __future__ import annotations
-
-from pipeline import Models
 from pipeline.bench.live import offline_sentences
 from pipeline.bench.measures import SpokenUnit, spoken_units
-from pipeline.config import PipelineConfig
 from pipeline.events import SourceSentence, Word
 from tests.conftest import EXAMPLES, read_wav
 
@@ -15,7 +11,7 @@ def sentence(*words: tuple[str, float], language: str = "en") -> SourceSentence:
     return SourceSentence(0, language, "".join(word.text for word in timed).strip(), 0.0, 2.0, words=timed)
 
 
-def test_each_unit_has_the_end_of_its_word() -> None:
+def test_each_unit_has_the_end_of_its_word():
     assert spoken_units([sentence((" At", 0.5), (" 25,", 1.0), (" I'm", 1.2)), sentence((" off.", 2.0))]) == [
         SpokenUnit("at", 0.5),
         SpokenUnit("twenty", 1.0),
@@ -30,7 +26,7 @@ def test_each_unit_has_the_end_of_its_word() -> None:
     ]
 
 
-def test_parts_without_a_blank_between_them_are_one_word() -> None:
+def test_parts_without_a_blank_between_them_are_one_word():
     assert spoken_units([sentence((" 1", 0.5), (",000", 1.0), (" can", 1.2), ("'t", 1.3))]) == [
         SpokenUnit("one", 1.0),
         SpokenUnit("thousand", 1.0),
@@ -38,7 +34,7 @@ def test_parts_without_a_blank_between_them_are_one_word() -> None:
     ]
 
 
-def test_without_word_times_a_sentence_is_divided_evenly() -> None:
+def test_without_word_times_a_sentence_is_divided_evenly():
     assert spoken_units([SourceSentence(0, "en", "Yes, I do.", 1.0, 4.0)]) == [
         SpokenUnit("yes", 2.0),
         SpokenUnit("i", 3.0),
@@ -47,7 +43,7 @@ def test_without_word_times_a_sentence_is_divided_evenly() -> None:
     assert spoken_units([SourceSentence(0, "en", "…", 1.0, 4.0)]) == []
 
 
-def test_a_recording_is_recognised_as_a_whole(demo_models: Models, demo_config: PipelineConfig) -> None:
+def test_a_recording_is_recognised_as_a_whole(demo_models, demo_config):
     samples = read_wav(EXAMPLES / "novel.wav")
     found = offline_sentences(samples, demo_models, demo_config)
     words = spoken_units(found)

@@ -1,7 +1,5 @@
 """Policies: named changes of the configuration."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 
@@ -12,7 +10,7 @@ from pipeline.bench.live import POLICIES, Policy, _of_models, some_policies
 from pipeline.config import PipelineConfig
 
 
-def test_a_policy_changes_only_what_it_names() -> None:
+def test_a_policy_changes_only_what_it_names():
     config = PipelineConfig()
     changed = Policy("p", "", {"asr": {"context_ms": 0, "beam_size": 1}}).applied(config)
     assert (changed.asr.context_ms, changed.asr.beam_size) == (0, 1)
@@ -20,21 +18,21 @@ def test_a_policy_changes_only_what_it_names() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
-def test_each_policy_can_be_applied_and_is_different(policy: Policy) -> None:
+def test_each_policy_can_be_applied_and_is_different(policy):
     """Applying fails if a key was renamed."""
     config = policy.applied(PipelineConfig())
     others = [other.applied(PipelineConfig()) for other in POLICIES.values() if other is not policy]
     assert config not in others
 
 
-def test_policies_are_chosen_by_name() -> None:
+def test_policies_are_chosen_by_name():
     assert [policy.name for policy in some_policies("segments, none,none")] == ["segments", "none"]
     assert some_policies("all") == list(POLICIES.values())
     with pytest.raises(argparse.ArgumentTypeError, match=r"'la-9' is not a policy; give names of none, .* or all"):
         some_policies("none,la-9")
 
 
-def test_models_are_loaded_again_only_if_others_are_needed() -> None:
+def test_models_are_loaded_again_only_if_others_are_needed():
     config = PipelineConfig()
     without_drafts = POLICIES["none"].applied(config)
     assert _of_models(without_drafts) == _of_models(config)

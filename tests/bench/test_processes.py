@@ -1,7 +1,5 @@
 """CPU time and memory of other programs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -43,7 +41,7 @@ def tell(process: subprocess.Popen[str], expected: str) -> None:
     assert process.stdout.readline() == f"{expected}\n"
 
 
-def test_children_count_while_they_run_and_their_work_afterwards() -> None:
+def test_children_count_while_they_run_and_their_work_afterwards():
     with parent() as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -63,7 +61,7 @@ def test_children_count_while_they_run_and_their_work_afterwards() -> None:
     assert before.cores == len(os.sched_getaffinity(0))
 
 
-def test_a_process_that_has_ended_used_nothing() -> None:
+def test_a_process_that_has_ended_used_nothing():
     with parent() as process:
         pass
     assert usage_of(process.pid) is None

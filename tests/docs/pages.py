@@ -1,7 +1,5 @@
 """The pages of the documentation, the code in them, and the scripts beside them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

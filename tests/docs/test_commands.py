@@ -1,7 +1,5 @@
 """Every command in the README and in docs/ is run here, or named below with the reason why it is not."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -96,7 +94,7 @@ def runnable(command: str) -> str:
     return re.sub(r"\bpython\b", sys.executable, re.sub(r"\bspeech-translate(?= )", "python -m pipeline", command))
 
 
-def test_every_command_is_run_or_excused() -> None:
+def test_every_command_is_run_or_excused():
     assert len(HERE) >= 15
     assert {*NOT_RUN, *SLOW} <= {*COMMANDS}
     assert SERVERS
@@ -115,7 +113,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.slow] if c in SLOW else []) for c in HERE])
-def test_a_command_runs(command: str, tmp_path: Path) -> None:
+def test_a_command_runs(command, tmp_path):
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", runnable(command)],
         cwd=tmp_path, env=environment(tmp_path), capture_output=True, timeout=HANG_S, check=False,
@@ -130,7 +128,7 @@ def test_a_command_runs(command: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", SERVERS)
-def test_a_server_starts_and_stops(command: str, tmp_path: Path) -> None:
+def test_a_server_starts_and_stops(command, tmp_path):
     program = [*shlex.split(runnable(command)), "--port", "0"]  # the default port may be taken
     (tmp_path / "token").write_text("0123456789abcdef")
     variables = {**environment(tmp_path), "HF_HOME": str(tmp_path / "hub")}
@@ -147,7 +145,7 @@ def test_a_server_starts_and_stops(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [each for each in NOT_RUN if each.startswith("speech-translate ")])
-def test_the_options_of_a_command_that_is_not_run_exist(command: str) -> None:
+def test_the_options_of_a_command_that_is_not_run_exist(command):
     name, *options = shlex.split(command)[1:]
     parser = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.apps.{name}").arguments()
     parser.parse_args(options)
@@ -155,7 +153,7 @@ def test_the_options_of_a_command_that_is_not_run_exist(command: str) -> None:
 
 @pytest.mark.microphone
 @pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up")
-def test_devices_are_listed() -> None:
+def test_devices_are_listed():
     command = shlex.split(runnable("speech-translate live --list-devices"))
     done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr.decode()

@@ -1,7 +1,5 @@
 """docs/configuration.md is generated from the option dataclasses, and lists every key."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import tomllib
@@ -18,11 +16,11 @@ PAGE = (ROOT / "docs" / "configuration.md").read_text("utf-8")
 generate = script("generate")
 
 
-def test_the_page_is_what_is_generated() -> None:
+def test_the_page_is_what_is_generated():
     assert generate.configuration_page() == PAGE, "run: python docs/generate.py"
 
 
-def test_every_key_has_a_row() -> None:
+def test_every_key_has_a_row():
     sections = dict(re.findall(r"^## `\[([\w.]+)\]`\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
     listed = {name: re.findall(r"^\| `(\w+)` ", text, re.MULTILINE) for name, text in sections.items()}
     config = PipelineConfig()
@@ -37,7 +35,7 @@ def test_every_key_has_a_row() -> None:
     assert "nmt.TARGET" in sections
 
 
-def test_the_example_and_every_default_are_accepted() -> None:
+def test_the_example_and_every_default_are_accepted():
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     parse_config(tomllib.loads(example), Path("example.toml"))
     for name, text in re.findall(r"^## `\[([\w.]+)\]`\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE):
@@ -47,7 +45,7 @@ def test_the_example_and_every_default_are_accepted() -> None:
             parse_config(tomllib.loads(values), Path("defaults.toml"))
 
 
-def test_a_field_without_a_comment_is_refused() -> None:
+def test_a_field_without_a_comment_is_refused():
     with pytest.raises(ValueError, match=r"write a comment above Bare\.length"):
         generate.descriptions(Bare)
     assert generate.descriptions(Described) == {"length": "The length of `Bare`. In metres.", "width": "a \\| b"}

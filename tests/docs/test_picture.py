@@ -1,7 +1,5 @@
 """The README's moving picture: its frames follow each other, and the committed one shows drafts."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 
@@ -13,7 +11,7 @@ picture = script("picture")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_a_draft_is_dim_until_it_is_committed() -> None:
+def test_a_draft_is_dim_until_it_is_committed():
     screen = picture.Screen()
     screen.take(SourceText(0, "en", "Thank you", committed=5))
     assert screen.lines()[0].endswith(' opacity=".5"> you</tspan>')
@@ -26,7 +24,7 @@ def test_a_draft_is_dim_until_it_is_committed() -> None:
     assert not any("opacity" in line or "▌" in line for line in screen.lines())
 
 
-def test_each_frame_is_shown_from_its_time_on() -> None:
+def test_each_frame_is_shown_from_its_time_on():
     frames = [picture.Frame(0, ()), picture.Frame(1.0, ("a &lt; b",)), picture.Frame(7.0, ("a &lt; b", "c"))]
     drawn = picture.svg(frames, "the command")
     steps = re.findall(r"([\d.]+)%\{transform:translateY\((-?\d+)px\)\}", drawn)
@@ -38,7 +36,7 @@ def test_each_frame_is_shown_from_its_time_on() -> None:
     assert [(int(text.attrib["y"]) // height, text.text) for text in film] == [(1, "a < b"), (2, "a < b"), (2, "c")]
 
 
-def test_the_committed_picture_shows_drafts_of_the_demo() -> None:
+def test_the_committed_picture_shows_drafts_of_the_demo():
     root = ElementTree.parse(ROOT / "docs" / "terminal.svg").getroot()
     dim = {"".join(span.itertext()).strip() for span in root.iter(f"{SVG}tspan") if span.get("opacity") == ".5"}
     assert any(re.search("[ãõçáéíóúâêô]", text) for text in dim)

@@ -1,19 +1,16 @@
 """The Python code of the README and of docs/ runs, and its TOML is accepted. The code of docs/events.md has a test of its own."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import inspect
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline import Models, PipelineConfig, SpeechTranslator
+from pipeline import SpeechTranslator
 from pipeline.config import parse_config
 from pipeline.events import Samples
 from tests.conftest import EXAMPLES, ROOT, read_wav, spoken_texts
@@ -45,11 +42,11 @@ async def host_audio(translator: SpeechTranslator) -> None:
     await translator.end()
 
 
-def test_every_block_has_a_test() -> None:
+def test_every_block_has_a_test():
     assert {name: len(found) for name, page in PAGES.items() if (found := blocks(page, "python"))} == PYTHON
 
 
-def test_the_readme_prints_translations(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_prints_translations(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     exec(compile(code_of("README.md"), "snippet", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
@@ -58,7 +55,7 @@ def test_the_readme_prints_translations(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 @pytest.mark.slow
-def test_the_whole_chain_shows_growing_texts() -> None:
+def test_the_whole_chain_shows_growing_texts():
     shown: dict[tuple[int, str], list[str]] = {}
 
     def show(sentence: int, language: str, committed: str, draft: str) -> None:
@@ -69,7 +66,7 @@ def test_the_whole_chain_shows_growing_texts() -> None:
     assert max(map(len, shown.values())) > 3
 
 
-def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys):
     names = asyncio.run(run(code_of("docs/embedding.md", 1)))
     assert "hotel" in capsys.readouterr().out
     model, state = names["model"], names["model"].decoder.encode(names["model"].tokenizer.encode("Where is the hotel?"))
@@ -79,7 +76,7 @@ def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-def test_the_harness_gives_subtitles() -> None:
+def test_the_harness_gives_subtitles():
     names = asyncio.run(run(code_of("docs/embedding.md", 2)))
     assert "Berlim" in names["translation"].text
     assert "Berlim" in " ".join(names["cue"].lines)
@@ -95,13 +92,8 @@ def upsampled(samples: Samples) -> bytes:
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # the package calls its translations deprecated
 @pytest.mark.parametrize("number", range(2))
 async def test_clients_of_openai_s_interface_print_text(
-    number: int,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    number, demo_config, demo_models, tmp_path, monkeypatch, capsys
+):
     (tmp_path / "talk.wav").symlink_to(MEETING)
     monkeypatch.chdir(tmp_path)
     async with running(serving(demo_config, demo_models)) as server:
@@ -118,5 +110,5 @@ async def test_clients_of_openai_s_interface_print_text(
 @pytest.mark.parametrize(
     ("page", "text"), [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml")]
 )
-def test_a_configuration_is_accepted(page: str, text: str) -> None:
+def test_a_configuration_is_accepted(page, text):
     parse_config(tomllib.loads(text), ROOT / f"{page}.toml")

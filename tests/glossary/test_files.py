@@ -1,11 +1,8 @@
 """Tests of glossary files: what they mean, and that their mistakes are named by line."""
 
-from __future__ import annotations
-
 import logging
 import os
 from argparse import ArgumentParser
-from pathlib import Path
 
 import pytest
 
@@ -30,11 +27,11 @@ TERMS = (
 )
 
 
-def test_a_table_has_terms_and_languages() -> None:
+def test_a_table_has_terms_and_languages():
     assert parse_glossary(TSV, "g") == Glossary(TERMS, ("en", "zh"))
 
 
-def test_a_file_without_a_header_has_the_columns_in_order() -> None:
+def test_a_file_without_a_header_has_the_columns_in_order():
     assert parse_glossary("Acme\t=\nload balancer\t负载均衡器\tbalancers\n", "g").terms == (
         Term("Acme", None),
         Term("load balancer", "负载均衡器", ("balancers",)),
@@ -42,7 +39,7 @@ def test_a_file_without_a_header_has_the_columns_in_order() -> None:
 
 
 @pytest.mark.parametrize("header", ["target:zh\tsource:en", "target:zh\tcase\tsource:en"])
-def test_the_first_line_may_name_the_columns_in_any_order(header: str) -> None:
+def test_the_first_line_may_name_the_columns_in_any_order(header):
     cells = {"source:en": "Go", "target:zh": "Go语言", "case": "exact"}
     row = "\t".join(cells[name] for name in header.split("\t"))
     (term,) = (glossary := parse_glossary(f"{header}\n{row}\n", "g")).terms
@@ -50,7 +47,7 @@ def test_the_first_line_may_name_the_columns_in_any_order(header: str) -> None:
     assert term == Term("Go", "Go语言", exact_case="case" in header)
 
 
-def test_a_glossary_works_in_both_directions() -> None:
+def test_a_glossary_works_in_both_directions():
     glossary = parse_glossary(TSV, "g")
     assert glossary.between("en", "zh-TW") == glossary
     assert glossary.between("zh", "en").terms == (
@@ -78,7 +75,7 @@ def test_a_glossary_works_in_both_directions() -> None:
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_table_is_read_as_spreadsheets_write_it(suffix: str, text: str, encoding: str, tmp_path: Path) -> None:
+def test_a_table_is_read_as_spreadsheets_write_it(suffix, text, encoding, tmp_path):
     path = tmp_path / f"terms{suffix}"
     path.write_bytes(text.encode(encoding))
     glossary = load_glossary(path)
@@ -104,16 +101,14 @@ def test_a_table_is_read_as_spreadsheets_write_it(suffix: str, text: str, encodi
         ("car\tvan\nsun\tcat", [("car", "van"), ("sun", "cat")]),
     ],
 )
-def test_a_table_may_have_no_languages_or_no_head(text: str, terms: list[tuple[str, str]]) -> None:
+def test_a_table_may_have_no_languages_or_no_head(text, terms):
     glossary = parse_glossary(text, "g")
     assert glossary.languages is None
     assert [(term.source, term.target) for term in glossary.terms][: len(terms)] == terms
 
 
 @pytest.mark.parametrize(("head", "said"), [("IT,TI", True), ("ZH,EN", False), ("Source,Target", False)])
-def test_a_glossary_for_other_languages_is_announced(
-    head: str, said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_glossary_for_other_languages_is_announced(head, said, tmp_path, capsys):
     path = tmp_path / "terms.csv"
     path.write_text(f"{head}\nacme,akme\n")
     parser = ArgumentParser()
@@ -139,7 +134,7 @@ def test_a_glossary_for_other_languages_is_announced(
         ('English,Chinese\ncat,猫\n"dog,狗\ncow,牛\n', "line 3: a quotation mark is not closed"),
     ],
 )
-def test_what_is_not_understood_of_a_table_is_named_by_line(text: str, named: str) -> None:
+def test_what_is_not_understood_of_a_table_is_named_by_line(text, named):
     with pytest.raises(ConfigError) as error:
         parse_glossary(text, "terms.csv")
     assert named in str(error.value)
@@ -166,14 +161,14 @@ def test_what_is_not_understood_of_a_table_is_named_by_line(text: str, named: st
         (f"{'cat' * 40}\t猫\n", "has 120 characters; a term has 100 at most"),
     ],
 )
-def test_mistakes_in_tsv_are_named_by_line(text: str, named: str) -> None:
+def test_mistakes_in_tsv_are_named_by_line(text, named):
     with pytest.raises(ConfigError) as error:
         parse_glossary(text, "terms.tsv")
     assert str(error.value).startswith("the glossary terms.tsv has mistakes: ")
     assert named in str(error.value)
 
 
-def test_a_glossary_in_toml_is_refused(tmp_path: Path) -> None:
+def test_a_glossary_in_toml_is_refused(tmp_path):
     (tmp_path / "terms.TOML").write_text('[[terms]]\nsource = "cat"\ntarget = "猫"\n')
     with pytest.raises(
         ConfigError, match=r"terms\.TOML is TOML; give a table with a term a row instead, as TSV or CSV"
@@ -181,7 +176,7 @@ def test_a_glossary_in_toml_is_refused(tmp_path: Path) -> None:
         load_glossary(tmp_path / "terms.TOML")
 
 
-def test_all_mistakes_are_named_at_once() -> None:
+def test_all_mistakes_are_named_at_once():
     with pytest.raises(ConfigError) as error:
         parse_glossary("a\t甲\nb\t\nCat\t猫\ncat\t狗\n" + "x\n" * 30, "g")
     message = str(error.value)
@@ -189,28 +184,28 @@ def test_all_mistakes_are_named_at_once() -> None:
     assert message.endswith("and 13 more")
 
 
-def test_a_term_given_twice_is_kept_once() -> None:
+def test_a_term_given_twice_is_kept_once():
     assert parse_glossary("cat\t猫\nCat\t猫\n", "g").terms == (Term("cat", "猫"),)
 
 
-def test_terms_with_exact_case_may_differ_in_case_alone() -> None:
+def test_terms_with_exact_case_may_differ_in_case_alone():
     terms = parse_glossary("IT\t信息技术\t\t\texact\nit\t它\t\t\texact\n", "g").terms
     assert [term.target for term in terms] == ["信息技术", "它"]
 
 
-def test_marks_of_regular_expressions_are_literal() -> None:
+def test_marks_of_regular_expressions_are_literal():
     glossary = parse_glossary("a.*b\t=\nC++ (17)\t=\n[x]\\d\t=\n", "g")
     text = r"aXXb and a.*b, C++ (17), [x]\d"
     assert [text[match.start : match.end] for match in glossary.found_in(text)] == ["a.*b", "C++ (17)", r"[x]\d"]
 
 
-def test_five_hundred_terms_are_accepted() -> None:
+def test_five_hundred_terms_are_accepted():
     assert len(parse_glossary("".join(f"term{n}\t词{n}\n" for n in range(500)), "g").terms) == 500
     with pytest.raises(ConfigError, match="6000 terms; 5000 are allowed"):
         parse_glossary("".join(f"term{n}\t词{n}\n" for n in range(6000)), "g")
 
 
-def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_text_are_refused(tmp_path):
     path = tmp_path / "terms.tsv"
     with pytest.raises(ConfigError, match="cannot read the glossary .*No such file"):
         load_glossary(path)
@@ -224,9 +219,7 @@ def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
     assert load_glossary(path).terms == (Term("cat", "猫"),)
 
 
-def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(tmp_path, caplog):
     def write(text: str) -> None:
         new = tmp_path / "new"
         new.write_text(text, "utf-8")

@@ -1,7 +1,5 @@
 """Tests of near misses: words that look and sound like a term."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +32,7 @@ def _best(text: str, glossary: Glossary = GLOSSARY) -> tuple[str, str] | None:
         ("Vël-mora", "Vël-mora", "Velmora"),
     ],
 )
-def test_what_a_term_was_heard_as_is_found(text: str, heard: str, form: str) -> None:
+def test_what_a_term_was_heard_as_is_found(text, heard, form):
     assert _best(text) == (heard, form)
 
 
@@ -49,23 +47,23 @@ def test_what_a_term_was_heard_as_is_found(text: str, heard: str, form: str) -> 
         "",
     ],
 )
-def test_other_words_are_left_alone(text: str) -> None:
+def test_other_words_are_left_alone(text):
     assert _best(text) is None
 
 
-def test_words_must_both_look_and_sound_alike() -> None:
+def test_words_must_both_look_and_sound_alike():
     assert _best("rough", Glossary((Term("cough", None),))) is None  # alike in letters alone
     assert _best("rough", Glossary((Term("reign", None),))) is None  # alike in sound alone
 
 
-def test_the_likest_comes_first() -> None:
+def test_the_likest_comes_first():
     found = NearMisses(Glossary((Term("Velmira", None), Term("Velmora", None)))).found_in("We met Velmorra.")
     assert [each.form for each in found[:2]] == ["Velmora", "Velmira"]
     assert found[0].likeness > found[1].likeness
 
 
 @given(st.text("aeklmnorstuv '-.深", max_size=60))
-def test_near_misses_are_whole_words_outside_terms(text: str) -> None:
+def test_near_misses_are_whole_words_outside_terms(text):
     known = GLOSSARY.found_in(text)
     for near in NearMisses(GLOSSARY).found_in(text):
         assert not text[near.start - 1 : near.start].isalnum() or near.start == 0

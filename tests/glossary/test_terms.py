@@ -1,7 +1,5 @@
 """Tests of finding a glossary's terms in a text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,29 +34,29 @@ def _term(source: str, *variants: str, exact_case: bool = False) -> Term:
         ("", "cat", []),
     ],
 )
-def test_a_term_is_found_at_word_boundaries(text: str, source: str, found: list[str]) -> None:
+def test_a_term_is_found_at_word_boundaries(text, source, found):
     assert _found(text, _term(source)) == found
 
 
-def test_the_case_rule_applies_to_the_whole_term() -> None:
+def test_the_case_rule_applies_to_the_whole_term():
     text = "IT said that it is IT's; the Its."
     assert _found(text, _term("IT", exact_case=True)) == ["IT", "IT's"]
     assert _found(text, _term("IT")) == ["IT", "it", "IT's", "Its"]
 
 
-def test_the_longest_of_overlapping_terms_is_found() -> None:
+def test_the_longest_of_overlapping_terms_is_found():
     york, new_york, times = _term("York"), _term("New York"), _term("York Times Square")
     text = "New York, York, New York Times Square"
     assert _found(text, york, new_york, times) == ["New York", "York", "York Times Square"]
 
 
-def test_variants_are_found_as_the_term() -> None:
+def test_variants_are_found_as_the_term():
     term = _term("Kubernetes", "K8s", "kube")
     matches = Glossary((term,)).found_in("K8s or kube")
     assert [match.term for match in matches] == [term, term]
 
 
-def test_terms_without_a_target_are_not_translated() -> None:
+def test_terms_without_a_target_are_not_translated():
     kept, translated = Term("Acme", None), Term("load", "负载", target_variants=("载荷",))
     assert Glossary((kept, translated)).do_not_translate == (kept,)
     assert kept.targets == ("Acme",)
@@ -69,7 +67,7 @@ _FORMS = st.text("aBsy .+深ة", min_size=1, max_size=6).filter(str.strip)
 
 
 @given(st.text("aAbBsSy .+'深圳ة", max_size=40), st.lists(_FORMS, max_size=6))
-def test_matches_are_in_order_and_do_not_overlap(text: str, sources: list[str]) -> None:
+def test_matches_are_in_order_and_do_not_overlap(text, sources):
     glossary = Glossary(tuple(Term(source, None) for source in sources))
     end = 0
     for match in glossary.found_in(text):

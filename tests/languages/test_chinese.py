@@ -1,7 +1,5 @@
 """Conversion of simplified and traditional Chinese, of whole texts and of growing ones."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +26,7 @@ TEXTS = st.lists(PIECES, max_size=8).map("".join)
         ("", ""),
     ],
 )
-def test_text_in_simplified_characters(text: str, expected: str) -> None:
+def test_text_in_simplified_characters(text, expected):
     assert simplified(text) == expected
 
 
@@ -41,29 +39,29 @@ def test_text_in_simplified_characters(text: str, expected: str) -> None:
         ("a\x00买", "a\x00買"),  # OpenCC stops at a null character
     ],
 )
-def test_text_in_traditional_characters(text: str, expected: str) -> None:
+def test_text_in_traditional_characters(text, expected):
     assert traditional(text) == expected
 
 
-def test_a_region_has_its_own_characters() -> None:
+def test_a_region_has_its_own_characters():
     assert conversion("Hant", "HK")("因为在里面") == "因為在裏面"
 
 
-def test_traditional_text_is_unchanged() -> None:
+def test_traditional_text_is_unchanged():
     for text in ("干擾很大，皇后在臺灣裏", "嘅喺咁哋買"):
         assert traditional(text) == text
     assert traditional("干擾很大，发现了") == "干擾很大，發現了", "of two scripts, both are converted"
 
 
 @given(TEXTS)
-def test_a_conversion_keeps_length_and_positions(text: str) -> None:
+def test_a_conversion_keeps_length_and_positions(text):
     for convert in (simplified, traditional, conversion("Hant", "HK")):
         assert len(convert(text)) == len(text)
         assert all(a == b for a, b in zip(text, convert(text), strict=True) if a < "\u3000")
 
 
 @given(TEXTS)
-def test_the_conversion_of_settled_text_does_not_depend_on_what_follows(text: str) -> None:
+def test_the_conversion_of_settled_text_does_not_depend_on_what_follows(text):
     for convert in (conversion("Hant"), conversion("Hant", "HK"), conversion("Hans")):
         whole = convert(text)
         for end in range(len(text) + 1):
@@ -71,13 +69,13 @@ def test_the_conversion_of_settled_text_does_not_depend_on_what_follows(text: st
             assert convert(text[:end])[:done] == whole[:done]
 
 
-def test_text_settles_at_punctuation_or_after_the_maximum_phrase_length() -> None:
+def test_text_settles_at_punctuation_or_after_the_maximum_phrase_length():
     assert settled("今天出发，") == len("今天出发，")
     assert settled("今天出发，理") == len("今天出发，")
     assert settled("出" * 40) > 20
     assert settled("") == 0
 
 
-def test_parts_are_converted_in_the_context_of_the_whole() -> None:
+def test_parts_are_converted_in_the_context_of_the_whole():
     assert divided(["理", "发", "，出", "发"], traditional) == ["理", "髮", "，出", "發"]
     assert divided([], traditional) == []

@@ -1,7 +1,5 @@
 """Language tags: what clients write, their script and region, the nearest of several."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -55,13 +53,13 @@ from pipeline.languages import (
         ("jap", "ja", LanguageTag("ja")),
     ],
 )
-def test_a_tag_is_understood_as_clients_write_it(code: str, normalized: str, tag: LanguageTag) -> None:
+def test_a_tag_is_understood_as_clients_write_it(code, normalized, tag):
     assert normalized_code(code) == normalized
     assert language_tag(code) == language_tag(normalized) == tag
 
 
 @pytest.mark.parametrize("code", ["", "zh/..", "zh\x1b", "zh-", "1a", "xx", "auto", "en-XQ9", "ROMANCE", "en_el_es_fi"])
-def test_what_is_no_tag_is_refused_and_stays_as_it_is_in_a_models_files(code: str) -> None:
+def test_what_is_no_tag_is_refused_and_stays_as_it_is_in_a_models_files(code):
     with pytest.raises(UsageError, match="is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR"):
         normalized_code(code)
     assert language_tag(code) == LanguageTag(code)
@@ -69,7 +67,7 @@ def test_what_is_no_tag_is_refused_and_stays_as_it_is_in_a_models_files(code: st
 
 
 @pytest.mark.parametrize("code", ["en_el", "fi_nb_no_nn_ru_sv_en"])
-def test_a_model_of_several_source_languages_is_not_taken_for_the_first(code: str) -> None:
+def test_a_model_of_several_source_languages_is_not_taken_for_the_first(code):
     assert known_language(code) is None
     assert [known_language(one) for one in ("zho_Hans", "pt_BR", "nob", "yue")] == ["zh", "pt", "no", "yue"]
 
@@ -91,11 +89,11 @@ def test_a_model_of_several_source_languages_is_not_taken_for_the_first(code: st
         ("", None),
     ],
 )
-def test_a_language_is_known_by_its_english_name(text: str, code: str | None) -> None:
+def test_a_language_is_known_by_its_english_name(text, code):
     assert named_language(text) == code
 
 
-def test_a_language_has_a_usual_script() -> None:
+def test_a_language_has_a_usual_script():
     assert [language_tag(code).usual_script for code in ("en", "ru", "zh", "yue", "sr", "srp_Latn", "und", "?")] == [
         "Latn", "Cyrl", "Hans", "Hant", "Cyrl", "Latn", "Latn", "Latn",
     ]  # fmt: skip
@@ -115,18 +113,18 @@ def test_a_language_has_a_usual_script() -> None:
         ("fil", ["tgl"], "tgl"),
     ],
 )
-def test_the_nearest_tag_is_chosen(wanted: str, offered: list[str], found: str) -> None:
+def test_the_nearest_tag_is_chosen(wanted, offered, found):
     assert nearest(wanted, offered)[0] == found
 
 
-def test_readers_of_one_script_are_not_offered_another() -> None:
+def test_readers_of_one_script_are_not_offered_another():
     assert same_text("zh-CN", ["en", "zh"]) == "zh"
     assert same_text("zh-TW", ["en", "zh"]) is None
     assert same_text("zh-TW", ["zh", "zh-Hant"]) == "zh-Hant"
     assert same_text("EN", ["en-GB"]) == "en-GB"
 
 
-def test_common_codes_need_no_look_up() -> None:
+def test_common_codes_need_no_look_up():
     """langcodes takes longer to import than this project's options."""
     for code in _PLAIN:
         parsed = _parsed(code)

@@ -1,7 +1,5 @@
 """Numbers in English and Chinese words."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.languages.numbers import chinese, chinese_digits, ends_in_number, english
@@ -27,11 +25,11 @@ from pipeline.languages.numbers import chinese, chinese_digits, ends_in_number, 
         ),
     ],
 )
-def test_numbers_in_words(value: int, american: str, british: str, mandarin: str) -> None:
+def test_numbers_in_words(value, american, british, mandarin):
     assert (english(value), english(value, " and "), chinese(value)) == (american, british, mandarin)
 
 
-def test_years_are_said_digit_by_digit() -> None:
+def test_years_are_said_digit_by_digit():
     assert chinese_digits(1998) == "一九九八"
     assert chinese_digits(2020) == "二零二零"
 
@@ -44,5 +42,5 @@ def test_years_are_said_digit_by_digit() -> None:
         ("12 of them came", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_text_may_end_in_a_number_that_goes_on(text: str, open_: bool) -> None:
+def test_a_text_may_end_in_a_number_that_goes_on(text, open_):
     assert ends_in_number(text) is open_

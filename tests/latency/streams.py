@@ -1,7 +1,5 @@
 """An artificial stream of two sentences, in Chinese and in English, with the arrival times of its tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Words and characters, and when each was emitted."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 from pipeline.events import SourceText, TargetText
@@ -12,13 +10,13 @@ def state(text: str, sentence: int = 0, heard_s: float = 1.0) -> TargetText:
     return TargetText(sentence, "zh", text, heard_s=heard_s)
 
 
-def test_chinese_is_counted_in_characters_and_english_in_words() -> None:
+def test_chinese_is_counted_in_characters_and_english_in_words():
     assert (unit_of("zh"), unit_of("zho_Hans"), unit_of("en"), unit_of("de")) == ("char", "char", "word", "word")
     assert units(" one  two\nthree", "word") == ["one", "two", "three"]
     assert units("一 二三 ", "char") == ["一", "二", "三"]
 
 
-def test_a_word_is_emitted_with_its_last_letter() -> None:
+def test_a_word_is_emitted_with_its_last_letter():
     text = TextSoFar("word")
     for received_s, newest in enumerate(accumulate(["Good", " morn", "ing", ", all", "."])):
         text.push(state(newest), received_s)
@@ -29,7 +27,7 @@ def test_a_word_is_emitted_with_its_last_letter() -> None:
     ]
 
 
-def test_characters_of_one_piece_come_together_and_spaces_do_not_count() -> None:
+def test_characters_of_one_piece_come_together_and_spaces_do_not_count():
     text = TextSoFar("char")
     text.push(state("早上 "), 1.5)
     text.push(state("好。", 1, heard_s=4.0), 4.25)
@@ -41,7 +39,7 @@ def test_characters_of_one_piece_come_together_and_spaces_do_not_count() -> None
     ]
 
 
-def test_sentences_of_a_spaced_language_do_not_run_together() -> None:
+def test_sentences_of_a_spaced_language_do_not_run_together():
     text = TextSoFar("word")
     text.push(state("Yes."), 1)
     text.push(state("No", 1), 2)
@@ -52,7 +50,7 @@ def test_sentences_of_a_spaced_language_do_not_run_together() -> None:
     assert [emission.text for emission in text.emissions()] == ["Yes.", "No.", "0"]
 
 
-def test_withdrawn_text_is_gone_and_counted() -> None:
+def test_withdrawn_text_is_gone_and_counted():
     text = TextSoFar("word")
     text.push(state("one two"), 1)
     text.push(state("one two three"), 2)
@@ -60,15 +58,11 @@ def test_withdrawn_text_is_gone_and_counted() -> None:
     # " three" and "wo" are withdrawn; the rest of the first piece keeps its time.
     assert change.withdrawn == (Piece("one two", Times(1000, 1000)), Piece(" three", Times(1000, 2000)))
     assert change.appended == (Piece("one t", Times(1000, 1000)), Piece("e and", Times(1000, 3000)))
-    assert text.emissions() == [
-        Emission("one", 1000, 1000),
-        Emission("te", 1000, 3000),
-        Emission("and", 1000, 3000),
-    ]
+    assert text.emissions() == [Emission("one", 1000, 1000), Emission("te", 1000, 3000), Emission("and", 1000, 3000)]
     assert text.withdrawn_units == 2
 
 
-def test_a_sentence_that_begins_anew_is_still_set_apart() -> None:
+def test_a_sentence_that_begins_anew_is_still_set_apart():
     text = TextSoFar("word")
     for received_s, newest in enumerate([state("Yes."), state("No", 1), state("", 1), state("Now", 1)]):
         text.push(newest, received_s)
@@ -77,7 +71,7 @@ def test_a_sentence_that_begins_anew_is_still_set_apart() -> None:
     assert [piece.times.gap for piece in text.push(state("Nor", 1), 4).appended] == [" ", ""]
 
 
-def test_a_stream_that_only_appends_withdraws_nothing() -> None:
+def test_a_stream_that_only_appends_withdraws_nothing():
     text = TextSoFar("char")
     text.push(state("早"), 1)
     change = text.push(state("早"), 2)
@@ -85,7 +79,7 @@ def test_a_stream_that_only_appends_withdraws_nothing() -> None:
     assert text.withdrawn_units == 0
 
 
-def test_committed_text_has_the_time_at_which_it_was_committed() -> None:
+def test_committed_text_has_the_time_at_which_it_was_committed():
     states = [
         SourceText(0, "en", "the quick", 0, heard_s=1.0),
         SourceText(0, "en", "the quick fox", 3, heard_s=2.0),

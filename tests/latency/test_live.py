@@ -1,11 +1,8 @@
 """The latency log of a real run at a recording's own pace."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ from tests.streams import states
 
 
 @pytest.mark.slow
-def test_a_live_run_logs_when_what_it_shows_came(phrase: Path, tmp_path: Path) -> None:
+def test_a_live_run_logs_when_what_it_shows_came(phrase, tmp_path):
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
     outputs += ["--committed-log", tmp_path / "final.log"]
     done = subprocess.run(

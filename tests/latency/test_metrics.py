@@ -1,7 +1,5 @@
 """Latency measures compared with hand-computed cases."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.latency.emissions import Emission
@@ -14,50 +12,50 @@ from pipeline.latency.metrics import (
 )
 
 
-def test_a_text_one_unit_behind_its_source_lags_by_that_unit() -> None:
+def test_a_text_one_unit_behind_its_source_lags_by_that_unit():
     # d = 1, 2, 3 s of 3 s; the ideal is 0, 1, 2 s.
     assert average_lagging([1000, 2000, 3000], 3000, 3) == 1000
 
 
-def test_only_units_up_to_the_first_that_had_the_whole_source_count() -> None:
+def test_only_units_up_to_the_first_that_had_the_whole_source_count():
     # τ = 2: (1000 - 0 + 4000 - 1000) / 2; later units do not count.
     assert average_lagging([1000, 4000, 4000, 4000], 4000, 4) == 2000
     assert average_lagging([4000, 4000, 4000], 4000, 3) == 4000
 
 
-def test_a_text_that_ends_early_counts_to_its_last_unit() -> None:
+def test_a_text_that_ends_early_counts_to_its_last_unit():
     # τ = 2, although no unit had the whole source: (1000 - 0 + 2500 - 1000) / 2.
     assert average_lagging([1000, 2500], 4000, 4) == 1250
 
 
-def test_a_text_that_came_after_its_source_lags_by_its_first_delay() -> None:
+def test_a_text_that_came_after_its_source_lags_by_its_first_delay():
     assert average_lagging([5200, 5300], 4000, 2) == 5200
 
 
-def test_too_much_text_lowers_average_lagging_but_not_the_length_adaptive_form() -> None:
+def test_too_much_text_lowers_average_lagging_but_not_the_length_adaptive_form():
     # Four units where the reference has two. AL: ideal 0, 2, 4, 6 s → (1 + 0 - 1 - 2) / 4 s. LAAL: ideal 0, 1, 2, 3 s.
     delays = [1000, 2000, 3000, 4000]
     assert average_lagging(delays, 4000, 2) == -500
     assert length_adaptive_average_lagging(delays, 4000, 2) == 1000
 
 
-def test_a_short_text_has_the_same_lagging_in_both() -> None:
+def test_a_short_text_has_the_same_lagging_in_both():
     assert length_adaptive_average_lagging([1000, 2500], 4000, 4) == average_lagging([1000, 2500], 4000, 4)
 
 
 @pytest.mark.parametrize(("delays", "source_ms", "units"), [([], 1000, 1), ([1.0], 0, 1), ([1.0], 1000, 0)])
-def test_empty_input_has_no_lagging(delays: list[float], source_ms: float, units: int) -> None:
+def test_empty_input_has_no_lagging(delays, source_ms, units):
     with pytest.raises(ValueError, match="must be more than 0"):
         average_lagging(delays, source_ms, units)
 
 
-def test_erasure_is_what_was_withdrawn_for_each_unit_kept() -> None:
+def test_erasure_is_what_was_withdrawn_for_each_unit_kept():
     assert normalized_erasure(3, 12) == 0.25
     assert normalized_erasure(0, 12) == 0
     assert normalized_erasure(0, 0) == 0
 
 
-def test_a_streams_scores_are_means_over_its_sentences() -> None:
+def test_a_streams_scores_are_means_over_its_sentences():
     references = [
         Reference(("a", "b"), 0, 2000),
         Reference(("c", "d"), 3000, 2000),
@@ -78,5 +76,5 @@ def test_a_streams_scores_are_means_over_its_sentences() -> None:
     assert (scores.sentences, scores.empty) == (2, 1)
 
 
-def test_a_stream_without_text_has_no_scores() -> None:
+def test_a_stream_without_text_has_no_scores():
     assert stream_scores([], [Reference(("a",), 0, 1000)]) is None

@@ -3,8 +3,6 @@
 They require PyTorch, other large packages or a copyleft one, but reading logs needs none of these.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import tempfile
 from pathlib import Path
@@ -60,7 +58,7 @@ def lagging(unit: Unit) -> dict[str, float]:
 
 @needs_omnisteval
 @pytest.mark.parametrize("unit", UNITS)
-def test_omnisteval_reads_every_unit_and_agrees(unit: Unit, tmp_path: Path) -> None:
+def test_omnisteval_reads_every_unit_and_agrees(unit, tmp_path):
     from omnisteval.data import Word, load_hypothesis_jsonl
     from omnisteval.io import load_shortform_instances
     from omnisteval.scoring import ALScorer, LAALScorer
@@ -82,7 +80,7 @@ def test_omnisteval_reads_every_unit_and_agrees(unit: Unit, tmp_path: Path) -> N
 
 @needs_simuleval
 @pytest.mark.parametrize("unit", UNITS)
-def test_simuleval_agrees(unit: Unit, tmp_path: Path) -> None:
+def test_simuleval_agrees(unit, tmp_path):
     from simuleval.evaluator import SentenceLevelEvaluator
 
     written(tmp_path / "instances.log", unit, streams=2)
@@ -111,7 +109,7 @@ def test_simuleval_agrees(unit: Unit, tmp_path: Path) -> None:
 
 @needs_simulstream
 @pytest.mark.parametrize("unit", UNITS)
-def test_simulstream_reads_every_unit(unit: Unit, tmp_path: Path) -> None:
+def test_simulstream_reads_every_unit(unit, tmp_path):
     from simulstream.metrics.readers import LogReader
     from simulstream.metrics.stats import NormalizedErasure
 
@@ -147,7 +145,7 @@ def logged(folder: Path, stream: Stream, unit: Unit, suffix: str, *, committed: 
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40)
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
-def test_simulstream_reads_drafts_as_displayed_and_as_committed(unit: Unit, committed: bool, stream: Stream) -> None:
+def test_simulstream_reads_drafts_as_displayed_and_as_committed(unit, committed, stream):
     from simulstream.metrics.readers import LogReader
     from simulstream.metrics.stats import NormalizedErasure
 
@@ -168,9 +166,7 @@ def test_simulstream_reads_drafts_as_displayed_and_as_committed(unit: Unit, comm
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40)
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"], ahead=False))
-def test_omnisteval_reads_both_formats_as_displayed_and_as_committed(
-    unit: Unit, committed: bool, stream: Stream
-) -> None:
+def test_omnisteval_reads_both_formats_as_displayed_and_as_committed(unit, committed, stream):
     from omnisteval.data import Word, load_hypothesis_jsonl, load_hypothesis_simulstream
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,5 @@
 """Translators that several files of tests use."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline import MarianModel

@@ -1,7 +1,5 @@
 """Sentences with times, dates, prices, numbers, codes and addresses, and what a right translation has of each."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

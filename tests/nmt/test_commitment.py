@@ -1,11 +1,8 @@
 """Translations of sentences in progress that are committed word by word: nothing of them is ever taken back."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,7 +59,7 @@ def part_draft(
 # The rules
 
 
-def test_tokens_are_committed_until_one_attends_to_source_that_may_change() -> None:
+def test_tokens_are_committed_until_one_attends_to_source_that_may_change():
     rows = np.array([[0.9, 0.1, 0, 0], [0.2, 0.7, 0.1, 0], [0.1, 0.5, 0.4, 0], [1, 0, 0, 0]], np.float32)
     assert [attending(rows, certain) for certain in range(5)] == [0, 1, 2, 4, 4]
 
@@ -76,7 +73,7 @@ def committing(source: str = "word") -> Commitment:
 ROWS = np.array([[1, 0, 0, 0], [0.85, 0.15, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], np.float32)
 
 
-def test_attention_decides_what_is_committed_and_what_is_shown() -> None:
+def test_attention_decides_what_is_committed_and_what_is_shown():
     """Of the committed source tokens the last two do not count, and of all the last one."""
     commitment = committing()
     assert commitment.push(0, part_draft("甲乙丙丁", CertainSource(3), ROWS)) == (2, 3)
@@ -85,12 +82,12 @@ def test_attention_decides_what_is_committed_and_what_is_shown() -> None:
     assert commitment.push(0, part_draft("甲乙己戊", CertainSource(3), ROWS[:1].repeat(3, 0))) == (4, 4)
 
 
-def test_nothing_is_committed_while_no_word_of_the_source_is_and_less_is_shown() -> None:
+def test_nothing_is_committed_while_no_word_of_the_source_is_and_less_is_shown():
     assert committing("").push(0, part_draft("甲乙丙丁", CertainSource(2), ROWS)) == (0, 2)
     assert committing("“").push(0, part_draft("甲乙丙丁", CertainSource(4, complete=True), ROWS)) == (0, 2)
 
 
-def test_what_is_shown_is_not_hidden_again_while_it_is_repeated() -> None:
+def test_what_is_shown_is_not_hidden_again_while_it_is_repeated():
     commitment = committing()
     assert commitment.push(0, part_draft("甲乙丙丁", CertainSource(1), ROWS)) == (0, 3)
     assert commitment.push(0, part_draft("甲乙丙戊", CertainSource(1), ROWS[[2, 3, 3, 3, 3]])) == (0, 3)
@@ -98,7 +95,7 @@ def test_what_is_shown_is_not_hidden_again_while_it_is_repeated() -> None:
     assert commitment.push(0, part_draft("甲乙丙戊", CertainSource(1), ROWS[[2, 3, 3, 3, 3]])) == (0, 1)
 
 
-def test_all_is_shown_of_a_part_that_others_follow() -> None:
+def test_all_is_shown_of_a_part_that_others_follow():
     assert committing().push(0, part_draft("甲乙丙丁", CertainSource(3), ROWS, last=False)) == (2, 5)
 
 
@@ -116,13 +113,11 @@ def test_all_is_shown_of_a_part_that_others_follow() -> None:
         ([], "zh", [0]),
     ],
 )
-def test_whole_words_are_committed_and_no_marks_at_the_end(
-    texts: list[str], language: str, expected: list[int]
-) -> None:
+def test_whole_words_are_committed_and_no_marks_at_the_end(texts, language, expected):
     assert [whole_tokens(texts, count, language) for count in range(len(texts) + 1)] == expected
 
 
-def test_a_part_is_complete_when_words_after_it_are_committed() -> None:
+def test_a_part_is_complete_when_words_after_it_are_committed():
     first, second = (1, 2, 3, 0), (4, 5, 0)
     assert certain_sources([first], [(1, 2, 0)]) == [CertainSource(2)]
     assert certain_sources([first], [first]) == [CertainSource(3)]
@@ -131,7 +126,7 @@ def test_a_part_is_complete_when_words_after_it_are_committed() -> None:
     assert certain_sources([first], []) == [CertainSource(0)]
 
 
-def test_a_part_waits_for_those_before_it() -> None:
+def test_a_part_waits_for_those_before_it():
     commitment, rows = committing(), ROWS[[0, 0, 4]]
     assert commitment.push(1, part_draft("甲乙", CertainSource(3), rows)) == (0, 2)
     assert commitment.push(0, part_draft("丙", CertainSource(1, complete=True), rows[:2])) == (2, 2)
@@ -139,7 +134,7 @@ def test_a_part_waits_for_those_before_it() -> None:
     assert commitment.push(1, part_draft("甲乙", CertainSource(3), rows)) == (2, 2)
 
 
-def test_a_translation_that_was_cut_commits_nothing_and_shows_only_what_it_repeats() -> None:
+def test_a_translation_that_was_cut_commits_nothing_and_shows_only_what_it_repeats():
     commitment, rows = committing(), ROWS[:1].repeat(3, 0)
     found = part_draft("甲乙", CertainSource(3), rows)
     cut = dataclasses.replace(
@@ -150,7 +145,7 @@ def test_a_translation_that_was_cut_commits_nothing_and_shows_only_what_it_repea
     assert commitment.push(0, dataclasses.replace(cut, certain=CertainSource(3, complete=True))) == (2, 2)
 
 
-def test_a_source_with_fewer_parts_than_are_committed_stands_for_the_rest() -> None:
+def test_a_source_with_fewer_parts_than_are_committed_stands_for_the_rest():
     commitment = committing()
     for part in range(2):
         commitment.push(part, part_draft("甲", CertainSource(1, complete=True)))
@@ -174,9 +169,7 @@ def test_a_source_with_fewer_parts_than_are_committed_stands_for_the_rest() -> N
     ),
     st.sampled_from(["zh", "de"]),
 )
-def test_committed_tokens_are_only_added_to(
-    updates: list[tuple[int, str, str, int, bool, list[float] | None, bool]], language: str
-) -> None:
+def test_committed_tokens_are_only_added_to(updates, language):
     commitment = Commitment()
     for part, rest, source, tokens, complete, shares, cut in updates:
         before = [commitment.tokens(number) for number in range(3)]
@@ -223,7 +216,7 @@ def put_out(
     return list(updates(shown.text, at_once(events), final=final, kept=shown.committed))
 
 
-def test_a_text_says_how_much_of_the_draft_is_committed() -> None:
+def test_a_text_says_how_much_of_the_draft_is_committed():
     (first,) = put_out(NOTHING, events_of("甲乙丙丁", 2))
     assert isinstance(first, TargetText)
     assert (first.text, first.committed) == ("甲乙丙丁", 2)
@@ -243,23 +236,22 @@ def test_a_text_says_how_much_of_the_draft_is_committed() -> None:
     assert change.log_probability == -31.0  # of all tokens: the change stands for them
 
 
-def test_a_draft_of_which_nothing_is_shown_yet_has_no_events() -> None:
+def test_a_draft_of_which_nothing_is_shown_yet_has_no_events():
     hidden = [TargetText(0, "zh", "甲"), TargetText(0, "zh", "", complete=True), Translation(0, "zh", "")]
     assert put_out(NOTHING, hidden) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "committed", "final"),
-    [("干部", 1, 0), ("好，干部", 3, 2), ("好，干部", 4, 4), ("好，干", 2, 2)],
+    ("text", "committed", "final"), [("干部", 1, 0), ("好，干部", 3, 2), ("好，干部", 4, 4), ("好，干", 2, 2)]
 )
-def test_converted_text_is_final_when_later_text_cannot_change_it(text: str, committed: int, final: int) -> None:
+def test_converted_text_is_final_when_later_text_cannot_change_it(text, committed, final):
     """干 is 幹 or 乾 by what follows."""
     *_, last, _ = rewritten(events_of(text, committed), conversion("Hant"))
     assert isinstance(last, TargetText)
     assert last.committed == final
 
 
-def test_a_converted_draft_is_final_when_later_text_cannot_change_it() -> None:
+def test_a_converted_draft_is_final_when_later_text_cannot_change_it():
     """发 is 發, and 髮 before 廊."""
     convert = conversion("Hant")
     (shown,) = put_out(NOTHING, rewritten(events_of("好，我去发", 5), convert, final=False))
@@ -310,7 +302,7 @@ class Forgetful:
 
 
 @pytest.mark.parametrize("then", [SourceText(0, "en", "One two"), SourceSentence(0, "en", "One two")])
-def test_a_translation_that_does_not_begin_with_the_committed_text_is_an_error(then: Text) -> None:
+def test_a_translation_that_does_not_begin_with_the_committed_text_is_an_error(then):
     with pytest.raises(TextChangeError, match="is '甲乙' with 2 characters committed; it cannot become '甲丙丁'"):
         converse(Forgetful(), [SourceText(0, "en", "One"), then])
 
@@ -328,16 +320,7 @@ def demo() -> MarianModel:
     ahead=st.integers(0, 2),
     loud=st.booleans(),
 )
-def test_nothing_committed_is_ever_withdrawn(
-    name: str,
-    target: str,
-    words: list[str],
-    final: list[str],
-    ahead: int,
-    loud: bool,
-    demo: MarianModel,
-    en_pt: MarianModel,
-) -> None:
+def test_nothing_committed_is_ever_withdrawn(name, target, words, final, ahead, loud, demo, en_pt):
     """Whatever is heard, and whatever the whole sentence is at last."""
     model = {"demo": demo, "en_pt": en_pt}[name]
     *drafts, _ = growing(words, ahead=ahead)
@@ -349,7 +332,7 @@ def test_nothing_committed_is_ever_withdrawn(
 LONG = "I would like to book a table for two people at the new restaurant near the river tomorrow ."
 
 
-def test_words_are_committed_before_the_sentence_ends(en_pt: MarianModel, demo: MarianModel) -> None:
+def test_words_are_committed_before_the_sentence_ends(en_pt, demo):
     text, before = committed_early(joined(converse(en_pt, growing(LONG.split()), "pt")))
     assert "uma mesa para duas pessoas no novo restaurante" in text[:before]
     # One that tells no alignment, or a worse one, commits whole sentences.
@@ -357,7 +340,7 @@ def test_words_are_committed_before_the_sentence_ends(en_pt: MarianModel, demo: 
     assert committed_early(joined(converse(demo, growing(LONG.split()))))[1] == 0
 
 
-def test_words_that_a_pause_commits_are_translated_at_once(en_pt: MarianModel) -> None:
+def test_words_that_a_pause_commits_are_translated_at_once(en_pt):
     text = "We will meet at the station tomorrow morning"
     drafted, paused, again = converse(
         en_pt,
@@ -375,20 +358,20 @@ def test_words_that_a_pause_commits_are_translated_at_once(en_pt: MarianModel) -
     assert again == []
 
 
-def test_sentence_mode_gets_the_translation_of_the_whole_sentence(en_pt: MarianModel) -> None:
+def test_sentence_mode_gets_the_translation_of_the_whole_sentence(en_pt):
     words = ["I", "want", "to", "go", "to", "Shanghai", "next", "week", "with", "my", "sister", "."]
     *_, end = joined(converse(en_pt, growing(words), "pt", DraftOptions(commit="sentence")))
     assert isinstance(end, Translation)
     assert end.text == en_pt.translate(" ".join(words))
 
 
-def test_a_sentence_without_drafts_is_translated_freely(en_pt: MarianModel) -> None:
+def test_a_sentence_without_drafts_is_translated_freely(en_pt):
     text = "I want to go to Shanghai next week."
     (events,) = converse(en_pt, [SourceSentence(0, "en", text)], "pt")
     assert committed_early(events) == (en_pt.translate(text), 0)
 
 
-def test_several_sentences_in_one_keep_what_is_committed(en_pt: MarianModel) -> None:
+def test_several_sentences_in_one_keep_what_is_committed(en_pt):
     words = "Where is the bank? Thank you. I want to go to Lisbon next week with my sister.".split()
     text, before = committed_early(joined(converse(en_pt, growing(words), "pt")))
     assert text.startswith(en_pt.translate("Where is the bank?"))
@@ -400,7 +383,7 @@ def test_several_sentences_in_one_keep_what_is_committed(en_pt: MarianModel) -> 
     committed_early(joined(converse(en_pt, [*drafts, SourceSentence(0, "en", "")], "pt")))
 
 
-def test_committed_words_stay_when_the_language_changes(en_pt: MarianModel) -> None:
+def test_committed_words_stay_when_the_language_changes(en_pt):
     *drafts, _ = growing(LONG.split())
     found = converse(en_pt, [*drafts, SourceSentence(0, "pt", "Eu gostaria", heard_s=9.0)], "pt")
     drafted = joined(found[:-1])[-1]
@@ -412,7 +395,7 @@ def test_committed_words_stay_when_the_language_changes(en_pt: MarianModel) -> N
     assert end.heard_s == 9.0
 
 
-def test_the_final_translation_continues_the_committed_tokens(en_pt: MarianModel) -> None:
+def test_the_final_translation_continues_the_committed_tokens(en_pt):
     text = "I want to go to Lisbon next week with my sister and my brother"
     commitment = Commitment()
     for count in range(1, 14):
@@ -430,7 +413,7 @@ def test_the_final_translation_continues_the_committed_tokens(en_pt: MarianModel
     assert len(en_pt.cache) == cached, "a translation that begins with given tokens is of no use for others"
 
 
-def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too(en_pt: MarianModel) -> None:
+def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too(en_pt):
     found = []
     for cached in (False, True):
         if cached:
@@ -443,7 +426,7 @@ def test_a_sentence_that_is_in_the_cache_is_committed_by_its_attention_too(en_pt
     assert found[0] == found[1]
 
 
-def test_the_attention_is_that_of_single_steps(en_pt: MarianModel) -> None:
+def test_the_attention_is_that_of_single_steps(en_pt):
     pushed = list[tuple[PartDraft, int]]()
 
     class Watched(Commitment):
@@ -470,7 +453,7 @@ def test_the_attention_is_that_of_single_steps(en_pt: MarianModel) -> None:
 
 
 @pytest.mark.parametrize("beams", [1, 2, 4])
-def test_beam_search_begins_with_committed_tokens(beams: int, tmp_path: Path) -> None:
+def test_beam_search_begins_with_committed_tokens(beams, tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(beam_size=beams))
     for row in golden("tiny-marian")[:6]:
         source, known = row["source_ids"], row["target_ids"][:2]
@@ -485,7 +468,7 @@ def test_beam_search_begins_with_committed_tokens(beams: int, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("search", [greedy, beam_search])
-def test_nothing_follows_committed_tokens_that_fill_the_limit(search: object, tmp_path: Path) -> None:
+def test_nothing_follows_committed_tokens_that_fill_the_limit(search, tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
     row = golden("tiny-marian")[0]
     options = dataclasses.replace(model.generation, max_tokens=2, beams=1)
@@ -506,7 +489,7 @@ def checked_from(committed: Sequence[int], searches: Sequence[Sequence[int]]) ->
     return list(recovering(*arguments, length_factor=0, expired=lambda: False, committed=committed))
 
 
-def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too() -> None:
+def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too():
     found = checked_from([1, 2], [[3] * 30, [4, 5, 0]])
     ids: list[int] = []
     for token in found:
@@ -518,19 +501,19 @@ def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too() -> 
     assert any(isinstance(token, Rewind) for token in found)
 
 
-def test_committed_tokens_count_in_what_a_second_search_may_not_repeat() -> None:
+def test_committed_tokens_count_in_what_a_second_search_may_not_repeat():
     loop = [3] * 30
     again = [token for token in checked_from([3, 3, 3], [loop, [3, 5, 0], [6, 0]]) if isinstance(token, Token)]
     assert [token.id for token in again][-2:] == [6, 0]
 
 
-def test_a_second_search_may_end_right_after_the_committed_tokens() -> None:
+def test_a_second_search_may_end_right_after_the_committed_tokens():
     *_, end = checked_from([1, 2], [[3] * 30, [0]])
     assert isinstance(end, Token)
     assert (end.id, end.last, end.truncated, end.searched_again) == (0, True, False, True)
 
 
-def test_text_that_is_searched_again_keeps_the_committed_tokens(en_pt: MarianModel) -> None:
+def test_text_that_is_searched_again_keeps_the_committed_tokens(en_pt):
     text, commitment = "We are meeting at ten o'clock.", committing()
     (source,) = en_pt.sources(text, "en", None)
     known = tuple(token for token, _ in zip(greedy(en_pt.decoder, source, en_pt.generation), range(2), strict=False))
@@ -549,7 +532,7 @@ def test_text_that_is_searched_again_keeps_the_committed_tokens(en_pt: MarianMod
     assert end.text == en_pt.tokenizer.decode([*ids, *rest])
 
 
-def test_a_loop_that_began_in_the_committed_tokens_is_found_and_cut_after_them() -> None:
+def test_a_loop_that_began_in_the_committed_tokens_is_found_and_cut_after_them():
     found = checked_from([3] * 20, [[3] * 9, [3] * 9, [3] * 9])
     assert [token for token in found if isinstance(token, Rewind)] == []
     (end,) = found
@@ -557,7 +540,7 @@ def test_a_loop_that_began_in_the_committed_tokens_is_found_and_cut_after_them()
     assert (end.id, end.last, end.truncated) == (0, True, True)
 
 
-def test_committed_tokens_that_fill_the_limit_end_the_sentence() -> None:
+def test_committed_tokens_that_fill_the_limit_end_the_sentence():
     (end,) = checked_from([1, 2], [[], [], []])
     assert isinstance(end, Token)
     assert (end.last, end.truncated) == (True, True)

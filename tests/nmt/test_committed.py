@@ -1,10 +1,7 @@
 """Greedy search after committed tokens, and states that forget tokens."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +32,7 @@ def one_by_one(decoder: Decoder, source: list[int], options: GenerationOptions, 
 
 
 @pytest.mark.parametrize("weights", ["", "int8", "int4"])
-def test_greedy_search_goes_on_after_committed_tokens(weights: str, tmp_path: Path) -> None:
+def test_greedy_search_goes_on_after_committed_tokens(weights, tmp_path):
     model = MarianModel.load(compiled_tiny(weights) if weights else make_model_dir(tmp_path, "merged"))
     options = dataclasses.replace(model.generation, max_tokens=40)
     differ = 0
@@ -48,7 +45,7 @@ def test_greedy_search_goes_on_after_committed_tokens(weights: str, tmp_path: Pa
     assert differ >= 3
 
 
-def test_no_token_is_generated_beyond_the_limit() -> None:
+def test_no_token_is_generated_beyond_the_limit():
     model = MarianModel.load(compiled_tiny("fp32"))
     row = golden("tiny-marian")[0]
     options = GenerationOptions(PAD, 0, PAD, max_tokens=3)
@@ -69,7 +66,7 @@ def without_rows(graph: Any) -> None:
             output.type.tensor_type.shape.dim[0].dim_value = 1
 
 
-def test_a_model_compiled_by_an_older_version_can_be_used(tmp_path: Path) -> None:
+def test_a_model_compiled_by_an_older_version_can_be_used(tmp_path):
     model = MarianModel.load(edited(tmp_path, "step.onnx", without_rows))
     for row in golden("tiny-marian")[:10]:
         options, source = dataclasses.replace(model.generation, max_tokens=60), row["source_ids"]
@@ -79,7 +76,7 @@ def test_a_model_compiled_by_an_older_version_can_be_used(tmp_path: Path) -> Non
         assert model.decoder.force(state, [PAD, *row["target_ids"][:3]]).token == row["target_ids"][3]
 
 
-def test_a_state_that_was_truncated_goes_on_like_one_that_saw_only_the_rest() -> None:
+def test_a_state_that_was_truncated_goes_on_like_one_that_saw_only_the_rest():
     decoder = load_decoder(find_layout(compiled_tiny()))
     state, other = decoder.encode([5, 6, 7, 0]), decoder.encode([5, 6, 7, 0])
     decoder.force(state, [PAD, 400, 401, 402])

@@ -1,7 +1,5 @@
 """A hub model is compiled once, on first use; from then on the compiled model is used."""
 
-from __future__ import annotations
-
 import json
 import resource
 import shutil
@@ -78,9 +76,7 @@ def translated(home: Path, url: str, config: Path, text: str) -> tuple[str, str,
 
 
 @pytest.mark.parametrize("checkpoint", [(), ("model.safetensors",)])
-def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(
-    checkpoint: tuple[str, ...], hub: HubServer, home: Path, config: Path
-) -> None:
+def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(checkpoint, hub, home, config):
     hub.repositories[NAME] |= {name: TINY / name for name in checkpoint}
     done = models(home, hub.url, "pull", str(config))
     assert done.returncode == 0, done.stderr
@@ -90,7 +86,7 @@ def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(
     assert fetched_graphs(hub) == set(checkpoint or HALF)
 
 
-def test_fp32_is_never_compiled_from_half_precision(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_fp32_is_never_compiled_from_half_precision(hub, home, tmp_path):
     config = write_config(tmp_path, 'weights = "fp32"')
     text = golden("tiny-marian")[0]["source"]
     translation, _, _ = translated(home, hub.url, config, text)
@@ -98,7 +94,7 @@ def test_fp32_is_never_compiled_from_half_precision(hub: HubServer, home: Path, 
     assert translation == MarianModel.load(TINY).translate(text)
 
 
-def test_loading_compiles_once_and_then_needs_no_network(hub: HubServer, home: Path, config: Path) -> None:
+def test_loading_compiles_once_and_then_needs_no_network(hub, home, config):
     text = golden("tiny-marian")[0]["source"]
     first, directory, said = translated(home, hub.url, config, text)
     assert [Path(directory)] == compiled(home)
@@ -107,7 +103,7 @@ def test_loading_compiles_once_and_then_needs_no_network(hub: HubServer, home: P
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
-def test_a_compiled_model_does_not_need_its_source_files(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_a_compiled_model_does_not_need_its_source_files(hub, home, tmp_path):
     config = write_config(tmp_path, f'revision = "{PINNED}"')
     _, directory, _ = translated(home, hub.url, config, "Hello.")
     shutil.rmtree(home / "hub")
@@ -117,7 +113,7 @@ def test_a_compiled_model_does_not_need_its_source_files(hub: HubServer, home: P
 
 
 @pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
-def test_damage_makes_a_model_compile_again(damage: str, hub: HubServer, home: Path, config: Path) -> None:
+def test_damage_makes_a_model_compile_again(damage, hub, home, config):
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
     graph = Path(directory) / "step.onnx"
@@ -132,7 +128,7 @@ def test_damage_makes_a_model_compile_again(damage: str, hub: HubServer, home: P
 
 
 @pytest.mark.slow
-def test_pull_finds_damage_that_keeps_the_file_size(hub: HubServer, home: Path, config: Path) -> None:
+def test_pull_finds_damage_that_keeps_the_file_size(hub, home, config):
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
     graph = Path(directory) / "step.onnx"
@@ -145,9 +141,7 @@ def test_pull_finds_damage_that_keeps_the_file_size(hub: HubServer, home: Path, 
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
-def test_a_rejected_model_is_explained_without_a_network_too(
-    hub: HubServer, home: Path, config: Path, tmp_path: Path
-) -> None:
+def test_a_rejected_model_is_explained_without_a_network_too(hub, home, config, tmp_path):
     other = {file: TINY / file for file in ("source.spm", "target.spm", "vocab.json", "model.safetensors")}
     changed = tmp_path / "config.json"
     changed.write_text(
@@ -167,9 +161,7 @@ def test_a_rejected_model_is_explained_without_a_network_too(
         ("model.safetensors.index.json", "or fetch the repository into a directory and give that"),
     ],
 )
-def test_a_repository_without_usable_files_gives_an_error_with_a_hint(
-    name: str, hint: str, hub: HubServer, home: Path, config: Path, tmp_path: Path
-) -> None:
+def test_a_repository_without_usable_files_gives_an_error_with_a_hint(name, hint, hub, home, config, tmp_path):
     other = {file: TINY / file for file in ("config.json", "source.spm", "target.spm", "vocab.json")}
     hub.repositories[NAME] = {**other, name: TINY / "config.json"}
     script = tmp_path / "without.py"  # as on a machine without PyTorch
@@ -183,7 +175,7 @@ def test_a_repository_without_usable_files_gives_an_error_with_a_hint(
     assert "model.bin, tokenizer.json" not in done.stderr
 
 
-def test_a_cached_snapshot_is_compiled_without_a_network(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_a_cached_snapshot_is_compiled_without_a_network(hub, home, tmp_path):
     as_is = write_config(tmp_path, 'weights = "as-is"')
     assert models(home, hub.url, "pull", str(as_is)).returncode == 0
     assert compiled(home) == []
@@ -191,7 +183,7 @@ def test_a_cached_snapshot_is_compiled_without_a_network(hub: HubServer, home: P
     assert [Path(directory)] == compiled(home)
 
 
-def test_files_of_a_chosen_precision_run_as_they_are(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_files_of_a_chosen_precision_run_as_they_are(hub, home, tmp_path):
     config = write_config(tmp_path, 'file_suffix = "_int8"')
     _, directory, _ = translated(home, hub.url, config, "Hello.")
     assert Path(directory).name == COMMIT
@@ -199,7 +191,7 @@ def test_files_of_a_chosen_precision_run_as_they_are(hub: HubServer, home: Path,
     assert fetched_graphs(hub) == {name.replace(".onnx", "_int8.onnx") for name in EXACT}
 
 
-def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub: HubServer, home: Path, config: Path) -> None:
+def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub, home, config):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
         files[plain] = files.pop(plain.replace(".onnx", "_int8.onnx"))
@@ -211,7 +203,7 @@ def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub: HubServer, home: P
     assert compiled(home) == []
 
 
-def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub: HubServer, home: Path, config: Path) -> None:
+def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub, home, config):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
         files[half] = files[plain.replace(".onnx", "_int8.onnx")]
@@ -221,9 +213,7 @@ def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub: HubSer
     assert "slower" not in said
 
 
-def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(
-    hub: HubServer, home: Path, config: Path, tmp_path: Path
-) -> None:
+def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(hub, home, config, tmp_path):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
         files[half] = files.pop(plain.replace(".onnx", "_int8.onnx"))
@@ -240,7 +230,7 @@ def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(
     assert "slower" not in said
 
 
-def test_a_model_of_another_architecture_is_refused(hub: HubServer, home: Path, config: Path, tmp_path: Path) -> None:
+def test_a_model_of_another_architecture_is_refused(hub, home, config, tmp_path):
     files = hub.repositories[NAME]
     hub.repositories[NAME] = {name: path for name, path in files.items() if not name.endswith(".onnx")}
     hub.repositories[NAME]["model.safetensors"] = TINY / "model.safetensors"
@@ -251,7 +241,7 @@ def test_a_model_of_another_architecture_is_refused(hub: HubServer, home: Path, 
     assert compiled(home) == []
 
 
-def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub: HubServer, home: Path, config: Path) -> None:
+def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub, home, config):
     """A file size limit simulates a full disk: downloaded files are below it, compiled files are above."""
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.models", "pull", str(config)], env=environment(home, hub.url),
@@ -266,7 +256,7 @@ def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub: HubServer, h
 
 
 @pytest.mark.slow
-def test_leftovers_of_a_killed_process_are_removed(hub: HubServer, home: Path, config: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(hub, home, config):
     assert models(home, hub.url, "pull", str(config)).returncode == 0
     (folder,) = compiled(home)
     folder.rename(folder.with_name(f".{folder.name}.killed"))
@@ -274,7 +264,7 @@ def test_leftovers_of_a_killed_process_are_removed(hub: HubServer, home: Path, c
     assert compiled(home) == [folder]
 
 
-def test_two_programs_that_start_at_once_compile_once(hub: HubServer, home: Path, config: Path) -> None:
+def test_two_programs_that_start_at_once_compile_once(hub, home, config):
     command = [sys.executable, "-m", "pipeline.models", "pull", str(config)]
     run = {"env": environment(home, hub.url), "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
     both = [subprocess.Popen(command, **run) for _ in range(2)]
@@ -285,7 +275,7 @@ def test_two_programs_that_start_at_once_compile_once(hub: HubServer, home: Path
 
 
 @pytest.mark.slow
-def test_the_list_shows_which_models_are_compiled(hub: HubServer, home: Path, config: Path) -> None:
+def test_the_list_shows_which_models_are_compiled(hub, home, config):
     def row() -> list[str]:
         table = models(home, NOWHERE, "list", "--config", str(config)).stdout
         (line,) = [line for line in table.splitlines() if NAME in line]
@@ -298,13 +288,13 @@ def test_the_list_shows_which_models_are_compiled(hub: HubServer, home: Path, co
     assert float(size) > 1
 
 
-def test_a_bare_hub_id_is_compiled_too(hub: HubServer, home: Path) -> None:
+def test_a_bare_hub_id_is_compiled_too(hub, home):
     done = models(home, hub.url, "pull", NAME)
     assert done.returncode == 0, done.stderr
     assert f"compiled, in {compiled(home)[0]}" in done.stdout
 
 
-def test_a_damaged_model_that_cannot_be_removed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_model_that_cannot_be_removed_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path))
     config = NmtConfig(NAME, revision=COMMIT)
     folder = compiled_module._cache_directory(config, COMMIT)

@@ -1,7 +1,5 @@
 """Hundreds of damaged model directories: each raises our error or translates exactly like the intact one."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random
@@ -213,12 +211,12 @@ HARMLESS = {
 }
 
 
-def test_there_are_hundreds_of_damaged_directories() -> None:
+def test_there_are_hundreds_of_damaged_directories():
     assert len(DAMAGES) >= 200
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_directory_is_refused_or_translates_exactly(name: str, tmp_path: Path) -> None:
+def test_a_damaged_directory_is_refused_or_translates_exactly(name, tmp_path):
     folder = make_model_dir(tmp_path, "merged")
     for path in folder.iterdir():  # copies, so that the damage stays here
         data = path.read_bytes()

@@ -14,12 +14,9 @@ The decoder's rules, and the tests that fail if a rule is broken (tests/nmt/test
 6. equal to transformers: test_greedy_ids_equal_those_of_transformers, test_beam_search_ids_equal_those_of_transformers.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,11 +73,11 @@ def assert_equals_transformers(model: MarianModel, rows: list[dict[str, Any]]) -
         assert model.tokenizer.decode(tokens) == row["text"]
 
 
-def test_greedy_ids_equal_those_of_transformers(model_dir: Path) -> None:
+def test_greedy_ids_equal_those_of_transformers(model_dir):
     assert_equals_transformers(MarianModel.load(model_dir, NmtConfig(max_tokens=512)), golden("tiny-marian"))
 
 
-def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
+def test_beam_search_ids_equal_those_of_transformers(model_dir):
     model = MarianModel.load(model_dir, NmtConfig(beam_size=4, max_tokens=512))
     for row in golden("tiny-marian"):
         tokens = list(beam_search(model.decoder, row["source_ids"], model.generation))
@@ -89,7 +86,7 @@ def test_beam_search_ids_equal_those_of_transformers(model_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_without_decoder_kv_the_ids_are_the_same(layout: str, tmp_path: Path) -> None:
+def test_without_decoder_kv_the_ids_are_the_same(layout, tmp_path):
     folder = make_model_dir(tmp_path, layout)
     model, decoder = MarianModel.load(folder, NmtConfig(max_tokens=512)), PrefixDecoder(find_layout(folder), 1)
     for row in golden("tiny-marian")[::5]:
@@ -97,7 +94,7 @@ def test_without_decoder_kv_the_ids_are_the_same(layout: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("name", "least"), [("fp16", 0.98), ("int8", 0.8), ("q4", 0.6)])
-def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path: Path) -> None:
+def test_quantised_files_run_and_mostly_agree(name, least, tmp_path):
     folder = make_model_dir(tmp_path / "model", "merged")
     for path in (TINY / name).iterdir():
         (folder / path.name).symlink_to(path)
@@ -118,7 +115,7 @@ def test_quantised_files_run_and_mostly_agree(name: str, least: float, tmp_path:
 
 
 @pytest.mark.parametrize("name", SHIPPED_TRANSLATORS)
-def test_the_shipped_models_agree_with_transformers_up_to_quantisation(name: str) -> None:
+def test_the_shipped_models_agree_with_transformers_up_to_quantisation(name):
     model = MarianModel.load(SHIPPED_TRANSLATORS[name])
     rows = golden(name)
     assert all(model.tokenizer.encode(row["source"]) == row["source_ids"] for row in rows)
@@ -131,7 +128,7 @@ def test_the_shipped_models_agree_with_transformers_up_to_quantisation(name: str
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
-def test_all_inputs_are_fed_and_nothing_else(layout: str, tmp_path: Path) -> None:
+def test_all_inputs_are_fed_and_nothing_else(layout, tmp_path):
     decoder = load_decoder(find_layout(make_model_dir(tmp_path, layout)))
     runs = spied(decoder)
     state = decoder.encode([5, 6, 7, 0])
@@ -145,7 +142,7 @@ def test_all_inputs_are_fed_and_nothing_else(layout: str, tmp_path: Path) -> Non
         assert set(feed) == set(header.inputs)
 
 
-def test_the_first_step_is_fed_a_past_of_length_zero(tmp_path: Path) -> None:
+def test_the_first_step_is_fed_a_past_of_length_zero(tmp_path):
     decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
     runs = spied(decoder)
     decoder.step(decoder.encode([5, 6, 7, 0]), 399)
@@ -154,7 +151,7 @@ def test_the_first_step_is_fed_a_past_of_length_zero(tmp_path: Path) -> None:
     assert set(map(tuple, past.values())) == {(1, 4, 0, 12)}
 
 
-def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(cached_model_dir: Path) -> None:
+def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(cached_model_dir):
     decoder = load_decoder(find_layout(cached_model_dir))
     runs = spied(decoder)
     state = decoder.encode([5, 6, 7, 8, 0])
@@ -169,7 +166,7 @@ def test_the_encoder_runs_once_and_its_kv_is_the_same_object_at_every_step(cache
         assert all(feed[name] is value for name, value in kept.items())
 
 
-def test_a_cached_step_does_not_request_encoder_kv(cached_model_dir: Path) -> None:
+def test_a_cached_step_does_not_request_encoder_kv(cached_model_dir):
     decoder = load_decoder(find_layout(cached_model_dir))
     runs = spied(decoder)
     state = decoder.encode([5, 6, 7, 0])
@@ -180,7 +177,7 @@ def test_a_cached_step_does_not_request_encoder_kv(cached_model_dir: Path) -> No
         assert len(outputs) == 1 + 4
 
 
-def test_kv_never_becomes_an_array(cached_model_dir: Path) -> None:
+def test_kv_never_becomes_an_array(cached_model_dir):
     decoder = load_decoder(find_layout(cached_model_dir))
     state = decoder.encode([5, 6, 7, 0])
     decoder.step(state, 399)
@@ -189,7 +186,7 @@ def test_kv_never_becomes_an_array(cached_model_dir: Path) -> None:
         assert all(isinstance(value, ort.OrtValue) for value in kv.values())
 
 
-def test_a_step_depends_on_the_source_and_the_prefix(model_dir: Path) -> None:
+def test_a_step_depends_on_the_source_and_the_prefix(model_dir):
     decoder = load_decoder(find_layout(model_dir))
 
     def scores(source: list[int], tokens: list[int]) -> np.ndarray:
@@ -201,7 +198,7 @@ def test_a_step_depends_on_the_source_and_the_prefix(model_dir: Path) -> None:
     assert distance(base, scores([5, 6, 7, 0], [402, 400, 401])) > 0.01
 
 
-def test_threads_may_share_one_model(model_dir: Path) -> None:
+def test_threads_may_share_one_model(model_dir):
     model = MarianModel.load(model_dir, NmtConfig(cached_sentences=0))
     rows = [row for row in golden("tiny-marian")[:20] if model.translate(row["source"]) == row["text"]]
     assert len(rows) >= 15  # the others are split into sentences first
@@ -213,7 +210,7 @@ def test_threads_may_share_one_model(model_dir: Path) -> None:
         assert list(threads.map(work, range(4))) == [[]] * 4
 
 
-def test_terminating_one_state_stops_it_and_its_forks_and_leaves_the_model_usable(model_dir: Path) -> None:
+def test_terminating_one_state_stops_it_and_its_forks_and_leaves_the_model_usable(model_dir):
     decoder = load_decoder(find_layout(model_dir))
     state = decoder.encode([5, 6, 7, 0])
     decoder.step(state, 399)
@@ -226,7 +223,7 @@ def test_terminating_one_state_stops_it_and_its_forks_and_leaves_the_model_usabl
     assert decoder.step(other, 399).logits.shape == (PAD + 1,)
 
 
-def test_a_fork_is_independent_and_shares_static_values(model_dir: Path) -> None:
+def test_a_fork_is_independent_and_shares_static_values(model_dir):
     decoder = load_decoder(find_layout(model_dir))
     state = decoder.encode([5, 6, 7, 0])
     decoder.step(state, 399)
@@ -239,7 +236,7 @@ def test_a_fork_is_independent_and_shares_static_values(model_dir: Path) -> None
     assert all(other.encoder_kv[name] is value for name, value in state.encoder_kv.items())
 
 
-def test_forced_tokens_give_the_same_scores_as_single_steps(model_dir: Path) -> None:
+def test_forced_tokens_give_the_same_scores_as_single_steps(model_dir):
     decoder = load_decoder(find_layout(model_dir))
     tokens = [399, 400, 401, 402]
     one_by_one = decoder.encode([5, 6, 7, 0])
@@ -254,7 +251,7 @@ def test_forced_tokens_give_the_same_scores_as_single_steps(model_dir: Path) -> 
     assert decoder.step(together, 403).token == decoder.step(one_by_one, 403).token
 
 
-def test_a_model_with_non_finite_scores_is_rejected(tmp_path: Path) -> None:
+def test_a_model_with_non_finite_scores_is_rejected(tmp_path):
     folder = make_model_dir(tmp_path, "merged")
     model = onnx.load(folder / "encoder_model.onnx")
     for weight in model.graph.initializer:
@@ -266,13 +263,13 @@ def test_a_model_with_non_finite_scores_is_rejected(tmp_path: Path) -> None:
         MarianModel.load(folder)
 
 
-def test_a_failing_run_raises_model_error(tmp_path: Path) -> None:
+def test_a_failing_run_raises_model_error(tmp_path):
     decoder = load_decoder(find_layout(make_model_dir(tmp_path, "merged")))
     with pytest.raises(ModelError, match="failed at step 0"):
         decoder.encode([10**6, 0])
 
 
-def test_maximum_length_in_beam_search_is_flagged(tmp_path: Path) -> None:
+def test_maximum_length_in_beam_search_is_flagged(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4, max_tokens=3))
     row = next(row for row in golden("tiny-marian") if len(row["beam_4_ids"]) > 6)
     tokens = list(beam_search(model.decoder, row["source_ids"], model.generation))
@@ -281,7 +278,7 @@ def test_maximum_length_in_beam_search_is_flagged(tmp_path: Path) -> None:
     assert [token.truncated for token in tokens] == [False, False, True]
 
 
-def test_beam_search_streams_before_its_end(tmp_path: Path) -> None:
+def test_beam_search_streams_before_its_end(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4))
     runs = spied(model.decoder)
     early = 0
@@ -300,7 +297,7 @@ VARIANTS = json.loads((FIXTURES / "golden-variants.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant["settings"]))
-def test_other_settings_give_the_ids_of_transformers(variant: dict[str, Any], tmp_path: Path) -> None:
+def test_other_settings_give_the_ids_of_transformers(variant, tmp_path):
     given = dict(variant["settings"])
     beams = given.pop("num_beams")
     folder = tiny_with(tmp_path, "generation_config.json", given)
@@ -328,25 +325,25 @@ class Stubborn:
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_a_guard_that_fires_is_flagged(beams: int) -> None:
+def test_a_guard_that_fires_is_flagged(beams):
     options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=20, no_repeat_ngram=1, length_penalty=0.0)
-    tokens = list(SEARCH[beams > 1](Stubborn(), [0], options))  # type: ignore[arg-type]
+    tokens = list(SEARCH[beams > 1](Stubborn(), [0], options))
     ids = [token.id for token in tokens]
     assert len(set(ids)) == len(ids)
     if beams == 1:
         assert ids == [5, 6, 0]
         assert [token.guarded for token in tokens] == [False, True, True]
     free = dataclasses.replace(options, no_repeat_ngram=0, bad_words=((5,),), max_tokens=3)
-    tokens = list(SEARCH[beams > 1](Stubborn(), [0], free))  # type: ignore[arg-type]
+    tokens = list(SEARCH[beams > 1](Stubborn(), [0], free))
     assert 5 not in [token.id for token in tokens]
     assert tokens[0].guarded
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_the_search_ends_at_the_step_where_the_time_runs_out(beams: int) -> None:
+def test_the_search_ends_at_the_step_where_the_time_runs_out(beams):
     decoder = Stubborn()
     options = GenerationOptions(7, 0, 7, beams=beams, max_tokens=100)
-    tokens = list(SEARCH[beams > 1](decoder, [0], options, expired=lambda: decoder.steps >= 1))  # type: ignore[arg-type]
+    tokens = list(SEARCH[beams > 1](decoder, [0], options, expired=lambda: decoder.steps >= 1))
     assert decoder.steps == 1
     assert tokens[-1].last
     assert tokens[-1].truncated or tokens[-1].id == 0

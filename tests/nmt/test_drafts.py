@@ -1,7 +1,5 @@
 """Translations of sentences in progress: later translations replace them, and as little as possible is withdrawn."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import operator
@@ -73,7 +71,7 @@ def texts_of(events: Iterable[PipelineEvent]) -> list[TargetText]:
 @example("abc", [(0, "abc")], True)
 @example("abc", [(0, "ab"), (0, "cd")], False)
 @example("abc", [(0, "a")], True)
-def test_any_draft_becomes_the_new_text(old: str, tokens: list[tuple[int, str]], final: bool) -> None:
+def test_any_draft_becomes_the_new_text(old, tokens, final):
     *_, whole = events = translation(tokens)
     assert isinstance(whole, Translation)
     new = whole.text
@@ -92,7 +90,7 @@ def test_any_draft_becomes_the_new_text(old: str, tokens: list[tuple[int, str]],
 
 
 @given(st.text("ab ", min_size=1, max_size=12), st.text("ab ", max_size=12), st.booleans())
-def test_only_what_differs_is_withdrawn(old: str, new: str, final: bool) -> None:
+def test_only_what_differs_is_withdrawn(old, new, final):
     found = updates(old, iter(translation((0, character) for character in new)), final=final)
     told = changes([TargetText(0, "zh", old), *found])
     withdrawn = sum(event.withdrawn for event in told if isinstance(event, Delta))
@@ -100,7 +98,7 @@ def test_only_what_differs_is_withdrawn(old: str, new: str, final: bool) -> None
 
 
 @given(st.text("ab ", min_size=1, max_size=12), TOKENS.filter(bool))
-def test_the_log_probability_of_each_token_is_in_one_change(old: str, tokens: list[tuple[int, str]]) -> None:
+def test_the_log_probability_of_each_token_is_in_one_change(old, tokens):
     """Those of the draft, and of what was taken back before it was shown, are in none."""
     *_, whole, _ = events = translation(tokens)
     assert isinstance(whole, TargetText)
@@ -116,7 +114,7 @@ def test_the_log_probability_of_each_token_is_in_one_change(old: str, tokens: li
 
 
 @given(TOKENS)
-def test_without_a_draft_before_it_the_translation_is_passed_on(tokens: list[tuple[int, str]]) -> None:
+def test_without_a_draft_before_it_the_translation_is_passed_on(tokens):
     events = translation(tokens)
     assert list(updates("", iter(events), final=True)) == events
 
@@ -130,7 +128,7 @@ def steadily(drafts: Sequence[str], agreeing: int) -> list[str]:
     return found[1:]
 
 
-def test_what_is_shown_is_taken_back_when_several_drafts_agree() -> None:
+def test_what_is_shown_is_taken_back_when_several_drafts_agree():
     drafts = ["ab", "abc", "xbc", "abcd", "xb", "xbc", "x", "xbcd"]
     assert steadily(drafts, 1) == drafts
     assert steadily(drafts, 2) == ["ab", "abc", "abc", "abcd", "abcd", "xbc", "xbc", "xbcd"]
@@ -138,20 +136,20 @@ def test_what_is_shown_is_taken_back_when_several_drafts_agree() -> None:
     assert steadily(drafts, 9) == ["ab", "abc", "abc", "abcd", "abcd", "abcd", "abcd", "abcd"]
 
 
-def test_a_draft_that_is_shorter_than_what_is_shown_waits_for_another() -> None:
+def test_a_draft_that_is_shorter_than_what_is_shown_waits_for_another():
     assert steadily(["abc", "ab", "abcd"], 2) == ["abc", "abc", "abcd"]
     assert steadily(["abc", "ab", "ab"], 2) == ["abc", "abc", "ab"]
     assert steadily(["abc", "", ""], 2) == ["abc", "abc", ""]
 
 
-def test_a_longer_draft_with_another_last_word_is_shown_at_once() -> None:
+def test_a_longer_draft_with_another_last_word_is_shown_at_once():
     assert steadily(["O trem sai", "O trem vai para Berlim"], 4) == ["O trem sai", "O trem vai para Berlim"]
     assert steadily(["O trem sai", "O trem vai"], 4) == ["O trem sai", "O trem sai"]
     assert steadily(["O trem sai agora", "Um trem sai agora para Berlim"], 4) == ["O trem sai agora"] * 2
 
 
 @given(st.lists(st.text("ab", max_size=5), max_size=8), st.integers(1, 4))
-def test_drafts_that_are_held_back_leave_the_text_as_it_is(drafts: list[str], agreeing: int) -> None:
+def test_drafts_that_are_held_back_leave_the_text_as_it_is(drafts, agreeing):
     found = steadily(drafts, agreeing)
     for before, draft, after in zip(["", *found], drafts, found, strict=False):
         assert after in (before, draft)
@@ -169,7 +167,7 @@ def model(tmp_path: Path) -> MarianModel:
     return MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
 
 
-def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(model: MarianModel) -> None:
+def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(model):
     drafted, finished = converse(
         model,
         [
@@ -191,7 +189,7 @@ def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(mode
 
 
 @pytest.mark.parametrize("draft", ["", BEGINNING, WHOLE, "Thank you. Thank you. Thank you."])
-def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft: str, model: MarianModel) -> None:
+def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft, model):
     """Those of the draft are not counted; those of the text that both have in common are."""
     final = SourceSentence(0, "en", WHOLE)
     found = converse(model, [*([SourceText(0, "en", draft)] if draft else []), final])
@@ -204,7 +202,7 @@ def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft:
     assert added == pytest.approx(count * end.confidence.mean_log_probability)
 
 
-def test_a_final_translation_that_equals_the_draft_only_commits_it(model: MarianModel) -> None:
+def test_a_final_translation_that_equals_the_draft_only_commits_it(model):
     _, finished = converse(model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", BEGINNING)])
     commit, end = finished
     assert isinstance(commit, TargetText)
@@ -213,7 +211,7 @@ def test_a_final_translation_that_equals_the_draft_only_commits_it(model: Marian
     assert commit.complete
 
 
-def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> None:
+def test_the_translation_of_withdrawn_text_is_withdrawn(model):
     """Text of a segment that turns out to be noise leaves nothing behind."""
     drafted, withdrawn, nothing, again = converse(
         model,
@@ -229,7 +227,7 @@ def test_the_translation_of_withdrawn_text_is_withdrawn(model: MarianModel) -> N
     assert shown_after(again) == shown_after(drafted) == model.translate(BEGINNING)
 
 
-def test_the_next_sentences_draft_is_translated_before_this_one_ends(model: MarianModel) -> None:
+def test_the_next_sentences_draft_is_translated_before_this_one_ends(model):
     first, ahead, finished, more = converse(
         model,
         [
@@ -246,13 +244,13 @@ def test_the_next_sentences_draft_is_translated_before_this_one_ends(model: Mari
     assert shown_after([*ahead, *more]) == model.translate("Thank you.")
 
 
-def test_a_sentence_that_never_ends_does_not_hold_up_the_next(model: MarianModel) -> None:
+def test_a_sentence_that_never_ends_does_not_hold_up_the_next(model):
     """A stage of the app's may drop its end."""
     _, after = converse(model, [SourceText(0, "en", BEGINNING), SourceText(1, "en", "Thank you.", committed=9)])
     assert shown_after(after) == model.translate("Thank you.")
 
 
-def test_the_translation_of_a_draft_in_a_wrong_language_is_withdrawn(model: MarianModel) -> None:
+def test_the_translation_of_a_draft_in_a_wrong_language_is_withdrawn(model):
     drafted, ended = converse(
         model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "zh", "银行在哪里？", heard_s=5.0)]
     )
@@ -267,14 +265,14 @@ def test_the_translation_of_a_draft_in_a_wrong_language_is_withdrawn(model: Mari
 
 
 @pytest.mark.parametrize("final", [True, False])
-def test_an_empty_translation_withdraws_the_draft(final: bool) -> None:
+def test_an_empty_translation_withdraws_the_draft(final):
     found = list(updates("abc", iter([Translation(0, "zh", "", heard_s=2.0)]), final=final))
     assert found[0] == TargetText(0, "zh", "", heard_s=2.0, complete=True)
     assert found[1:] == ([Translation(0, "zh", "", heard_s=2.0)] if final else [])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_kept_of_finished_sentences(language: str, model: MarianModel) -> None:
+def test_nothing_is_kept_of_finished_sentences(language, model):
     """Also where the sentences of a recording are given one by one."""
 
     async def work() -> None:
@@ -288,7 +286,7 @@ def test_nothing_is_kept_of_finished_sentences(language: str, model: MarianModel
     asyncio.run(work())
 
 
-def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) -> None:
+def test_the_next_sentence_begins_with_an_empty_translation(model):
     *_, drafted, finished = converse(
         model,
         [
@@ -305,7 +303,7 @@ def test_the_next_sentence_begins_with_an_empty_translation(model: MarianModel) 
     assert {event.sentence for event in (*drafted, *finished) if isinstance(event, TargetText | Translation)} == {1}
 
 
-def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -> None:
+def test_a_draft_that_does_not_change_counts_as_translated(model):
     time_s = 0.0
     stats = PipelineStats(clock=lambda: time_s, languages={"zh"})
     stats.received(16 * SAMPLE_RATE)
@@ -320,7 +318,7 @@ def test_a_draft_that_does_not_change_counts_as_translated(model: MarianModel) -
     assert stats.lag_s == 0.0
 
 
-def test_of_waiting_changes_only_the_newest_text_is_translated(model: MarianModel) -> None:
+def test_of_waiting_changes_only_the_newest_text_is_translated(model):
     async def work() -> list[PipelineEvent]:
         inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
@@ -346,12 +344,12 @@ def test_of_waiting_changes_only_the_newest_text_is_translated(model: MarianMode
     assert [(event.sentence, event.text) for event in ends] == [(0, model.translate("Where is the bank?"))]
 
 
-def test_what_is_spoken_in_the_target_language_has_no_draft(model: MarianModel) -> None:
+def test_what_is_spoken_in_the_target_language_has_no_draft(model):
     spoken = [SourceText(0, "zh", "谢谢"), SourceSentence(0, "zh", "谢谢。")]
     assert converse(model, spoken) == [[], []]
 
 
-def test_without_drafts_only_finished_sentences_are_translated(model: MarianModel) -> None:
+def test_without_drafts_only_finished_sentences_are_translated(model):
     async def work() -> list[PipelineEvent]:
         inbox, outbox = drafting.WatchedQueue(), asyncio.Queue[PipelineEvent]()
         stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh").run())
@@ -364,7 +362,7 @@ def test_without_drafts_only_finished_sentences_are_translated(model: MarianMode
     assert asyncio.run(work()) == [EndOfInput()]
 
 
-def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(model: MarianModel) -> None:
+def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(model):
     options = DraftOptions(mask_characters=2)
     drafted, finished = converse(
         model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", WHOLE)], options=options
@@ -373,7 +371,7 @@ def test_the_last_characters_of_a_draft_are_not_shown_until_the_sentence_ends(mo
     assert shown_after(finished) == model.translate(WHOLE)
 
 
-def test_a_quarter_of_a_draft_is_shown_at_least(model: MarianModel) -> None:
+def test_a_quarter_of_a_draft_is_shown_at_least(model):
     options = DraftOptions(mask_characters=100)
     (drafted,) = converse(model, [SourceText(0, "en", BEGINNING, heard_s=4.0)], options=options)
     whole = model.translate(BEGINNING)
@@ -382,7 +380,7 @@ def test_a_quarter_of_a_draft_is_shown_at_least(model: MarianModel) -> None:
     assert (drafted[-1].complete, drafted[-1].heard_s) == (True, 4.0)
 
 
-def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(model: MarianModel) -> None:
+def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(model):
     first, draft_only, committed, marks = converse(
         model,
         [
@@ -409,15 +407,13 @@ def test_committed_words_are_translated_and_the_draft_only_before_there_are_any(
         ("Where is the bank,", 18, False),
     ],
 )
-def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(
-    text: str, committed: int, whole: bool, model: MarianModel
-) -> None:
+def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(text, committed, whole, model):
     said = SourceText(0, "en", text, committed=committed)
     (drafted,) = converse(model, [said], options=DraftOptions(mask_characters=1))
     assert (shown_after(drafted) == model.translate(text)) == whole
 
 
-def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model: MarianModel) -> None:
+def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model):
     text = "Where is the bank?"
     drafted, paused, again, resumed = converse(
         model,
@@ -452,7 +448,7 @@ class Recorder:
         yield from translation([(0, sentence.text)])
 
 
-def test_the_translator_is_told_which_texts_are_drafts() -> None:
+def test_the_translator_is_told_which_texts_are_drafts():
     recorder = Recorder()
     said: list[Text] = [
         SourceText(0, "en", "One"),

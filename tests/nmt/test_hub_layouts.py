@@ -1,7 +1,5 @@
 """Repositories with the file lists of real hub repositories, given by id or language pair, and incomplete ones."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -126,7 +124,7 @@ def assets(home: Path, repository: str) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.is_dir() else []
 
 
-def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hub: HubServer, home: Path) -> None:
+def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hub, home):
     first = translate(home, hub.url, "--source", "en", "--target", "eu")
     assert first.returncode == 0, first.stderr
     assert first.stderr.splitlines()[0] == f"en → eu: {SPLIT}"
@@ -138,7 +136,7 @@ def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hu
     assert first.stdout.strip()
 
 
-def test_a_split_export_compiles_to_an_equivalent_model(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_a_split_export_compiles_to_an_equivalent_model(hub, home, tmp_path):
     config = write_config(
         tmp_path, '[languages]\nsource = "en"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
@@ -147,7 +145,7 @@ def test_a_split_export_compiles_to_an_equivalent_model(hub: HubServer, home: Pa
     assert "-fp32-v" in directory.name
 
 
-def test_the_smallest_precision_that_compiles_is_fetched(hub: HubServer, home: Path) -> None:
+def test_the_smallest_precision_that_compiles_is_fetched(hub, home):
     done = translate(home, hub.url, "--source", "af", "--target", "en")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == f"af → en: {MERGED}"
@@ -156,7 +154,7 @@ def test_the_smallest_precision_that_compiles_is_fetched(hub: HubServer, home: P
     assert "slower" not in done.stderr
 
 
-def test_two_steps_through_english_equal_two_separate_translations(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_two_steps_through_english_equal_two_separate_translations(hub, home, tmp_path):
     config = write_config(
         tmp_path, '[languages]\nsource = "af"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
@@ -167,7 +165,7 @@ def test_two_steps_through_english_equal_two_separate_translations(hub: HubServe
     assert translation not in ("", ROW["text"])
 
 
-def test_a_two_step_route_is_announced_at_the_start(hub: HubServer, home: Path) -> None:
+def test_a_two_step_route_is_announced_at_the_start(hub, home):
     done = translate(home, hub.url, "--source", "af", "--target", "eu")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == (
@@ -183,7 +181,7 @@ def test_a_two_step_route_is_announced_at_the_start(hub: HubServer, home: Path) 
     assert hub.requests == []
 
 
-def test_a_separate_precision_folder_serves_the_requested_suffix(hub: HubServer, home: Path) -> None:
+def test_a_separate_precision_folder_serves_the_requested_suffix(hub, home):
     done = translate(home, hub.url, "--source", "en", "--target", "eu", "--file-suffix", "_int8")
     assert done.returncode == 0, done.stderr
     assert fetched(hub) == {
@@ -196,9 +194,7 @@ def test_a_separate_precision_folder_serves_the_requested_suffix(hub: HubServer,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", ["", "int8/"])
-def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
-    settings: str, hub: HubServer, home: Path, tmp_path: Path
-) -> None:
+def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, home, tmp_path):
     files = {f"{settings}{name}": TINY / name for name in SETTINGS}
     for graph in ("encoder_model", "decoder_model_merged"):
         files[f"int8/{graph}.onnx"] = TINY / "int8" / f"{graph}_int8.onnx"
@@ -217,7 +213,7 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["_data", ".data"])
-def test_external_weights_are_compiled_and_run(end: str, hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_external_weights_are_compiled_and_run(end, hub, home, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     hub.repositories[SPLIT] = with_data_outside(outside, end)
@@ -236,7 +232,7 @@ def test_external_weights_are_compiled_and_run(end: str, hub: HubServer, home: P
     assert {path.name: path.stat().st_ino for path in directory.iterdir()} == before  # not written again
 
 
-def test_a_repository_that_lacks_its_listed_files_gives_one_error(hub: HubServer, home: Path) -> None:
+def test_a_repository_that_lacks_its_listed_files_gives_one_error(hub, home):
     hub.repositories[SPLIT] = {
         name: path for name, path in split_repository().items() if not name.endswith("decoder_model.onnx")
     }
@@ -247,7 +243,7 @@ def test_a_repository_that_lacks_its_listed_files_gives_one_error(hub: HubServer
     assert fetched(hub) == set()
 
 
-def test_missing_external_weights_give_one_error(hub: HubServer, home: Path, tmp_path: Path) -> None:
+def test_missing_external_weights_give_one_error(hub, home, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     files = with_data_outside(outside, "_data")
@@ -259,7 +255,7 @@ def test_missing_external_weights_give_one_error(hub: HubServer, home: Path, tmp
 
 
 @pytest.mark.slow
-def test_the_list_of_pairs_shows_which_models_are_cached(hub: HubServer, home: Path) -> None:
+def test_the_list_of_pairs_shows_which_models_are_cached(hub, home):
     def states() -> dict[str, str]:
         done = models(home, NOWHERE, "list", "--pairs", "--json")
         assert done.returncode == 0, done.stderr

@@ -1,11 +1,8 @@
 """python -m pipeline.models inspect: reports the files, whether the model runs, and if not, why."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +11,7 @@ from tests.conftest import HANG_S, LAYOUTS, make_model_dir
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_is_reported_as_running(layout: str, tmp_path: Path) -> None:
+def test_every_layout_is_reported_as_running(layout, tmp_path):
     report = inspect_model(make_model_dir(tmp_path, layout))
     assert report.runs
     assert report.problem is None
@@ -33,7 +30,7 @@ def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_running_model_exits_0_and_json_is_the_whole_report(tmp_path: Path) -> None:
+def test_a_running_model_exits_0_and_json_is_the_whole_report(tmp_path):
     done = inspect(str(make_model_dir(tmp_path, "split")), "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -47,7 +44,7 @@ def test_a_running_model_exits_0_and_json_is_the_whole_report(tmp_path: Path) ->
     assert report["graphs"][0]["inputs"][0].keys() == {"name", "dtype", "shape"}
 
 
-def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path):
     folder = make_model_dir(tmp_path / "a", "split", leave_out="decoder_model.onnx")
     done = inspect(str(folder))
     assert done.returncode == 1
@@ -64,7 +61,7 @@ def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_the_report_recommends_a_faster_layout_if_there_is_one(tmp_path: Path) -> None:
+def test_the_report_recommends_a_faster_layout_if_there_is_one(tmp_path):
     exported = as_text(inspect_model(make_model_dir(tmp_path / "merged", "merged")))
     assert "python -m pipeline.models compile SRC DST" in exported
     compiled = as_text(inspect_model(make_model_dir(tmp_path / "streaming", "streaming")))

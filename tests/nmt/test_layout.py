@@ -1,7 +1,5 @@
 """Layouts are detected from graph inputs and outputs; models that cannot run are rejected with the reason."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -23,7 +21,7 @@ ROLES = {
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_the_header_agrees_with_onnxruntime(name: str) -> None:
+def test_the_header_agrees_with_onnxruntime(name):
     header = read_header(TINY / name)
     session = onnxruntime.InferenceSession(str(TINY / name), providers=["CPUExecutionProvider"])
     for ports, nodes in ((header.inputs, session.get_inputs()), (header.outputs, session.get_outputs())):
@@ -34,7 +32,7 @@ def test_the_header_agrees_with_onnxruntime(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_weights_listed_among_the_inputs_are_excluded(name: str, tmp_path: Path) -> None:
+def test_weights_listed_among_the_inputs_are_excluded(name, tmp_path):
     """Exporters before IR version 4 had to list weights there."""
     graph = onnx.load(TINY / name).graph
     for weight in graph.initializer:
@@ -45,12 +43,12 @@ def test_weights_listed_among_the_inputs_are_excluded(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_a_graph_is_classified_by_its_ports_not_its_file_name(name: str, tmp_path: Path) -> None:
+def test_a_graph_is_classified_by_its_ports_not_its_file_name(name, tmp_path):
     shutil.copy(TINY / name, tmp_path / "a.onnx")
     assert classify(read_header(tmp_path / "a.onnx")) is ROLES[name]
 
 
-def test_a_decoder_that_cannot_run_the_first_step_is_rejected() -> None:
+def test_a_decoder_that_cannot_run_the_first_step_is_rejected():
     header = read_header(TINY / "decoder_with_past_model.onnx")
     header.inputs["decoder_attention_mask"] = header.inputs["encoder_attention_mask"]
     assert "as written by transformers.onnx; it cannot run the first step" in str(classify(header))
@@ -69,19 +67,19 @@ KINDS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_kind_and_sizes_come_from_the_graph(layout: str, tmp_path: Path) -> None:
+def test_kind_and_sizes_come_from_the_graph(layout, tmp_path):
     found = find_layout(make_model_dir(tmp_path, layout))
     assert found.kind is KINDS[layout]
     keeps_kv = found.kind in (Kind.MERGED, Kind.SPLIT, Kind.OWN_PAST)
     assert (found.layers, found.heads, found.head_dim) == ((2, 4, 12) if keeps_kv else (0, 0, 0))
 
 
-def test_the_oldest_fixture_is_as_old_as_reports_mention(tmp_path: Path) -> None:
+def test_the_oldest_fixture_is_as_old_as_reports_mention(tmp_path):
     header = find_layout(make_model_dir(tmp_path, "own-past-15")).first
     assert len(header.inputs) == 3 + 2 * 2  # 15 for a model of 6 layers
 
 
-def test_merged_is_preferred_where_both_are_there() -> None:
+def test_merged_is_preferred_where_both_are_there():
     assert find_layout(TINY).kind is Kind.MERGED
 
 
@@ -95,7 +93,7 @@ def test_merged_is_preferred_where_both_are_there() -> None:
         ("own-past-15", ENCODER, "an encoder"),
     ],
 )
-def test_a_missing_graph_is_named_with_what_was_found(layout: str, missing: str, lacks: str, tmp_path: Path) -> None:
+def test_a_missing_graph_is_named_with_what_was_found(layout, missing, lacks, tmp_path):
     with pytest.raises(ModelError) as caught:
         find_layout(make_model_dir(tmp_path, layout, leave_out=missing))
     message = str(caught.value)
@@ -104,21 +102,21 @@ def test_a_missing_graph_is_named_with_what_was_found(layout: str, missing: str,
     assert all(Path(name).name in message for name in LAYOUTS[layout] if name != missing)
 
 
-def test_swapped_files_are_refused(tmp_path: Path) -> None:
+def test_swapped_files_are_refused(tmp_path):
     shutil.copy(TINY / "encoder_model.onnx", tmp_path / "decoder_model_merged.onnx")
     shutil.copy(TINY / "encoder_model.onnx", tmp_path / "encoder_model.onnx")
     with pytest.raises(ModelError, match="decoder_model_merged.onnx is an encoder"):
         find_layout(tmp_path)
 
 
-def test_no_model_directory_and_no_onnx_files(tmp_path: Path) -> None:
+def test_no_model_directory_and_no_onnx_files(tmp_path):
     with pytest.raises(ModelError, match="no such model directory"):
         find_layout(tmp_path / "nowhere")
     with pytest.raises(ModelError, match=r"has no \.onnx files"):
         find_layout(tmp_path)
 
 
-def test_an_unreadable_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_directory_is_reported(tmp_path, monkeypatch):
     def refused(path: Path, pattern: str) -> list[Path]:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -127,7 +125,7 @@ def test_an_unreadable_directory_is_reported(tmp_path: Path, monkeypatch: pytest
         find_layout(tmp_path)
 
 
-def test_a_suffix_selects_another_precision(tmp_path: Path) -> None:
+def test_a_suffix_selects_another_precision(tmp_path):
     (tmp_path / "onnx").mkdir()
     for name in LAYOUTS["merged"]:
         shutil.copy(TINY / name, tmp_path / "onnx" / name.replace(".onnx", "_quantized.onnx"))
@@ -137,14 +135,14 @@ def test_a_suffix_selects_another_precision(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
-def test_a_truncated_file_is_refused(share: float, tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(share, tmp_path):
     data = (TINY / "decoder_model_merged.onnx").read_bytes()
     (tmp_path / "cut.onnx").write_bytes(data[: int(len(data) * share)])
     with pytest.raises(ModelError, match="not a readable ONNX model"):
         read_header(tmp_path / "cut.onnx")
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_refused(tmp_path):
     for content in (
         b"<html>404</html>" * 50,
         b"\xff" * 1000,
@@ -156,7 +154,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
             read_header(tmp_path / "other.onnx")
 
 
-def test_an_uncompiled_checkpoint_gives_an_error_with_the_compile_command(tmp_path: Path) -> None:
+def test_an_uncompiled_checkpoint_gives_an_error_with_the_compile_command(tmp_path):
     with pytest.raises(ModelError, match="has no .onnx files; export it with"):
         find_layout(tmp_path)
     for name in ("model.safetensors", "pytorch_model.bin", "opus.npz"):

@@ -1,7 +1,5 @@
 """Numbers, codes and addresses: found in the source, and written as they are, or as the language writes them, in the translation."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -75,7 +73,7 @@ def preferred(text: str, target: str) -> list[tuple[str, str]]:
         ("13800138000 on 2024-03-05 in 12A", "zh", [(one, one) for one in ("13800138000", "2024-03-05", "12A")]),
     ],
 )
-def test_what_must_be_in_the_translation(text: str, target: str, found: list[tuple[str, str]]) -> None:
+def test_what_must_be_in_the_translation(text, target, found):
     assert preferred(text, target) == found
 
 
@@ -96,7 +94,7 @@ def test_what_must_be_in_the_translation(text: str, target: str, found: list[tup
         ("100多人，1000个", "en", ["over a hundred people, and a thousand"]),
     ],
 )
-def test_other_ways_to_write_a_literal_are_accepted(text: str, target: str, translations: list[str]) -> None:
+def test_other_ways_to_write_a_literal_are_accepted(text, target, translations):
     terms = [SourceTerm(match.term.source, (), (), match.term.targets) for match in literals(text, target)]
     assert terms
     for translation in translations:
@@ -106,7 +104,7 @@ def test_other_ways_to_write_a_literal_are_accepted(text: str, target: str, tran
 @given(
     st.text("0123456789,.-+$€:/ @wW.abZ万亿千百月日号\n", max_size=80), st.sampled_from(["en", "zh", "de", "ar", "und"])
 )
-def test_any_text_has_literals_in_order_that_do_not_overlap(text: str, target: str) -> None:
+def test_any_text_has_literals_in_order_that_do_not_overlap(text, target):
     found = literals(text, target)
     bounds = [place for match in found for place in (match.start, match.end)]
     assert bounds == sorted(bounds)
@@ -141,15 +139,13 @@ def translated(model: MarianModel, text: str, glossary: Glossary | None = None) 
         ("zh", "价格是$20。", ["$20"]),
     ],
 )
-def test_a_translation_has_the_literals_of_its_source(
-    models: dict[str, MarianModel], source: str, text: str, wanted: list[str]
-) -> None:
+def test_a_translation_has_the_literals_of_its_source(models, source, text, wanted):
     made = translated(models[source], text)
     assert [one for one in wanted if one not in made.text] == []
     assert made.terms == made.missed_terms == ()  # those of glossaries
 
 
-def test_a_literal_is_written_once(models: dict[str, MarianModel]) -> None:
+def test_a_literal_is_written_once(models):
     """It takes the place of the digits that the model wrote for it."""
     for text, digits in (
         ("In this city alone, we're talking about 600,000 people.", "60"),
@@ -167,7 +163,7 @@ def test_a_literal_is_written_once(models: dict[str, MarianModel]) -> None:
         ("zh", "它建于1784年，1855年改成茶馆。"),
     ],
 )
-def test_a_wrong_number_is_not_shown(models: dict[str, MarianModel], source: str, text: str) -> None:
+def test_a_wrong_number_is_not_shown(models, source, text):
     model = models[source]
     texts = [each.text for each in model.stream(SourceSentence(0, source, text))]
     assert all(after.startswith(before) for before, after in pairwise(texts))
@@ -179,14 +175,14 @@ def test_a_wrong_number_is_not_shown(models: dict[str, MarianModel], source: str
     )
 
 
-def test_terms_of_a_glossary_that_have_digits_are_the_glossarys(models: dict[str, MarianModel]) -> None:
+def test_terms_of_a_glossary_that_have_digits_are_the_glossarys(models):
     made = translated(models["en"], "We fly with Flight 1998 tomorrow.", Glossary((Term("Flight 1998", "空客航班"),)))
     assert "空客航班" in made.text
     assert "1998" not in made.text
     assert made.terms == ("Flight 1998",)
 
 
-def test_a_glossary_does_not_change_how_numbers_are_searched(models: dict[str, MarianModel]) -> None:
+def test_a_glossary_does_not_change_how_numbers_are_searched(models):
     speller = Speller(models["en"].tokenizer, "zh", models["en"].decoder.can_write)
     term, literal = SourceTerm("Berlin", (1,), (1,), ("柏林",)), SourceTerm("212", (2,), (2,), ("212",), literal=True)
     of_glossary = Wording((term, literal), speller).of_glossary
@@ -195,7 +191,7 @@ def test_a_glossary_does_not_change_how_numbers_are_searched(models: dict[str, M
     assert Wording((literal,), speller).of_glossary is None
 
 
-def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]) -> None:
+def test_sentences_without_literals_have_no_terms(models):
     """So their tokens are those of the search."""
     text = "We are meeting at ten o'clock."
     assert literals(text, "zh") == ()
@@ -231,7 +227,7 @@ def test_sentences_without_literals_have_no_terms(models: dict[str, MarianModel]
         ),
     ],
 )
-def test_a_student_keeps_literals_in_the_way_the_language_writes_them(pair: str, said: str, kept: str) -> None:
+def test_a_student_keeps_literals_in_the_way_the_language_writes_them(pair, said, kept):
     source, target = pair.split("-")
     model = load_translation_model(source, target, NmtConfig(f"firefox/{pair}-tiny"))
     assert kept in model.translate(said)
@@ -239,7 +235,7 @@ def test_a_student_keeps_literals_in_the_way_the_language_writes_them(pair: str,
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("source", "target"), [("en", "pt"), ("pt", "en")])
-def test_students_keep_99_percent_of_the_literals(source: str, target: str, seed: int) -> None:
+def test_students_keep_99_percent_of_the_literals(source, target, seed):
     """In their kind and with the target language's conventions, once."""
     model = load_translation_model(source, target, NmtConfig(f"firefox/{source}-{target}-tiny"))
     count = 40 if seed == 1 else 200
@@ -262,7 +258,7 @@ def test_students_keep_99_percent_of_the_literals(source: str, target: str, seed
         ("de", "um 9:30 Uhr, 25:10, 1:2", [("9:30", 9, 30)]),
     ],
 )  # fmt: skip
-def test_times_of_day(language: str, text: str, found: list[tuple[str, int, int]]) -> None:
+def test_times_of_day(language, text, found):
     assert [(text[time.start : time.end], time.hour, time.minute) for time in times(text, language)] == found
 
 
@@ -278,7 +274,7 @@ def test_times_of_day(language: str, text: str, found: list[tuple[str, int, int]
         ("en", "at 9:30 p.m.", "de", ["um 21:30 Uhr", "um 9.30 Uhr abends"], ["um 19:30 Uhr"]),
     ],
 )  # fmt: skip
-def test_ways_to_write_a_time(language: str, text: str, target: str, right: list[str], wrong: list[str]) -> None:
+def test_ways_to_write_a_time(language, text, target, right, wrong):
     (match,) = literals(text, target, language)
     (time,) = times(text, language)
     assert match.term.targets[0] == time_forms(time, target)[0][0]

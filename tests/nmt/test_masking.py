@@ -1,9 +1,6 @@
 """Drafts: what is kept from one to the next, how long they may be, and which of their last words are shown."""
 
-from __future__ import annotations
-
 import dataclasses
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -45,12 +42,12 @@ TWO = DraftOptions(mask_words=2, mask_characters=2)
         ("", "zh", ""),
     ],
 )
-def test_the_last_words_or_characters_are_hidden(text: str, language: str, visible: str) -> None:
+def test_the_last_words_or_characters_are_hidden(text, language, visible):
     assert text[: visible_length(text, language, TWO)] == visible
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_hidden_if_the_number_is_0(language: str) -> None:
+def test_nothing_is_hidden_if_the_number_is_0(language):
     assert visible_length("Where is 银行 ", language, DraftOptions(mask_words=0, mask_characters=0)) == len(
         "Where is 银行 "
     )
@@ -58,9 +55,7 @@ def test_nothing_is_hidden_if_the_number_is_0(language: str) -> None:
 
 @given(st.text("ab ", max_size=12), TOKENS, st.sampled_from(["en", "zh"]), st.integers(0, 3))
 @example("a", [(0, "a b")], "en", 1)
-def test_a_draft_becomes_the_visible_text(
-    shown: str, tokens: list[tuple[int, str]], language: str, hidden: int
-) -> None:
+def test_a_draft_becomes_the_visible_text(shown, tokens, language, hidden):
     options = DraftOptions(mask_words=hidden, mask_characters=hidden)
     events = [dataclasses.replace(event, language=language) for event in translation(tokens)]
     whole, found = events[-1].text, list(masked(iter(events), shown, options))
@@ -84,14 +79,14 @@ def visible(texts: list[str], shown: str) -> str:
     return texts_of(masked(iter(events), shown, TWO))[-1].text
 
 
-def test_what_was_shown_is_not_hidden_again() -> None:
+def test_what_was_shown_is_not_hidden_again():
     assert visible(["one", " two", " three"], "one two three") == "one two three"
     assert visible(["one", " two", " three"], "one two thr") == "one two"
     assert visible(["one", " two", " threefold"], "one two three") == "one two"
     assert visible(["one", " two", " three"], "") == "one"
 
 
-def test_each_change_of_what_is_shown_is_an_event_with_the_tokens_so_far() -> None:
+def test_each_change_of_what_is_shown_is_an_event_with_the_tokens_so_far():
     events = translation([(0, "one"), (0, " t"), (0, "wo"), (0, " three"), (0, " four")])
     found = changes(masked((dataclasses.replace(event, language="en") for event in events), "", TWO))
     assert [(event.text, event.token, event.log_probability) for event in found if isinstance(event, Delta)] == [
@@ -101,7 +96,7 @@ def test_each_change_of_what_is_shown_is_an_event_with_the_tokens_so_far() -> No
     ]
 
 
-def test_tokens_withdrawn_unshown_leave_no_log_probability() -> None:
+def test_tokens_withdrawn_unshown_leave_no_log_probability():
     found = changes(masked(iter(translation([(0, "甲"), (0, "乙"), (1, "丙丁戊")])), "", TWO))
     assert [(event.text, event.log_probability) for event in found if isinstance(event, Delta)] == [
         ("甲", -2.0),
@@ -110,7 +105,7 @@ def test_tokens_withdrawn_unshown_leave_no_log_probability() -> None:
     ]
 
 
-def test_a_draft_has_a_limit_from_its_source() -> None:
+def test_a_draft_has_a_limit_from_its_source():
     assert draft_limit(10, 256) == 26
     assert draft_limit(10, 20) == 20
 
@@ -122,7 +117,7 @@ def endless(model: MarianModel) -> None:
     )
 
 
-def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path: Path) -> None:
+def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"))
     endless(model)
     row, started = golden("tiny-marian")[0], list[DecoderState]()
@@ -136,7 +131,7 @@ def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path: Path) ->
     assert len(started) > 1, "the final translation is searched again"
 
 
-def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path: Path) -> None:
+def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4))
     rows = [
         row
@@ -154,13 +149,13 @@ def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path: Path) -> N
         assert final.text == model.tokenizer.decode(row["beam_4_ids"])
 
 
-def test_drafts_are_not_cached(tmp_path: Path) -> None:
+def test_drafts_are_not_cached(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"))
     list(model.stream(SourceSentence(0, "en", golden("tiny-marian")[0]["source"]), "zh", draft=True))
     assert len(model.cache) == 0
 
 
-def test_two_models_in_sequence_translate_a_draft() -> None:
+def test_two_models_in_sequence_translate_a_draft():
     to_zh, to_en = (MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{pair}"]) for pair in ("en-zh", "zh-en"))
     both = PivotTranslator(to_zh, to_en, "zh")
     for text in ("The meeting", "The meeting is on", "The meeting is on Thursday at two."):

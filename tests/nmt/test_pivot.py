@@ -1,7 +1,5 @@
 """Two models in sequence: the translation equals two separate ones, and the stream is like that of one model."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +24,8 @@ BACK = ROOT / "models" / "demo" / "nmt-zh-en"
 
 def pivot(folder: Path, **loading: int) -> PivotTranslator:
     """English through Chinese into English."""
-    first = MarianModel.load(make_model_dir(folder / "first", "merged"), NmtConfig(**loading))  # type: ignore[arg-type]
-    return PivotTranslator(first, MarianModel.load(BACK, NmtConfig(**loading)), "zh")  # type: ignore[arg-type]
+    first = MarianModel.load(make_model_dir(folder / "first", "merged"), NmtConfig(**loading))
+    return PivotTranslator(first, MarianModel.load(BACK, NmtConfig(**loading)), "zh")
 
 
 @pytest.fixture
@@ -63,7 +61,7 @@ def tokens(model: MarianModel, text: str) -> list[Token]:
     return [token for token in found if isinstance(token, Token)]
 
 
-def test_the_translation_equals_two_separate_translations(both: PivotTranslator) -> None:
+def test_the_translation_equals_two_separate_translations(both):
     expected = [by_hand(both, sentence) for sentence in SENTENCES]
     assert len({*expected}) == 3
     assert [both.translate(sentence) for sentence in SENTENCES] == expected
@@ -71,7 +69,7 @@ def test_the_translation_equals_two_separate_translations(both: PivotTranslator)
     assert both.languages == ("en", "en")
 
 
-def test_the_stream_has_the_form_of_a_single_models_stream(both: PivotTranslator) -> None:
+def test_the_stream_has_the_form_of_a_single_models_stream(both):
     for text in (TEXT, SENTENCES[0]):
         for texts, translation in (stream(both, text), stream(both.first, text, "zh")):
             assert {(each.sentence, each.heard_s) for each in (*texts, translation)} == {(3, 17.0)}
@@ -85,7 +83,7 @@ def test_the_stream_has_the_form_of_a_single_models_stream(both: PivotTranslator
             assert translation.confidence == Confidence.of([token.log_probability for token in tokens])
 
 
-def test_a_sentence_stays_one_if_the_first_model_writes_two(both: PivotTranslator) -> None:
+def test_a_sentence_stays_one_if_the_first_model_writes_two(both):
     halves = [tokens(both.first, text) for text in SENTENCES[:2]]
     plant(both.first, "Hello.", [*(token for token in halves[0] if not token.last), *halves[1]])
     texts, translation = stream(both, "Hello.")
@@ -93,7 +91,7 @@ def test_a_sentence_stays_one_if_the_first_model_writes_two(both: PivotTranslato
     assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
 
 
-def test_a_sentence_ends_even_if_the_first_model_writes_nothing(both: PivotTranslator) -> None:
+def test_a_sentence_ends_even_if_the_first_model_writes_nothing(both):
     plant(both.first, "Hello.", [Token(both.first.generation.end_token, -0.5, last=True)])
     (only,), translation = stream(both, "Hello.")
     assert (only.text, only.complete) == ("", True)
@@ -104,18 +102,18 @@ def test_a_sentence_ends_even_if_the_first_model_writes_nothing(both: PivotTrans
     assert texts[-1].complete
 
 
-def test_text_without_tokens_has_an_empty_translation(both: PivotTranslator) -> None:
+def test_text_without_tokens_has_an_empty_translation(both):
     assert stream(both, " ") == ([], Translation(3, "en", "", heard_s=17.0))
 
 
-def test_a_first_step_that_was_cut_off_marks_the_sentence(both: PivotTranslator) -> None:
+def test_a_first_step_that_was_cut_off_marks_the_sentence(both):
     whole = tokens(both.first, SENTENCES[0])
     assert not stream(both, SENTENCES[0])[1].truncated
     plant(both.first, SENTENCES[0], [*whole[:-1], replace(whole[-1], truncated=True)])
     assert stream(both, SENTENCES[0])[1].truncated
 
 
-def test_beams_apply_to_both_models(tmp_path: Path) -> None:
+def test_beams_apply_to_both_models(tmp_path):
     wide, narrow = (
         pivot(tmp_path / name, beam_size=beams, cached_sentences=0) for name, beams in (("wide", 4), ("narrow", 1))
     )
@@ -125,7 +123,7 @@ def test_beams_apply_to_both_models(tmp_path: Path) -> None:
         assert translated(wide.stream(sentence(text), "en", beams=1)) == narrow.translate(text)
 
 
-def test_a_sentence_that_comes_again_is_translated_once(both: PivotTranslator) -> None:
+def test_a_sentence_that_comes_again_is_translated_once(both):
     first = stream(both, SENTENCES[0])
     assert (both.first.cache.hits, both.second.cache.hits) == (0, 0)
     assert stream(both, SENTENCES[0]) == first
@@ -133,7 +131,7 @@ def test_a_sentence_that_comes_again_is_translated_once(both: PivotTranslator) -
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_either_model_can_be_stopped(step: int, both: PivotTranslator) -> None:
+def test_either_model_can_be_stopped(step, both):
     begun: list[DecoderState] = []
 
     def started(state: DecoderState) -> None:
@@ -147,17 +145,17 @@ def test_either_model_can_be_stopped(step: int, both: PivotTranslator) -> None:
     assert both.translate(SENTENCES[1])
 
 
-def test_on_start_receives_the_states_of_both_models(both: PivotTranslator) -> None:
+def test_on_start_receives_the_states_of_both_models(both):
     begun: list[DecoderState] = []
     for text in SENTENCES:
         list(both.stream(sentence(text), "en", begun.append))
     assert len(begun) == 2 * len(SENTENCES)
 
 
-def test_cancelling_the_stage_stops_the_decode_in_flight(both: PivotTranslator) -> None:
+def test_cancelling_the_stage_stops_the_decode_in_flight(both):
     begun: list[DecoderState] = []
     encode = both.second.decoder.encode
-    both.second.decoder.encode = lambda source, on_start=None: _noted(encode(source, on_start), begun)  # type: ignore[method-assign]
+    both.second.decoder.encode = lambda source, on_start=None: _noted(encode(source, on_start), begun)
 
     async def work() -> PipelineEvent:
         inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
@@ -178,7 +176,7 @@ def _noted(state: DecoderState, begun: list[DecoderState]) -> DecoderState:
     return state
 
 
-def test_the_languages_of_both_are_checked(both: PivotTranslator) -> None:
+def test_the_languages_of_both_are_checked(both):
     both.check_languages("en", "en")
     for source, target in (("fr", "en"), ("en", "fr")):
         with pytest.raises(UsageError, match="the translation model translates from"):

@@ -1,9 +1,6 @@
 """Preparation of the translator's input: characters and sentences in capitals. Displayed text is unchanged."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -56,7 +53,7 @@ def zh_en() -> MarianModel:
         ("", "en", ""),
     ],
 )
-def test_characters_are_replaced_by_ones_that_models_know(text: str, language: str, expected: str) -> None:
+def test_characters_are_replaced_by_ones_that_models_know(text, language, expected):
     assert prepared(text, language) == expected
 
 
@@ -78,17 +75,17 @@ def test_characters_are_replaced_by_ones_that_models_know(text: str, language: s
         ("გამარჯობა ჩემო მეგობარო", "ka", "გამარჯობა ჩემო მეგობარო"),
     ],
 )  # fmt: skip
-def test_a_sentence_in_capitals_is_lowered(text: str, language: str, expected: str) -> None:
+def test_a_sentence_in_capitals_is_lowered(text, language, expected):
     assert prepared(text, language) == expected
 
 
 @given(st.text(max_size=40), st.sampled_from(["en", "zh", "ja", "tr"]))
-def test_preparation_accepts_any_text_and_is_idempotent(text: str, language: str) -> None:
+def test_preparation_accepts_any_text_and_is_idempotent(text, language):
     once = prepared(text, language)
     assert prepared(once, language) == once
 
 
-def test_a_sentence_in_capitals_translates_like_the_normal_sentence(en_zh: MarianModel) -> None:
+def test_a_sentence_in_capitals_translates_like_the_normal_sentence(en_zh):
     """115 of 118 such sentences do; without lower-casing none did."""
     sources = [row["source"] for row in golden("demo-en-zh") if row["source"].isascii() and "Mr" not in row["source"]]
     sources = [source for source in sources if len(source.split()) > 3][:25]
@@ -101,13 +98,13 @@ def test_a_sentence_in_capitals_translates_like_the_normal_sentence(en_zh: Maria
     assert same >= 0.9 * len(sources)
 
 
-def test_traditional_chinese_translates_like_simplified(zh_en: MarianModel) -> None:
+def test_traditional_chinese_translates_like_simplified(zh_en):
     wanted = zh_en.translate("我想买两张票。")
     assert zh_en.translate("我想買兩張票。") == wanted
     assert "ticket" in wanted
 
 
-def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en: MarianModel) -> None:
+def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en):
     text = "我想買兩張票。"
     model = MarianModel(
         zh_en.tokenizer, zh_en.decoder, zh_en.generation, ("zh", "en"), zh_en.max_source_tokens, scripts=("Hant", None)
@@ -117,7 +114,7 @@ def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en: Marian
         assert list(source) == zh_en.tokenizer.encode(read)
 
 
-def test_full_width_text_gives_the_tokens_of_plain_text_with_any_normaliser(tmp_path: Path) -> None:
+def test_full_width_text_gives_the_tokens_of_plain_text_with_any_normaliser(tmp_path):
     """source.spm of the test models normalises; target.spm does not, like the source.spm of some models."""
     for name in ("vocab.json", "target.spm"):
         shutil.copy(TINY / name, tmp_path / name)
@@ -145,11 +142,11 @@ def test_full_width_text_gives_the_tokens_of_plain_text_with_any_normaliser(tmp_
         ("", "en", ""),
     ],
 )
-def test_a_sentence_begins_with_a_capital(text: str, language: str, expected: str) -> None:
+def test_a_sentence_begins_with_a_capital(text, language, expected):
     assert capitalised(text, language) == expected
 
 
-def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None:
+def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model():
     model = load_translation_model("en", "zh", load_config("demo-zh").nmt)
     assert model.translate("when done, press 1.") == model.translate("When done, press 1.")
 
@@ -181,7 +178,7 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model() -> None
         ("en", "", ""),
     ],
 )
-def test_what_was_said_is_written_as_it_is_printed(language: str, said: str, printed: str) -> None:
+def test_what_was_said_is_written_as_it_is_printed(language, said, printed):
     assert written(said, language, complete=True) == printed
     assert printed.startswith(written(said, language, complete=False))
 
@@ -196,7 +193,7 @@ def test_what_was_said_is_written_as_it_is_printed(language: str, said: str, pri
         ("i'll send a message to tom in tokyo", "Enviarei uma mensagem para o Tom em Tóquio."),
     ],
 )
-def test_a_student_reads_speech_as_print(student: MarianModel, said: str, translation: str) -> None:
+def test_a_student_reads_speech_as_print(student, said, translation):
     assert student.translate(said) == translation
 
 
@@ -210,11 +207,11 @@ def test_a_student_reads_speech_as_print(student: MarianModel, said: str, transl
         ("", ""),
     ],
 )
-def test_names_get_capitals_in_a_text_without_any(student: MarianModel, text: str, cased: str) -> None:
+def test_names_get_capitals_in_a_text_without_any(student, text, cased):
     assert student.tokenizer.with_capitals(text) == cased
 
 
-def test_a_student_invents_no_end_of_a_sentence_in_progress(student: MarianModel) -> None:
+def test_a_student_invents_no_end_of_a_sentence_in_progress(student):
     for said, ends in (("Because", "Porque"), ("I would like to order a pizza with", "com"), ("If you don't", "não")):
         events = student.stream(SourceSentence(0, "en", said), draft=True)
         assert translated(events).endswith(ends)

@@ -1,7 +1,5 @@
 """Failed translations: the demo translator loops on unreadable text, but the shown text has no loops."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterator
 from itertools import pairwise
@@ -99,10 +97,10 @@ class Looping(MarianModel):
             for count, index in enumerate(ids, 1):
                 yield Token(index, -0.1, last=count == len(ids), truncated=count == len(ids))
         else:
-            yield from super()._search(source, options, *args)  # type: ignore[arg-type]
+            yield from super()._search(source, options, *args)
 
 
-def test_a_looping_translation_is_searched_again_and_flagged(model: MarianModel) -> None:
+def test_a_looping_translation_is_searched_again_and_flagged(model):
     failed = 0
     for text in UNREADABLE:
         ids = [token.id for token in unchecked(model, text)]
@@ -118,7 +116,7 @@ def test_a_looping_translation_is_searched_again_and_flagged(model: MarianModel)
     assert failed >= 4  # otherwise the test has no cases
 
 
-def test_subtitles_of_a_failed_translation_stay_short(model: MarianModel) -> None:
+def test_subtitles_of_a_failed_translation_stay_short(model):
     def raw(text: str) -> list[PipelineEvent]:
         whole = model.tokenizer.decode([token.id for token in unchecked(model, text)])
         return [TargetText(0, "zh", whole, len(whole), complete=True), Translation(0, "zh", whole)]
@@ -127,7 +125,7 @@ def test_subtitles_of_a_failed_translation_stay_short(model: MarianModel) -> Non
     assert max(subtitles_s(text, list(model.stream(sentence(text), "zh"))) for text in UNREADABLE) < 5
 
 
-def test_successful_translations_equal_the_unchecked_search(model: MarianModel) -> None:
+def test_successful_translations_equal_the_unchecked_search(model):
     for text in READABLE:
         texts, translation = stream(model, text)
         assert kept(texts) == [token.id for token in unchecked(model, text)]
@@ -136,14 +134,14 @@ def test_successful_translations_equal_the_unchecked_search(model: MarianModel) 
         assert not translation.truncated
 
 
-def test_many_zeros_are_no_loop(model: MarianModel) -> None:
+def test_many_zeros_are_no_loop(model):
     _, translation = stream(model, "It costs 1,000,000,000 dollars.")
     assert not translation.searched_again
     assert not translation.truncated
     assert "10亿" in translation.text  # what the model wrote was another number
 
 
-def test_if_every_search_fails_the_text_ends_before_the_loop(model: MarianModel) -> None:
+def test_if_every_search_fails_the_text_ends_before_the_loop(model):
     text = "We are meeting at ten o'clock."
     normal = [token.id for token in unchecked(model, text)[:4]]
     looping = Looping(model, normal, forbidden_too=True)
@@ -155,7 +153,7 @@ def test_if_every_search_fails_the_text_ends_before_the_loop(model: MarianModel)
     assert looping.searches == 3
 
 
-def test_shown_text_of_a_loop_is_withdrawn(model: MarianModel) -> None:
+def test_shown_text_of_a_loop_is_withdrawn(model):
     text = "We are meeting at ten o'clock."
     looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
     texts, translation = found = stream(looping, text)
@@ -166,7 +164,7 @@ def test_shown_text_of_a_loop_is_withdrawn(model: MarianModel) -> None:
     assert looping.searches == 2
 
 
-def test_a_loop_in_one_of_several_parts_leaves_the_others_and_marks_the_whole(model: MarianModel) -> None:
+def test_a_loop_in_one_of_several_parts_leaves_the_others_and_marks_the_whole(model):
     text = "We are meeting at ten o'clock."
     looping = Looping(model, [token.id for token in unchecked(model, text)[:4]], forbidden_too=False)
     texts, translation = stream(looping, f"{text} Thank you very much.")

@@ -1,7 +1,5 @@
 """The table of language pairs, and the models chosen if the languages of a configuration are changed."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -37,7 +35,7 @@ def write(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def test_every_row_is_complete_and_no_model_is_listed_twice_for_a_pair() -> None:
+def test_every_row_is_complete_and_no_model_is_listed_twice_for_a_pair():
     rows = all_pairs()
     assert len({(pair.source, pair.target) for pair in rows}) > 115
     assert len({(pair.source, pair.target, pair.repository) for pair in rows}) == len(rows)
@@ -51,7 +49,7 @@ def test_every_row_is_complete_and_no_model_is_listed_twice_for_a_pair() -> None
             assert known_language(code) == code or code == "sh"  # never a long code of a language that has a short one
 
 
-def test_the_preferred_row_of_a_pair_comes_first() -> None:
+def test_the_preferred_row_of_a_pair_comes_first():
     def of(source: str, target: str) -> list[str]:
         return [pair.repository for pair in all_pairs() if (pair.source, pair.target) == (source, target)]
 
@@ -66,7 +64,7 @@ def test_the_preferred_row_of_a_pair_comes_first() -> None:
     assert best.repository == of("es", "eu")[0]
 
 
-def test_languages_with_a_common_code_are_found_with_their_script() -> None:
+def test_languages_with_a_common_code_are_found_with_their_script():
     (pair,) = route("en", "sh")
     for target in ("sh", "sh-Latn"):
         assert route("en", target) == (pair,)
@@ -77,13 +75,13 @@ def test_languages_with_a_common_code_are_found_with_their_script() -> None:
         route("haw", "en")
 
 
-def test_a_language_is_known_by_all_its_codes() -> None:
+def test_a_language_is_known_by_all_its_codes():
     assert direct("por", "eng") == direct("pt-BR", "en") == direct("pt", "en") is not None
     assert direct("ceb", "en") is not None
     assert direct("en", "jap") == direct("en", "ja") is not None
 
 
-def test_two_models_are_used_if_there_is_no_direct_model() -> None:
+def test_two_models_are_used_if_there_is_no_direct_model():
     assert [(pair.source, pair.target) for pair in route("pt", "zh")] == [("pt", "en"), ("en", "zh")]
     assert [(pair.source, pair.target) for pair in route("ca", "eu", "es")] == [("ca", "eu")]
     assert [(pair.source, pair.target) for pair in route("pt", "eu", "ca")] == [("pt", "ca"), ("ca", "eu")]
@@ -96,7 +94,7 @@ def test_two_models_are_used_if_there_is_no_direct_model() -> None:
     assert "names are made up" in described(route("tr", "az", "none"))
 
 
-def test_an_uncovered_pair_gives_an_error_that_lists_known_pairs() -> None:
+def test_an_uncovered_pair_gives_an_error_that_lists_known_pairs():
     with pytest.raises(UsageError, match="'pt' into 'zh', and two steps are forbidden .*into 'zh' from en.*--nmt"):
         route("pt", "zh", "none")
     with pytest.raises(
@@ -105,14 +103,14 @@ def test_an_uncovered_pair_gives_an_error_that_lists_known_pairs() -> None:
         route("pt", "xx")
 
 
-def test_changed_languages_select_another_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_languages_select_another_model(capsys):
     config = configured(options("--config", "en-zh", "--source", "pt", "--target", "en"))
     assert (models(config), config.nmt.revision) == (["firefox/pt-en"], None)
     assert capsys.readouterr().err == "pt → en: firefox/pt-en (base-memory, BLEU 47.7)\n"
     assert (config.languages.source, config.languages.targets) == ("pt", ("en",))
 
 
-def test_students_come_before_other_models_also_two_of_them() -> None:
+def test_students_come_before_other_models_also_two_of_them():
     config = configured(options("--config", "demo-zh", "--source", "pt", "--target", "zh"))
     assert models(config) == ["firefox/pt-en", "firefox/en-zh"]
     assert models(configured(options("--config", "en-zh", "--source", "fr", "--target", "de"))) == [
@@ -125,7 +123,7 @@ def test_students_come_before_other_models_also_two_of_them() -> None:
     assert [pair.repository for pair in route("en", "eu")] == ["TigreGotico/opus-mt-en-eu-onnx"]
 
 
-def test_the_configured_model_stays_for_its_own_pair(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_configured_model_stays_for_its_own_pair(capsys):
     for name in ("demo", "demo-zh", "en-zh", "zh-en"):
         named = load_config(name)
         pair = ("--source", named.languages.source, "--target", ",".join(named.languages.targets))
@@ -133,7 +131,7 @@ def test_the_configured_model_stays_for_its_own_pair(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
-def test_a_directory_is_kept_unless_its_files_name_another_pair(tmp_path: Path) -> None:
+def test_a_directory_is_kept_unless_its_files_name_another_pair(tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()
     for name in SETTINGS:
@@ -150,13 +148,13 @@ def test_a_directory_is_kept_unless_its_files_name_another_pair(tmp_path: Path) 
         assert (models(config) == [str(folder)]) == stays
 
 
-def test_a_model_that_is_named_is_not_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_is_named_is_not_looked_up(capsys):
     config = configured(options("--source", "pt", "--target", "zh", "--nmt", "owner/name"))
     assert models(config) == ["owner/name"]
     assert capsys.readouterr().err == ""
 
 
-def test_via_is_a_language_or_forbids_two_steps() -> None:
+def test_via_is_a_language_or_forbids_two_steps():
     config = configured(options("--source", "pt", "--target", "eu", "--via", "ca"))
     assert models(config) == ["TigreGotico/opus-mt-pt-ca-onnx", "TigreGotico/mt-hitz-ca-eu-onnx"]
     assert config.nmt.via == "ca"
@@ -164,7 +162,7 @@ def test_via_is_a_language_or_forbids_two_steps() -> None:
         configured(options("--source", "pt", "--target", "zh", "--via", "none"))
 
 
-def test_auto_in_a_configuration_looks_the_model_up(tmp_path: Path) -> None:
+def test_auto_in_a_configuration_looks_the_model_up(tmp_path):
     mine = write(
         tmp_path / "mine.toml",
         '[languages]\nsource = "pt"\ntarget = "eu"',
@@ -178,7 +176,7 @@ def test_auto_in_a_configuration_looks_the_model_up(tmp_path: Path) -> None:
     assert models(configured(options("--config", mine, "--target", "en"))) == ["firefox/pt-en"]
 
 
-def test_a_second_model_may_be_named(tmp_path: Path) -> None:
+def test_a_second_model_may_be_named(tmp_path):
     lines = (
         '[languages]\nsource = "pt"\ntarget = "zh"',
         '[nmt]\nmodel = "a/b"\nsecond = "local"\nsecond_revision = "r"',
@@ -205,7 +203,7 @@ def test_a_second_model_may_be_named(tmp_path: Path) -> None:
         ("via = 1", "nmt.via is 1; expected str"),
     ],
 )
-def test_settings_that_contradict_each_other_are_refused(line: str, message: str, tmp_path: Path) -> None:
+def test_settings_that_contradict_each_other_are_refused(line, message, tmp_path):
     with pytest.raises(ConfigError, match=message):
         load_config(write(tmp_path / "mine.toml", f"[nmt]\n{line}"))
 
@@ -220,9 +218,7 @@ def multilingual(folder: Path, *codes: str) -> Path:
     return folder
 
 
-def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table(capsys):
     real = load_config("en-zh").nmt
     for targets in ("zh,de", "de,zh"):
         config = configured(options("--config", "en-zh", "--target", targets))
@@ -236,7 +232,7 @@ def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table
     assert by_target(both) == {"zh-TW": [load_config("demo-zh").nmt.model], "zh-CN": [load_config("demo-zh").nmt.model]}
 
 
-def test_a_model_without_languages_serves_only_the_configured_target(tmp_path: Path) -> None:
+def test_a_model_without_languages_serves_only_the_configured_target(tmp_path):
     (tmp_path / "unnamed").mkdir()
     mine = write(tmp_path / "mine.toml", '[nmt]\nmodel = "unnamed"')
     config = configured(options("--config", mine, "--target", "de,zh"))
@@ -244,7 +240,7 @@ def test_a_model_without_languages_serves_only_the_configured_target(tmp_path: P
     assert by_target(configured(options("--config", mine, "--target", "de"))) == {"de": [str(tmp_path / "unnamed")]}
 
 
-def test_two_directions_have_a_model_each() -> None:
+def test_two_directions_have_a_model_each():
     config = configured(options("--config", "en-zh", "--source", "auto", "--target", "en,zh"))
     assert by_target(config) == {"en": ["firefox/zh-en"], "zh": ["firefox/en-zh"]}
     assert config.nmt_for("zh") == load_config("en-zh").nmt
@@ -252,12 +248,12 @@ def test_two_directions_have_a_model_each() -> None:
     assert by_target(again) == {"en": ["firefox/zh-en"], "zh": ["firefox/en-zh"]}
 
 
-def test_a_target_without_a_known_model_is_named() -> None:
+def test_a_target_without_a_known_model_is_named():
     with pytest.raises(UsageError, match=r"translates from 'en' into 'haw'.*\[nmt\.haw\] model = …"):
         configured(options("--config", "en-zh", "--target", "zh,haw"))
 
 
-def test_sections_for_targets_name_their_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sections_for_targets_name_their_models(tmp_path, capsys):
     lines = (
         '[languages]\ntarget = ["zh", "de"]',
         '[nmt.zh]\nmodel = "a/zh"\nrevision = "r"',
@@ -277,7 +273,7 @@ def test_sections_for_targets_name_their_models(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("model", ["a/b", "bilingual", "other", "half"])
-def test_one_model_for_two_targets_is_refused(tmp_path: Path, model: str) -> None:
+def test_one_model_for_two_targets_is_refused(tmp_path, model):
     (tmp_path / "bilingual").mkdir()
     for name in BILINGUAL:
         (tmp_path / "bilingual" / name).symlink_to(TINY / name)
@@ -295,7 +291,7 @@ def test_one_model_for_two_targets_is_refused(tmp_path: Path, model: str) -> Non
         configured(options("--config", mine, "--nmt", model if "/" in model else str(tmp_path / model)))
 
 
-def test_a_multilingual_directory_serves_all_its_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_multilingual_directory_serves_all_its_targets(tmp_path, capsys):
     folder = str(multilingual(tmp_path / "several", "cmn_Hans", "deu", "eng"))
     mine = write(tmp_path / "mine.toml", '[languages]\ntarget = ["zh", "de"]', '[nmt]\nmodel = "several"')
     assert by_target(configured(options("--config", mine))) == {"zh": [folder], "de": [folder]}
@@ -309,7 +305,7 @@ def test_a_multilingual_directory_serves_all_its_targets(tmp_path: Path, capsys:
     assert by_target(more) == {"zh": [folder], "fr": ["firefox/en-fr"]}
 
 
-def test_a_second_model_into_several_languages_serves_all_its_targets(tmp_path: Path) -> None:
+def test_a_second_model_into_several_languages_serves_all_its_targets(tmp_path):
     multilingual(tmp_path / "several", "cmn_Hans", "deu")
     lines = ('[languages]\nsource = "pt"\ntarget = ["zh", "de"]', '[nmt]\nmodel = "a/pt-en"\nsecond = "several"')
     mine = write(tmp_path / "mine.toml", *lines)
@@ -320,7 +316,7 @@ def test_a_second_model_into_several_languages_serves_all_its_targets(tmp_path: 
         translation_options(load_config(mine))
 
 
-def test_auto_looks_up_a_model_for_each_target(tmp_path: Path) -> None:
+def test_auto_looks_up_a_model_for_each_target(tmp_path):
     mine = write(
         tmp_path / "mine.toml",
         '[languages]\ntarget = ["zh", "de", "fr"]',
@@ -338,7 +334,7 @@ def test_auto_looks_up_a_model_for_each_target(tmp_path: Path) -> None:
     assert {target: config.nmt_for(target) for target in found} == found
 
 
-def test_pull_and_list_know_the_models_of_all_targets(tmp_path: Path) -> None:
+def test_pull_and_list_know_the_models_of_all_targets(tmp_path):
     mine = write(
         tmp_path / "mine.toml",
         '[languages]\nsource = "pt"\ntarget = ["en", "zh", "eu"]',

@@ -1,7 +1,5 @@
 """Captions in the language that is spoken: the transcript, at once, beside translations."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 
@@ -43,7 +41,7 @@ def translated(
     return asyncio.run(work())
 
 
-def test_the_text_of_the_source_is_that_of_the_captions() -> None:
+def test_the_text_of_the_source_is_that_of_the_captions():
     found = translated({"en-GB": SameLanguageText("en-GB")}, GROWING, live=True)
     assert [(each.text, each.committed) for each in found if isinstance(each, TargetText)] == [
         ("So there", 2),
@@ -55,7 +53,7 @@ def test_the_text_of_the_source_is_that_of_the_captions() -> None:
     assert found[-1] == Translation(0, "en-GB", SAID.text, heard_s=2.5)
 
 
-def test_a_recordings_captions_come_with_each_sentence() -> None:
+def test_a_recordings_captions_come_with_each_sentence():
     words = (Word(" So", 0.0, 1.0), Word(" they", 1.0, 1.5), Word(" say.", 1.5, 2.0))
     said = SourceSentence(0, "en", SAID.text, 0.0, 2.0, 2.5, words)
     found = translated({"en": SameLanguageText("en")}, [*GROWING[:-1], said], live=False)
@@ -67,7 +65,7 @@ def test_a_recordings_captions_come_with_each_sentence() -> None:
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_chinese_is_written_in_the_script_of_the_target(live: bool) -> None:
+def test_chinese_is_written_in_the_script_of_the_target(live):
     said = [
         SourceText(0, "zh", "头", committed=1, heard_s=1.0),
         SourceText(0, "zh", "头发很干。", committed=5, heard_s=2.0),
@@ -80,6 +78,6 @@ def test_chinese_is_written_in_the_script_of_the_target(live: bool) -> None:
     assert end == Translation(0, "zh-TW", "頭髮很乾。", heard_s=2.0)
 
 
-def test_a_script_that_cannot_be_written_is_refused() -> None:
+def test_a_script_that_cannot_be_written_is_refused():
     with pytest.raises(UsageError, match="in the script Cyrl, as 'en-Cyrl' asks"):
         SameLanguageText("en-Cyrl")

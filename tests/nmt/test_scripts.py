@@ -1,12 +1,9 @@
 """Targets with a script: target codes of multilingual models, and conversion of simplified to traditional Chinese."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -49,11 +46,11 @@ def stream(model: MarianModel | PivotTranslator, target: str) -> list[TargetText
         ("sr", "srp_Cyrl"), ("de", "deu"), ("de-AT", "deu"), ("de-Latn", "deu"), ("pt-BR", "pt_br"), ("pt-PT", "pt"), ("pt", "pt"),
     ],
 )  # fmt: skip
-def test_the_target_code_of_a_multilingual_model_names_the_script(target: str, code: str) -> None:
+def test_the_target_code_of_a_multilingual_model_names_the_script(target, code):
     assert choose_code(target, BOTH) == code
 
 
-def test_a_code_in_another_script_is_used_if_it_can_be_converted() -> None:
+def test_a_code_in_another_script_is_used_if_it_can_be_converted():
     assert choose_code("zh-TW", ["cmn_Hans", "deu"]) == "cmn_Hans"
     assert choose_code("zh-CN", ["deu", "zho"]) == "zho"
     assert choose_code("yue-Hant", ["yue_Hans", "yue_Hant"]) == "yue_Hant"
@@ -71,14 +68,12 @@ def test_a_code_in_another_script_is_used_if_it_can_be_converted() -> None:
         ("yue-Hant", ["cmn_Hant"], r"does not translate into 'yue-Hant'; its targets are cmn_Hant"),
     ],
 )  # fmt: skip
-def test_a_script_that_a_multilingual_model_does_not_have_is_refused(
-    target: str, codes: list[str], message: str
-) -> None:
+def test_a_script_that_a_multilingual_model_does_not_have_is_refused(target, codes, message):
     with pytest.raises(UsageError, match=message):
         choose_code(target, codes)
 
 
-def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path: Path) -> None:
+def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path):
     for language, fine, refused in (
         ("srp_Latn", "sr-Latn", "sr-Cyrl"),
         ("srp", "sr-Cyrl", "sr-Latn"),
@@ -92,7 +87,7 @@ def test_a_script_that_a_bilingual_model_does_not_write_is_refused(tmp_path: Pat
 
 
 @pytest.mark.parametrize("target", ["zh-TW", "zh_TW", "zh-Hant", "zh-HK"])
-def test_a_model_that_writes_simplified_gives_traditional(demo: MarianModel, target: str) -> None:
+def test_a_model_that_writes_simplified_gives_traditional(demo, target):
     plain, found = stream(demo, "zh"), stream(demo, target)
     simplified, text = translated(plain), translated(found)
     tag = language_tag(target)
@@ -108,20 +103,20 @@ def test_a_model_that_writes_simplified_gives_traditional(demo: MarianModel, tar
     assert demo.translate(TEXT, target=target) == text
 
 
-def test_simplified_is_as_the_model_writes_it(demo: MarianModel) -> None:
+def test_simplified_is_as_the_model_writes_it(demo):
     plain = stream(demo, "zh")
     for target in ("zh-CN", "zh-Hans"):
         assert [replace(event, language="zh") for event in stream(demo, target)] == plain
 
 
-def test_the_second_of_two_models_decides_the_script(demo: MarianModel) -> None:
+def test_the_second_of_two_models_decides_the_script(demo):
     both = PivotTranslator(MarianModel.load(ROOT / "models" / "demo" / "nmt-zh-en"), demo, "en")
     sentence = SourceSentence(0, "zh", "我想买两张票。火车从哪里出发？")
     plain, found = (translated(both.stream(sentence, target)) for target in ("zh", "zh-TW"))
     assert found == conversion("Hant")(plain) != plain
 
 
-def test_a_models_own_traditional_is_left_alone(tmp_path: Path) -> None:
+def test_a_models_own_traditional_is_left_alone(tmp_path):
     model = MarianModel.load(tiny_with(tmp_path, "tokenizer_config.json", {"target_lang": "zho_Hant"}))
     assert model.conversion("zh-TW") is None
     assert model.conversion("zh-CN") is not None
@@ -139,7 +134,7 @@ def events_of(texts: Sequence[str]) -> list[TargetText | Translation]:
 
 
 @given(TEXTS.filter(bool), st.lists(st.integers(1, 4), min_size=1))
-def test_each_text_is_the_beginning_of_the_converted_whole(text: str, sizes: list[int]) -> None:
+def test_each_text_is_the_beginning_of_the_converted_whole(text, sizes):
     ends = [end for end in accumulate(sizes * len(text)) if end < len(text)]
     given = events_of([*(text[:end] for end in ends), text])
     converted = conversion("Hant")(text)
@@ -148,7 +143,7 @@ def test_each_text_is_the_beginning_of_the_converted_whole(text: str, sizes: lis
     ]
 
 
-def test_texts_come_before_the_sentence_ends() -> None:
+def test_texts_come_before_the_sentence_ends():
     handed: list[str] = []
 
     def watched() -> Iterator[TargetText | Translation]:
@@ -163,7 +158,7 @@ def test_texts_come_before_the_sentence_ends() -> None:
 
 
 @given(st.lists(st.tuples(TEXTS, st.integers(0, 5)), max_size=6))
-def test_text_that_takes_back_some_is_converted_too(changes: list[tuple[str, int]]) -> None:
+def test_text_that_takes_back_some_is_converted_too(changes):
     texts = list(
         accumulate(changes, lambda before, change: before[: max(0, len(before) - change[1])] + change[0], initial="")
     )
@@ -174,13 +169,13 @@ def test_text_that_takes_back_some_is_converted_too(changes: list[tuple[str, int
     assert whole.committed_text == whole.text == conversion("Hant")(texts[-1]) == end.text
 
 
-def test_a_character_before_withdrawn_text_is_converted_again() -> None:
+def test_a_character_before_withdrawn_text_is_converted_again():
     found = rewritten(events_of(["发", "发现，", "发型。"]), conversion("Hant"))
     assert [each.text for each in found] == ["發", "發現，", "髮型。", "髮型。", "髮型。"]
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("zh_TW", "zh-TW"), ("zh-hant", "zh-Hant"), ("zh-HK", "zh-HK")])
-def test_the_configuration_keeps_the_script_and_the_model_stays(asked: str, kept: str, tmp_path: Path) -> None:
+def test_the_configuration_keeps_the_script_and_the_model_stays(asked, kept, tmp_path):
     config = load_config("demo-zh")
     assert with_overrides(config, targets=(asked,)).languages.targets == (kept,)
     parser = ArgumentParser()

@@ -1,7 +1,5 @@
 """The NMT stage: takes the text of sentences from a queue and puts their translation on a queue, token by token."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -63,7 +61,7 @@ def translations_of(events: Iterable[PipelineEvent]) -> list[Translation]:
     return [event for event in events if isinstance(event, Translation)]
 
 
-def test_each_token_adds_to_the_text_until_it_is_the_translation(model: MarianModel) -> None:
+def test_each_token_adds_to_the_text_until_it_is_the_translation(model):
     row = golden("tiny-marian")[0]
     *found, translation, last = run(model, [sentence(row["source"], 3)])
     assert last == EndOfInput(20.0)
@@ -79,7 +77,7 @@ def test_each_token_adds_to_the_text_until_it_is_the_translation(model: MarianMo
     assert translation.text == texts[-1].text == row["text"]
 
 
-def test_text_of_two_sentences_is_translated_in_parts_as_one_translation(model: MarianModel) -> None:
+def test_text_of_two_sentences_is_translated_in_parts_as_one_translation(model):
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     events = run(model, [sentence(" ".join(row["source"] for row in rows))])
     assert tokens_of(events) == rows[0]["target_ids"] + rows[1]["target_ids"]
@@ -87,7 +85,7 @@ def test_text_of_two_sentences_is_translated_in_parts_as_one_translation(model: 
     assert [each.complete for each in texts_of(events)].count(True) == 1
 
 
-def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model: MarianModel) -> None:
+def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model):
     rows = golden("tiny-marian")[:3]
     events = run(model, [sentence(row["source"], number) for number, row in enumerate(rows)])
     assert [(each.sentence, each.text) for each in translations_of(events)] == [
@@ -96,7 +94,7 @@ def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model:
     assert [event.sentence for event in events[:-1]] == sorted(event.sentence for event in events[:-1])
 
 
-def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_path: Path) -> None:
+def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_path):
     first, second = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     for language, between in (("zho", ""), ("eng", " ")):
         folder = tiny_with(tmp_path / language, "tokenizer_config.json", {"target_lang": language})
@@ -104,7 +102,7 @@ def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_pa
         assert translated(found) == first["text"] + between + second["text"]
 
 
-def test_a_bilingual_model_rejects_other_languages(model: MarianModel) -> None:
+def test_a_bilingual_model_rejects_other_languages(model):
     with pytest.raises(UsageError, match="does not translate into 'de'; it translates only into 'zh'"):
         model.translate("Hello.", target="de")
     with pytest.raises(UsageError, match="does not translate into 'de'"):
@@ -114,12 +112,12 @@ def test_a_bilingual_model_rejects_other_languages(model: MarianModel) -> None:
     assert model.translate("Hello.", source="eng", target="zh-CN") == model.translate("Hello.")
 
 
-def test_a_number_of_beams_below_one_is_rejected(model: MarianModel) -> None:
+def test_a_number_of_beams_below_one_is_rejected(model):
     with pytest.raises(UsageError, match="beams is 0; expected at least 1"):
         next(model.stream(sentence("Hello."), "zh", beams=0))
 
 
-def test_blank_text_and_the_target_language_itself_have_no_tokens(model: MarianModel) -> None:
+def test_blank_text_and_the_target_language_itself_have_no_tokens(model):
     spoken = SourceSentence(1, "zh", "谢谢。")
     events = run(model, [sentence("  ", 0), spoken, sentence("Thank you.", 2)])
     assert events[0] == Translation(0, "zh", "", heard_s=15.0)
@@ -147,7 +145,7 @@ def parts_of(model: MarianModel, text: str, monkeypatch: pytest.MonkeyPatch) -> 
     return found
 
 
-def test_a_long_text_is_translated_whole(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_is_translated_whole(model, monkeypatch):
     text = ("The train to London leaves at nine o'clock and " * 60).strip()
     parts = parts_of(model, text, monkeypatch)
     assert len(parts) > 2
@@ -157,7 +155,7 @@ def test_a_long_text_is_translated_whole(model: MarianModel, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00\x01", "😀😀😀", "。。。", "a", "x" * 5000, "ＡＢＣ １２３", "\u200b"])
-def test_decoding_of_unusual_text_terminates(model: MarianModel, text: str) -> None:
+def test_decoding_of_unusual_text_terminates(model, text):
     events = run(model, [sentence(text), sentence("Where is the bank?", 1)])
     assert isinstance(events[-1], EndOfInput)
     assert [each.sentence for each in translations_of(events)] == [0, 1]
@@ -167,7 +165,7 @@ def test_decoding_of_unusual_text_terminates(model: MarianModel, text: str) -> N
     ("text", "read"),
     [("\u200b", ""), ("\x07", ""), ("Thank you. \u200b", "Thank you."), ("\ufeffThank you.", "Thank you.")],
 )
-def test_invisible_text_is_not_translated(text: str, read: str, model: MarianModel) -> None:
+def test_invisible_text_is_not_translated(text, read, model):
     events = run(model, [sentence(text)])
     assert [each.complete for each in texts_of(events)].count(True) == (1 if read else 0)
     (translation,) = translations_of(events)
@@ -176,9 +174,7 @@ def test_invisible_text_is_not_translated(text: str, read: str, model: MarianMod
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "很" * 100_000, "on and on, " * 9_000, "one two " * 12_500])
-def test_a_hundred_thousand_characters_are_all_translated(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hundred_thousand_characters_are_all_translated(text, tmp_path, monkeypatch):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(max_tokens=2))
     parts = parts_of(model, text, monkeypatch)
     read = "".join("".join(part for part, _ in parts).split())
@@ -187,7 +183,7 @@ def test_a_hundred_thousand_characters_are_all_translated(
     assert translation.text == "".join(alone for _, alone in parts)
 
 
-def test_a_full_outbox_holds_the_translation_back(model: MarianModel) -> None:
+def test_a_full_outbox_holds_the_translation_back(model):
     async def work() -> None:
         inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent](1)
         inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
@@ -223,9 +219,7 @@ def begun(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQu
     return states
 
 
-def test_cancelling_stops_and_leaves_the_model_usable(
-    model: MarianModel, begun: queue.SimpleQueue[DecoderState]
-) -> None:
+def test_cancelling_stops_and_leaves_the_model_usable(model, begun):
     row = golden("tiny-marian")[0]
 
     async def work() -> None:
@@ -244,7 +238,7 @@ def test_cancelling_stops_and_leaves_the_model_usable(
     assert model.translate(row["source"]) == row["text"]
 
 
-def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path: Path) -> None:
+def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path):
     assert not spaced("tha")
     assert not spaced("zho")
     model = MarianModel.load(tiny_with(tmp_path, "tokenizer_config.json", {"source_lang": "eng", "target_lang": "swe"}))
@@ -253,7 +247,7 @@ def test_codes_of_three_letters_are_those_of_the_recogniser(tmp_path: Path) -> N
         model.check_languages("en", "zh")
 
 
-def test_the_model_says_which_languages_it_does(model: MarianModel) -> None:
+def test_the_model_says_which_languages_it_does(model):
     model.check_languages("en", "zh")
     with pytest.raises(UsageError, match="from en into zh, not into de"):
         model.check_languages("en", "de")
@@ -261,7 +255,7 @@ def test_the_model_says_which_languages_it_does(model: MarianModel) -> None:
         model.check_languages("fr", "zh")
 
 
-def test_a_sentence_that_reaches_the_limit_is_marked(model: MarianModel) -> None:
+def test_a_sentence_that_reaches_the_limit_is_marked(model):
     text = golden("tiny-marian")[0]["source"]
     assert [each.truncated for each in translations_of(run(model, [sentence(text)]))] == [False]
     model.generation = replace(model.generation, max_tokens=3)
@@ -270,20 +264,20 @@ def test_a_sentence_that_reaches_the_limit_is_marked(model: MarianModel) -> None
         assert [each.truncated for each in translations_of(run(model, [sentence(limited)]))] == [True]
 
 
-def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_a_vocabulary_of_another_model_is_refused(tmp_path):
     folder = tiny_with(tmp_path, "vocab.json", '{"</s>": 0, "<unk>": 1, "<pad>": 2}')
     with pytest.raises(ModelError, match="the vocabulary has 3 entries, the decoder scores 878"):
         MarianModel.load(folder)
 
 
-def test_a_wrong_vocabulary_that_only_a_run_reveals_is_rejected(tmp_path: Path) -> None:
+def test_a_wrong_vocabulary_that_only_a_run_reveals_is_rejected(tmp_path):
     """A compiled graph declares fewer scores than there are ids: only ids that can occur in a target sentence."""
     folder = tiny_with(tmp_path, "vocab.json", {"another": 878}, "streaming")
     with pytest.raises(ModelError, match="the vocabulary has 879 entries, the decoder scores 878"):
         MarianModel.load(folder)
 
 
-def test_generation_config_overrides_config(tmp_path: Path) -> None:
+def test_generation_config_overrides_config(tmp_path):
     """As in transformers. A null in generation_config.json also overrides config.json."""
     row = golden("tiny-marian")[0]
     found = []
@@ -300,13 +294,13 @@ def test_generation_config_overrides_config(tmp_path: Path) -> None:
     assert MarianModel.load(folder).generation.forced_end_token == 0
 
 
-def test_a_sentence_can_end_if_the_end_token_is_a_bad_word(tmp_path: Path) -> None:
+def test_a_sentence_can_end_if_the_end_token_is_a_bad_word(tmp_path):
     folder = tiny_with(tmp_path, "generation_config.json", '{"bad_words_ids": [[877], [0]]}')
     row = golden("tiny-marian")[0]
     assert MarianModel.load(folder).translate(row["source"]) == row["text"]
 
 
-def test_a_sentence_can_end_if_the_end_token_is_also_the_pad_token(tmp_path: Path) -> None:
+def test_a_sentence_can_end_if_the_end_token_is_also_the_pad_token(tmp_path):
     """In compiled graphs too. transformers masks neither of the two."""
     for name, layout in (("exported", "merged"), ("compiled", "streaming")):
         settings = '{"pad_token_id": 0, "decoder_start_token_id": 877, "bad_words_ids": [[877]]}'
@@ -315,9 +309,7 @@ def test_a_sentence_can_end_if_the_end_token_is_also_the_pad_token(tmp_path: Pat
         assert MarianModel.load(folder).translate(row["source"]) == row["text"]
 
 
-def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(tmp_path, caplog):
     settings = {"max_new_tokens": 3, "forced_eos_token_id": [0], "min_new_tokens": 0, "sequence_bias": [[[3], -20.0]]}
     folder = tiny_with(tmp_path, "generation_config.json", json.dumps(settings))
     model, row = MarianModel.load(folder), golden("tiny-marian")[0]
@@ -325,13 +317,13 @@ def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(
     assert "not supported and ignored: sequence_bias" in caplog.text
 
 
-def test_a_separate_vocabulary_must_exist_if_the_tokenizer_requires_it(tmp_path: Path) -> None:
+def test_a_separate_vocabulary_must_exist_if_the_tokenizer_requires_it(tmp_path):
     folder = tiny_with(tmp_path, "tokenizer_config.json", '{"separate_vocabs": true}')
     with pytest.raises(ModelError, match="lacks target_vocab.json, which its tokenizer_config.json requires"):
         MarianModel.load(folder)
 
 
-def test_the_check_run_uses_the_source_end_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_run_uses_the_source_end_token(tmp_path, monkeypatch):
     """The target's end token may be outside a separate source vocabulary."""
     folder = tiny_with(tmp_path, "generation_config.json", '{"eos_token_id": 5}')
     sources = []
@@ -341,9 +333,7 @@ def test_the_check_run_uses_the_source_end_token(tmp_path: Path, monkeypatch: py
     assert sources == [[0]]
 
 
-def test_in_a_spaced_language_no_space_comes_before_the_first_text(
-    model: MarianModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_spaced_language_no_space_comes_before_the_first_text(model, monkeypatch):
     """Even if the translation of the first sentence is empty."""
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
@@ -352,7 +342,7 @@ def test_in_a_spaced_language_no_space_comes_before_the_first_text(
     assert translated(found) == rows[1]["text"]
 
 
-def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> None:
+def test_no_translation_is_longer_than_the_models_positions(tmp_path):
     folder = tiny_with(tmp_path, "config.json", {"max_position_embeddings": 9})
     assert MarianModel.load(folder, NmtConfig(max_tokens=100)).generation.max_tokens == 9
 
@@ -360,9 +350,7 @@ def test_no_translation_is_longer_than_the_models_positions(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("target", "space"), [("zh", ""), ("yue_Hant", ""), ("wuu", ""), ("ja", ""), ("de", " "), ("th", " "), ("mya", " ")]
 )
-def test_sentences_are_set_apart_as_the_language_does(
-    target: str, space: str, model: MarianModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sentences_are_set_apart_as_the_language_does(target, space, model, monkeypatch):
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     found = model.stream(sentence(" ".join(row["source"] for row in rows)), target)
@@ -385,12 +373,12 @@ def test_sentences_are_set_apart_as_the_language_does(
         ("generation_config.json", '{"early_stopping": 3}'),
     ],
 )
-def test_damaged_settings_are_named(name: str, content: str, tmp_path: Path) -> None:
+def test_damaged_settings_are_named(name, content, tmp_path):
     with pytest.raises(ModelError, match=r"config\.json|max_position_embeddings|_token_id"):
         MarianModel.load(tiny_with(tmp_path, name, content))
 
 
-def test_confidence_is_that_of_all_tokens_of_the_translation(model: MarianModel) -> None:
+def test_confidence_is_that_of_all_tokens_of_the_translation(model):
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     events = run(model, [sentence(" ".join(row["source"] for row in rows)), sentence(rows[0]["source"], 1)])
     for translation in translations_of(events):
@@ -400,7 +388,7 @@ def test_confidence_is_that_of_all_tokens_of_the_translation(model: MarianModel)
         assert translation.confidence.perplexity == pytest.approx(math.exp(-sum(own) / len(own)))
 
 
-def test_the_most_recently_used_sentences_are_kept() -> None:
+def test_the_most_recently_used_sentences_are_kept():
     cache = SentenceCache(2)
     for source in ((1,), (2,)):
         cache.put(source, ())
@@ -409,7 +397,7 @@ def test_the_most_recently_used_sentences_are_kept() -> None:
     assert [cache.get(source) for source in ((1,), (2,), (3,))] == [(), None, ()]
 
 
-def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
+def test_a_repeated_sentence_is_translated_once(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(cached_sentences=2))
     first = run(model, [sentence("Where is the bank?", 0)])
     again = run(model, [sentence("Where is the bank?", 0)])
@@ -422,7 +410,7 @@ def test_a_repeated_sentence_is_translated_once(tmp_path: Path) -> None:
     assert model.cache.hits == 1  # it had been evicted
 
 
-def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
+def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path):
     folder = make_model_dir(tmp_path / "model", "merged")
     row = golden("tiny-marian")[0]
     limited = MarianModel.load(folder, NmtConfig(time_limit_s=1e-9))
@@ -435,7 +423,7 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path: Path) -> None:
     assert len(MarianModel.load(folder, NmtConfig(time_limit_s=3600)).translate(row["source"])) == len(row["text"])
 
 
-def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path, monkeypatch):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(time_limit_s=60))
     row = golden("tiny-marian")[0]
     events = model.stream(sentence(row["source"]), "zh")
@@ -445,7 +433,7 @@ def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path: Path, monkeypa
     assert translated(events) == row["text"]
 
 
-def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue.SimpleQueue[DecoderState]) -> None:
+def test_a_cancel_before_the_first_run_stops_it(model, begun):
     """If the stage is cancelled before the worker creates the sentence's state, the state is terminated on creation."""
     asked, cancelled = threading.Event(), threading.Event()
 
@@ -470,7 +458,7 @@ def test_a_cancel_before_the_first_run_stops_it(model: MarianModel, begun: queue
     assert model.translate("Where is the bank?")
 
 
-def test_under_overload_the_beam_is_narrowed() -> None:
+def test_under_overload_the_beam_is_narrowed():
     load = LoadControl(OverloadOptions(beam_size=1))
     asked: list[int | None] = []
 
@@ -495,13 +483,13 @@ def test_under_overload_the_beam_is_narrowed() -> None:
     assert asked == [None, 1]
 
 
-def test_a_model_code_as_target_joins_as_its_language(tmp_path: Path, model: MarianModel) -> None:
+def test_a_model_code_as_target_joins_as_its_language(tmp_path, model):
     model.tokenizer.target_codes = ["cmn_Hans"]
     model.tokenizer._vocabulary[">>cmn_Hans<<"] = 5
     assert " " not in translated(model.stream(sentence("Where is the bank? Where is the park?"), "cmn_Hans"))
 
 
-def test_a_model_translates_from_and_into_the_languages_that_it_names() -> None:
+def test_a_model_translates_from_and_into_the_languages_that_it_names():
     model, text = MarianModel.load(ROOT / "models" / "demo" / "nmt-zh-en"), "酒店在哪里？谢谢。"
     assert model.translate(text) == model.translate(text, source="zh", target="en")
     assert len(model.translate(text).split("? ")) == 2, "sentences of a spaced language are set apart"

@@ -1,7 +1,5 @@
 """Tests specific to the streaming layout; test_decoder.py has the tests for every layout, including this one."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +26,7 @@ def model(tmp_path: Path) -> MarianModel:
     return MarianModel.load(make_model_dir(tmp_path, "streaming"), NmtConfig(max_tokens=512))
 
 
-def test_the_streaming_layout_is_preferred_to_its_source(tmp_path: Path) -> None:
+def test_the_streaming_layout_is_preferred_to_its_source(tmp_path):
     folder = make_model_dir(tmp_path, "streaming")
     for name in LAYOUTS["merged"]:
         (folder / name).symlink_to(TINY / name)
@@ -36,7 +34,7 @@ def test_the_streaming_layout_is_preferred_to_its_source(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("weights", ["fp32", "int8"])
-def test_a_source_may_hold_words_of_the_target_language(weights: str) -> None:
+def test_a_source_may_hold_words_of_the_target_language(weights):
     """A word that source.spm cannot split is looked up in the vocabulary as a whole, and may be a target piece."""
     ours, theirs = MarianModel.load(compiled_tiny(weights)), MarianModel.load(TINY)
     source = ours.tokenizer.encode("Where is 出发 hotel?")
@@ -45,7 +43,7 @@ def test_a_source_may_hold_words_of_the_target_language(weights: str) -> None:
     assert tokens[0] == tokens[1]
 
 
-def test_the_token_chosen_in_the_graph_has_the_highest_score(model: MarianModel) -> None:
+def test_the_token_chosen_in_the_graph_has_the_highest_score(model):
     for row in golden("tiny-marian")[:30]:
         inside, outside = model.decoder.encode(row["source_ids"]), model.decoder.encode(row["source_ids"])
         for token in (PAD, *row["target_ids"][:-1]):
@@ -55,19 +53,19 @@ def test_the_token_chosen_in_the_graph_has_the_highest_score(model: MarianModel)
             assert chosen.log_probability == pytest.approx(reference.log_probability, abs=1e-4)
 
 
-def test_greedy_search_does_not_request_scores(model: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_greedy_search_does_not_request_scores(model, monkeypatch):
     monkeypatch.setattr(StreamingDecoder, "_feed", lambda *_: pytest.fail("all scores were asked for"))
     row = golden("tiny-marian")[0]
     assert [token.id for token in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
 
 
-def test_another_pad_token_than_the_graphs_is_masked_outside(model: MarianModel) -> None:
+def test_another_pad_token_than_the_graphs_is_masked_outside(model):
     state = model.decoder.encode(golden("tiny-marian")[0]["source_ids"])
     first = model.decoder.choose(state.fork(), PAD, PAD).token
     assert model.decoder.choose(state.fork(), PAD, first).token != first
 
 
-def test_kv_is_written_in_place_and_encoder_kv_stays_the_same_object(model: MarianModel) -> None:
+def test_kv_is_written_in_place_and_encoder_kv_stays_the_same_object(model):
     state = model.decoder.encode([5, 6, 7, 8, 0])
     kept = dict(state.encoder_kv)
     assert {tuple(value.shape()) for value in kept.values()} == {(1, 4, 5, 16)}  # heads of 12, filled up to 16
@@ -83,7 +81,7 @@ def test_kv_is_written_in_place_and_encoder_kv_stays_the_same_object(model: Mari
     assert all(state.encoder_kv[name] is value for name, value in kept.items())
 
 
-def test_a_sentence_longer_than_the_buffers_goes_on(model: MarianModel, tmp_path: Path) -> None:
+def test_a_sentence_longer_than_the_buffers_goes_on(model, tmp_path):
     merged = load_decoder(find_layout(make_model_dir(tmp_path / "merged", "merged")))
     endless = dataclasses.replace(model.generation, bad_words=((PAD,), (0,)), max_tokens=150)
     source = golden("tiny-marian")[0]["source_ids"]
@@ -92,7 +90,7 @@ def test_a_sentence_longer_than_the_buffers_goes_on(model: MarianModel, tmp_path
     assert found == [token.id for token in greedy(merged, source, endless)]
 
 
-def test_forcing_beyond_the_capacity_grows_the_buffers(model: MarianModel) -> None:
+def test_forcing_beyond_the_capacity_grows_the_buffers(model):
     tokens = [PAD, *(400 + n % 50 for n in range(100))]
     one_by_one, together = model.decoder.encode([5, 6, 0]), model.decoder.encode([5, 6, 0])
     for token in tokens:
@@ -102,7 +100,7 @@ def test_forcing_beyond_the_capacity_grows_the_buffers(model: MarianModel) -> No
     assert output.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
 
 
-def test_a_token_that_cannot_occur_in_a_target_sentence_is_rejected() -> None:
+def test_a_token_that_cannot_occur_in_a_target_sentence_is_rejected():
     model = MarianModel.load(compiled_tiny("int8"))
     with pytest.raises(ModelError, match="token 9 cannot occur in a target sentence"):
         model.decoder.step(model.decoder.encode([5, 0]), 9)
@@ -110,7 +108,7 @@ def test_a_token_that_cannot_occur_in_a_target_sentence_is_rejected() -> None:
         model.decoder.step(model.decoder.encode([5, 0]), 878)
 
 
-def test_several_sessions_of_one_state_do_not_mix(model: MarianModel) -> None:
+def test_several_sessions_of_one_state_do_not_mix(model):
     first, second = (model.decoder.encode(row["source_ids"]) for row in golden("tiny-marian")[:2])
     expected = [row["target_ids"][:4] for row in golden("tiny-marian")[:2]]
     found: list[list[int]] = [[], []]
@@ -134,14 +132,14 @@ def edited(folder: Path, name: str, edit: Callable[[Any], None]) -> Path:
     return folder
 
 
-def test_a_graph_without_its_metadata_is_refused(tmp_path: Path) -> None:
+def test_a_graph_without_its_metadata_is_refused(tmp_path):
     folder = edited(tmp_path, "step.onnx", lambda graph: graph.ClearField("metadata_props"))
     with pytest.raises(ModelError, match="has no metadata for its vocabulary"):
         load_decoder(find_layout(folder))
 
 
 @pytest.mark.parametrize("wrong", [878, -1])
-def test_a_graph_that_names_ids_outside_its_vocabulary_is_refused(tmp_path: Path, wrong: int) -> None:
+def test_a_graph_that_names_ids_outside_its_vocabulary_is_refused(tmp_path, wrong):
     from onnx import numpy_helper
 
     def edit(graph: Any) -> None:
@@ -154,7 +152,7 @@ def test_a_graph_that_names_ids_outside_its_vocabulary_is_refused(tmp_path: Path
         load_decoder(find_layout(edited(tmp_path, "step.onnx", edit)))
 
 
-def test_an_encoder_that_lacks_an_output_is_refused(tmp_path: Path) -> None:
+def test_an_encoder_that_lacks_an_output_is_refused(tmp_path):
     def edit(graph: Any) -> None:
         (output,) = [output for output in graph.graph.output if output.name == "present.1.encoder.value"]
         graph.graph.output.remove(output)

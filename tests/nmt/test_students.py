@@ -1,7 +1,5 @@
 """Students of Firefox Translations: a made-up one, compared with numpy, and the real ones of the demo's package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +37,7 @@ def expected(student: Student, source: list[int]) -> list[int]:
     return student.greedy(source, MOST, None if student.split else student.candidates(source))
 
 
-def test_greedy_search_gives_the_tokens_of_the_reference(student: Student, tmp_path: Path) -> None:
+def test_greedy_search_gives_the_tokens_of_the_reference(student, tmp_path):
     model = load(tmp_path)
     for source in SOURCES:
         assert [token.id for token in greedy(model.decoder, source, model.generation)] == expected(student, source)
@@ -48,7 +46,7 @@ def test_greedy_search_gives_the_tokens_of_the_reference(student: Student, tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("split", [False, True], ids=["shared", "split"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_published_shapes_give_the_tokens_of_the_reference(name: str, split: bool, tmp_path: Path) -> None:
+def test_published_shapes_give_the_tokens_of_the_reference(name, split, tmp_path):
     student = write_student(tmp_path, split=split, shape=SHAPES[name])
     for weights in ("fp32", "auto"):
         model = load(tmp_path, weights)
@@ -60,7 +58,7 @@ def test_published_shapes_give_the_tokens_of_the_reference(name: str, split: boo
         assert first >= len(SOURCES) - 1, "in 8 bits, rounding may change a close choice"
 
 
-def test_scores_are_those_of_the_reference_and_the_weights_are_the_files_own(student: Student, tmp_path: Path) -> None:
+def test_scores_are_those_of_the_reference_and_the_weights_are_the_files_own(student, tmp_path):
     """In 8 bits, only activations are rounded: the error of a score stays below what rounding weights again would make."""
     for weights, most in (("fp32", 1e-4), ("auto", 0.3)):
         model = load(tmp_path, weights)
@@ -81,7 +79,7 @@ def test_scores_are_those_of_the_reference_and_the_weights_are_the_files_own(stu
                 history.append(token)
 
 
-def test_a_file_in_fp32_gives_the_same(tmp_path: Path) -> None:
+def test_a_file_in_fp32_gives_the_same(tmp_path):
     write_student(tmp_path / "8 bits")
     write_student(tmp_path / "fp32", floats=True)
     models = [load(tmp_path / name) for name in ("8 bits", "fp32")]
@@ -91,7 +89,7 @@ def test_a_file_in_fp32_gives_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["shared", "split"])
-def test_a_vocabulary_of_64_000_pieces_gives_the_tokens_of_the_reference(split: bool, tmp_path: Path) -> None:
+def test_a_vocabulary_of_64_000_pieces_gives_the_tokens_of_the_reference(split, tmp_path):
     student = write_student(tmp_path, split=split, pieces=64_000)
     model = load(tmp_path)
     assert model.tokenizer.target_size == 64_001
@@ -103,7 +101,7 @@ def test_a_vocabulary_of_64_000_pieces_gives_the_tokens_of_the_reference(split: 
     assert max(found) > 32_768
 
 
-def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path: Path) -> None:
+def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path):
     student = write_student(tmp_path)
     model = MarianModel.load(tmp_path, NmtConfig(weights="fp32", beam_size=4, max_tokens=MOST))
     for source in SOURCES[:2]:
@@ -116,7 +114,7 @@ def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path: 
             assert token.log_probability == pytest.approx(float(scores[token.id]), abs=1e-3)
 
 
-def test_a_state_forgets_forks_and_restarts(student: Student, tmp_path: Path) -> None:
+def test_a_state_forgets_forks_and_restarts(student, tmp_path):
     decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
     assert isinstance(decoder, RecurrentDecoder)
     source = SOURCES[0]
@@ -135,7 +133,7 @@ def test_a_state_forgets_forks_and_restarts(student: Student, tmp_path: Path) ->
     assert decoder.choose(decoder.restarted(state), start, start) == once[0]
 
 
-def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student: Student, tmp_path: Path) -> None:
+def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student, tmp_path):
     decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
     whole, hidden = decoder.encode(SOURCES[0]), decoder.encode(SOURCES[0])
     decoder.hide(hidden, [1, 2])
@@ -149,7 +147,7 @@ def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student:
     assert decoder.attention(decoder.encode(SOURCES[0]), [start, 7, 8]).shape == (3, 5)
 
 
-def test_greedy_search_goes_on_after_committed_tokens(student: Student, tmp_path: Path) -> None:
+def test_greedy_search_goes_on_after_committed_tokens(student, tmp_path):
     model = load(tmp_path)
     for source in SOURCES[:4]:
         whole = list(greedy(model.decoder, source, model.generation))
@@ -173,7 +171,7 @@ def test_greedy_search_goes_on_after_committed_tokens(student: Student, tmp_path
         (lambda content: b"", "is not a readable Marian model"),
     ],
 )
-def test_a_damaged_or_unknown_model_is_refused_with_a_reason(tmp_path: Path, damage: object, reason: str) -> None:
+def test_a_damaged_or_unknown_model_is_refused_with_a_reason(tmp_path, damage, reason):
     write_student(tmp_path)
     (path,) = tmp_path.glob("model*.bin")
     assert callable(damage)
@@ -182,7 +180,7 @@ def test_a_damaged_or_unknown_model_is_refused_with_a_reason(tmp_path: Path, dam
         load(tmp_path)
 
 
-def test_a_matrix_whose_shape_is_turned_is_refused(tmp_path: Path) -> None:
+def test_a_matrix_whose_shape_is_turned_is_refused(tmp_path):
     write_student(tmp_path)
     (path,) = tmp_path.glob("model*.bin")
     turned = path.read_bytes().replace(b"\x20\0\0\0\x40\0\0\0", b"\x40\0\0\0\x20\0\0\0")
@@ -191,7 +189,7 @@ def test_a_matrix_whose_shape_is_turned_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_files_of_other_models_are_refused(tmp_path: Path) -> None:
+def test_files_of_other_models_are_refused(tmp_path):
     write_student(tmp_path / "split", split=True)
     folder = tmp_path / "shared"
     write_student(folder)
@@ -215,12 +213,12 @@ def test_files_of_other_models_are_refused(tmp_path: Path) -> None:
         load(folder)
 
 
-def test_the_files_name_the_languages(tmp_path: Path) -> None:
+def test_the_files_name_the_languages(tmp_path):
     write_student(tmp_path, pair="ende")
     assert load(tmp_path).languages == ("en", "de")
 
 
-def test_inspect_shows_a_student_and_compile_leaves_it_as_it_is(tmp_path: Path) -> None:
+def test_inspect_shows_a_student_and_compile_leaves_it_as_it_is(tmp_path):
     write_student(tmp_path, split=True)
     report = inspect_model(tmp_path)
     assert (report.runs, report.layout, report.layers, report.source, report.target) == (
@@ -245,7 +243,7 @@ def test_inspect_shows_a_student_and_compile_leaves_it_as_it_is(tmp_path: Path) 
         ("pt-en", "Onde você mora?", "Where do you live?"),
     ],
 )
-def test_the_demos_students_translate(pair: str, said: str, translation: str, weights: str) -> None:
+def test_the_demos_students_translate(pair, said, translation, weights):
     source, target = pair.split("-")
     model = load_translation_model(source, target, NmtConfig(f"firefox/{pair}-tiny", weights=weights))
     assert isinstance(model, MarianModel)
@@ -253,7 +251,7 @@ def test_the_demos_students_translate(pair: str, said: str, translation: str, we
     assert model.translate(said) == translation
 
 
-def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en_pt: MarianModel) -> None:
+def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en_pt):
     glossary = Glossary((Term("load balancer", "balanceador"), Term("Kubernetes", None), Term("budget", "plafond")))
     for said, translation in (
         ("The load balancer runs on Kubernetes in the cloud.", "O balanceador é executado em Kubernetes na nuvem."),
@@ -262,7 +260,7 @@ def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en
         assert translated(en_pt.stream(SourceSentence(0, "en", said), glossary=glossary)) == translation
 
 
-def test_four_hundred_words_without_a_mark_are_translated_whole(en_pt: MarianModel) -> None:
+def test_four_hundred_words_without_a_mark_are_translated_whole(en_pt):
     said = (
         "we walked along the river and then he told me about the house that his father had built when he was young and i "
         "said that i would like to see it one day because it must be a very quiet place with many trees around it so we "
@@ -273,12 +271,12 @@ def test_four_hundred_words_without_a_mark_are_translated_whole(en_pt: MarianMod
 
 
 @pytest.mark.parametrize("said", ["", "  ", "\u200b"])
-def test_an_empty_line_stays_empty(said: str, en_pt: MarianModel) -> None:
+def test_an_empty_line_stays_empty(said, en_pt):
     assert en_pt.translate(said) == ""
 
 
 @pytest.mark.slow
-def test_a_direction_takes_at_most_70_mb(en_pt: MarianModel) -> None:
+def test_a_direction_takes_at_most_70_mb(en_pt):
     """Over what its libraries take: its graphs and its file are not kept beside what is loaded."""
     folder = find_translation_model(NmtConfig("firefox/en-pt-tiny"))
     _, memory_mb = loaded_afresh(Engine("this project", "int8", str(folder)), "Where do you live?")

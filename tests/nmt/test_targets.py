@@ -1,7 +1,5 @@
 """Translation into several languages at once: the order of events, and languages that fail or are slow."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -160,9 +158,7 @@ def ended_threads(blocked: Blocked) -> Iterator[None]:
             assert not thread.is_alive(), f"{thread.name} outlives its stage"
 
 
-def test_recordings_have_translations_in_the_order_of_the_languages(
-    models: dict[str, MarianModel],
-) -> None:
+def test_recordings_have_translations_in_the_order_of_the_languages(models):
     for order in (["zh", "de"], ["de", "zh"]):
         events = run({language: models[language] for language in order}, spoken(), live=False)
         expected: list[tuple[str, int]] = []
@@ -176,7 +172,7 @@ def test_recordings_have_translations_in_the_order_of_the_languages(
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_each_language_has_the_events_of_a_run_into_it_alone(models: dict[str, MarianModel], live: bool) -> None:
+def test_each_language_has_the_events_of_a_run_into_it_alone(models, live):
     both = run(models, spoken(), live=live)
     assert [e for e in both if not isinstance(e, TargetText | Translation)] == [*spoken(), EndOfInput(20.0)]
     for language, model in models.items():
@@ -188,11 +184,11 @@ def test_each_language_has_the_events_of_a_run_into_it_alone(models: dict[str, M
             assert of_language(both, language) == of_language(alone, language)
 
 
-def test_two_runs_over_a_recording_have_the_same_events(models: dict[str, MarianModel]) -> None:
+def test_two_runs_over_a_recording_have_the_same_events(models):
     assert run(models, spoken(), live=False) == run(models, spoken(), live=False)
 
 
-def test_live_text_of_every_language_becomes_its_translation(models: dict[str, MarianModel]) -> None:
+def test_live_text_of_every_language_becomes_its_translation(models):
     texts = OpenTexts()
     finished = 0
     for event in run(models, spoken(), live=True):
@@ -204,7 +200,7 @@ def test_live_text_of_every_language_becomes_its_translation(models: dict[str, M
     assert finished == 2 * len(SENTENCES)
 
 
-def test_live_text_is_passed_on_while_a_language_is_busy(models: dict[str, MarianModel], blocked: Blocked) -> None:
+def test_live_text_is_passed_on_while_a_language_is_busy(models, blocked):
     async def work() -> None:
         running = Run({"zh": models["zh"], "de": blocked}, live=True)
         running.feed(*spoken())
@@ -220,7 +216,7 @@ def test_live_text_is_passed_on_while_a_language_is_busy(models: dict[str, Maria
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_language_that_fails_is_reported_and_the_others_finish(models: dict[str, MarianModel], live: bool) -> None:
+def test_a_language_that_fails_is_reported_and_the_others_finish(models, live):
     async def work() -> None:
         failing = Failing(models["de"], 1, ValueError("out of\n memory"))
         running = Run({"de": failing, "zh": models["zh"]}, live=live)
@@ -237,9 +233,7 @@ def test_a_language_that_fails_is_reported_and_the_others_finish(models: dict[st
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_failed_call_costs_one_sentence(
-    models: dict[str, MarianModel], live: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failed_call_costs_one_sentence(models, live, caplog):
     async def work() -> None:
         failing = Failing(models["de"], 1, ValueError("out of\n memory"), last=2)
         running = Run({"de": failing, "zh": models["zh"]}, live=live)
@@ -271,7 +265,7 @@ def test_a_failed_call_costs_one_sentence(
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
-def test_the_failure_of_the_last_language_ends_the_run(models: dict[str, MarianModel], live: bool) -> None:
+def test_the_failure_of_the_last_language_ends_the_run(models, live):
     async def work() -> None:
         first, second = ValueError("the first"), KeyError("the second")
         running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 1, second)}, live=live)
@@ -286,13 +280,13 @@ def test_the_failure_of_the_last_language_ends_the_run(models: dict[str, MarianM
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_the_failure_of_the_only_language_ends_the_run(models: dict[str, MarianModel], live: bool) -> None:
+def test_the_failure_of_the_only_language_ends_the_run(models, live):
     with pytest.raises(ValueError, match="out of memory"):
         run({"de": Failing(models["de"], 0, ValueError("out of memory"))}, spoken(), live=live)
 
 
 @pytest.mark.usefixtures("ended_threads")
-def test_a_language_too_far_behind_is_given_up(models: dict[str, MarianModel], blocked: Blocked) -> None:
+def test_a_language_too_far_behind_is_given_up(models, blocked):
     async def work() -> None:
         running = Run({"zh": models["zh"], "de": blocked}, live=True, capacity=4)
         for number in range(6):  # texts come as fast as the other language translates them
@@ -313,7 +307,7 @@ def test_a_language_too_far_behind_is_given_up(models: dict[str, MarianModel], b
     asyncio.run(work())
 
 
-def test_two_failing_languages_do_not_stop_the_others(models: dict[str, MarianModel], blocked: Blocked) -> None:
+def test_two_failing_languages_do_not_stop_the_others(models, blocked):
     failing = Blocked(Refusing())
 
     async def work() -> None:
@@ -335,7 +329,7 @@ def test_two_failing_languages_do_not_stop_the_others(models: dict[str, MarianMo
     asyncio.run(work())
 
 
-def test_the_only_language_is_not_given_up_but_waited_for(models: dict[str, MarianModel], blocked: Blocked) -> None:
+def test_the_only_language_is_not_given_up_but_waited_for(models, blocked):
     async def work() -> None:
         running = Run({"de": blocked}, live=True, capacity=1)
         running.feed(*spoken())
@@ -350,9 +344,7 @@ def test_the_only_language_is_not_given_up_but_waited_for(models: dict[str, Mari
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
-def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(
-    models: dict[str, MarianModel], blocked: Blocked, live: bool
-) -> None:
+def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(models, blocked, live):
     async def work() -> None:
         running = Run({"de": blocked, "zh": models["zh"]}, live=live)
         running.feed(*spoken())

@@ -1,7 +1,5 @@
 """Terms of a glossary in translations: found in the source, written where the model looks at them, and counted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -71,9 +69,7 @@ def has_terms(text: str, glossary: Glossary, source: str) -> list[bool]:
 
 
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
-def test_the_terms_of_the_test_set_are_translated_as_given(
-    models: dict[str, MarianModel], source: str, target: str
-) -> None:
+def test_the_terms_of_the_test_set_are_translated_as_given(models, source, target):
     glossary, model, at = GLOSSARY.between(source, target), models[source], int(source == "zh")
     unspellable = {term.source for term in model.unspellable(glossary)}
     texts, references = [pair[at] for pair in PAIRS], [pair[1 - at] for pair in PAIRS]
@@ -100,9 +96,7 @@ def test_the_terms_of_the_test_set_are_translated_as_given(
 
 
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
-def test_sentences_without_terms_are_translated_as_without_a_glossary(
-    models: dict[str, MarianModel], source: str, target: str
-) -> None:
+def test_sentences_without_terms_are_translated_as_without_a_glossary(models, source, target):
     glossary = GLOSSARY.between(source, target)
     for row in golden(f"demo-{source}-{target}")[:40]:
         assert not glossary.found_in(row["source"])
@@ -113,9 +107,7 @@ def test_sentences_without_terms_are_translated_as_without_a_glossary(
 
 @given(st.lists(st.integers(4, 4000), min_size=1, max_size=12), st.integers(0, 3))
 @settings(max_examples=25)
-def test_without_terms_the_search_gives_the_tokens_of_greedy_search(
-    english: MarianModel, source: list[int], known: int
-) -> None:
+def test_without_terms_the_search_gives_the_tokens_of_greedy_search(english, source, known):
     ids, options = [*source, english.tokenizer.end_token], english.generation
     committed = [token.id for token in greedy(english.decoder, ids, options)][:-1][:known]
     nothing = Wording((), Speller(english.tokenizer, "zh", english.decoder.can_write))
@@ -124,7 +116,7 @@ def test_without_terms_the_search_gives_the_tokens_of_greedy_search(
     assert [token.id for token in found] == [token.id for token in plain]
 
 
-def test_a_translation_of_the_models_own_is_left_as_it_is(english: MarianModel) -> None:
+def test_a_translation_of_the_models_own_is_left_as_it_is(english):
     text = "I bought a new laptop yesterday."
     plain = translation(english, text)
     own = Glossary((Term("laptop", "笔记本电脑"), Term("yesterday", "昨日", target_variants=("昨天",))))
@@ -133,12 +125,12 @@ def test_a_translation_of_the_models_own_is_left_as_it_is(english: MarianModel) 
     assert (found.terms, found.missed_terms) == (("laptop", "yesterday"), ())
 
 
-def test_a_term_is_translated_once_each_time_it_occurs(english: MarianModel) -> None:
+def test_a_term_is_translated_once_each_time_it_occurs(english):
     for text, times in (("Chang Wei is my friend.", 1), ("Chang Wei called Chang Wei yesterday.", 2)):
         assert translation(english, text, BOTH).text.count("张伟") == times
 
 
-def test_no_letters_are_added_to_a_term(models: dict[str, MarianModel]) -> None:
+def test_no_letters_are_added_to_a_term(models):
     """After the name, the 42 likeliest tokens would go on with its last word."""
     glossary = Glossary((Term("Nova Mini", None),))
     found = translation(models["zh"], "Nova Mini对我们来说太贵了。", glossary, "zh")
@@ -146,7 +138,7 @@ def test_no_letters_are_added_to_a_term(models: dict[str, MarianModel]) -> None:
     assert (found.text.count("Mini"), found.missed_terms) == (1, ())
 
 
-def test_a_term_that_the_vocabulary_cannot_write_is_reported(english: MarianModel) -> None:
+def test_a_term_that_the_vocabulary_cannot_write_is_reported(english):
     terms = Glossary((Term("Chang Wei", "龘龘"), Term("laptop", "笔记本")))
     assert english.unspellable(terms) == terms.terms[:1]
     text = "Chang Wei bought a laptop."
@@ -154,7 +146,7 @@ def test_a_term_that_the_vocabulary_cannot_write_is_reported(english: MarianMode
     assert (found.terms, found.missed_terms) == (("Chang Wei", "laptop"), ("Chang Wei",))
 
 
-def test_a_term_in_traditional_characters_is_written_through_simplified_ones(english: MarianModel) -> None:
+def test_a_term_in_traditional_characters_is_written_through_simplified_ones(english):
     terms = Glossary((Term("load balancer", "負載均衡器"), Term("Chang Wei", "龘龘")))
     assert english.unspellable(terms) == terms.terms
     assert english.unspellable(terms, "zh-Hant") == terms.terms[1:]
@@ -164,7 +156,7 @@ def test_a_term_in_traditional_characters_is_written_through_simplified_ones(eng
     assert found.missed_terms == ()
 
 
-def test_without_an_alignment_head_terms_are_reported_as_missed(tmp_path: Path) -> None:
+def test_without_an_alignment_head_terms_are_reported_as_missed(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path / "merged", "merged"))
     assert not model.decoder.aligned
     text = golden("tiny-marian")[0]["source"]
@@ -173,7 +165,7 @@ def test_without_an_alignment_head_terms_are_reported_as_missed(tmp_path: Path) 
     assert (found.text, found.terms, found.missed_terms) == (plain.text, (word,), (word,))
 
 
-def test_beams_and_drafts_keep_terms_too() -> None:
+def test_beams_and_drafts_keep_terms_too():
     model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"], NmtConfig(beam_size=3))
     text = "Chang Wei is waiting at the station."
     assert "张伟" in translation(model, text, BOTH).text
@@ -183,7 +175,7 @@ def test_beams_and_drafts_keep_terms_too() -> None:
         assert end.terms == ("Chang Wei",)
 
 
-def test_a_cached_sentence_has_the_terms_of_its_glossary() -> None:
+def test_a_cached_sentence_has_the_terms_of_its_glossary():
     model = MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
     text = "Do you know Chang Wei?"
     plain = translation(model, text)
@@ -198,7 +190,7 @@ WORDS = ("Chang Wei", "Grand Harbour Hotel", "the", "station", "yesterday", "I",
 
 @given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=8), st.booleans())
 @settings(max_examples=12)
-def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequence[str], early: bool) -> None:
+def test_committed_words_are_never_withdrawn(english, words, early):
     """The source grows word by word; the glossary may come after words are committed."""
     commitment, shown = Commitment(), ""
     for end in range(1, len(words) + 1):
@@ -218,7 +210,7 @@ def test_committed_words_are_never_withdrawn(english: MarianModel, words: Sequen
     assert final.text.startswith(shown)
 
 
-def test_the_whole_source_decides_what_is_committed(english: MarianModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_source_decides_what_is_committed(english, monkeypatch):
     """Also where the search has hidden a term."""
     attention, widths = english.decoder.attention, []
 
@@ -237,7 +229,7 @@ def test_the_whole_source_decides_what_is_committed(english: MarianModel, monkey
     assert widths == [len(english.sources(text, "en", None)[0])]
 
 
-def test_the_stage_takes_the_glossary_as_it_is_now(english: MarianModel) -> None:
+def test_the_stage_takes_the_glossary_as_it_is_now(english):
     current = [Glossary()]
     text = "Do you know Chang Wei?"
     stats = PipelineStats()
@@ -266,7 +258,7 @@ def test_the_stage_takes_the_glossary_as_it_is_now(english: MarianModel) -> None
     assert "1 of 2 terms translated as given; missed 1: know" in stats.summary()
 
 
-def test_two_models_in_sequence_keep_terms(models: dict[str, MarianModel]) -> None:
+def test_two_models_in_sequence_keep_terms(models):
     pivot = PivotTranslator(models["zh"], models["en"], "en")
     found = pivot.stream(SourceSentence(0, "zh", "你认识张伟吗？"), "zh", glossary=Glossary((Term("张伟", "Lena"),)))
     *_, end = found
@@ -275,7 +267,7 @@ def test_two_models_in_sequence_keep_terms(models: dict[str, MarianModel]) -> No
     assert "Lena" in end.text
 
 
-def test_pieces_are_matched_with_characters() -> None:
+def test_pieces_are_matched_with_characters():
     pieces = [f"{SPACE}I", f"{SPACE}met", SPACE, "张", "伟", "."]
     assert piece_spans("I met 张伟.", pieces) == [(0, 1), (2, 5), (0, 0), (6, 7), (7, 8), (8, 9)]
     assert piece_spans("½ cup", [f"{SPACE}1", "⁄2", f"{SPACE}cup"]) == [(0, 1), (0, 1), (2, 5)]
@@ -283,14 +275,14 @@ def test_pieces_are_matched_with_characters() -> None:
     assert piece_spans("I met", [f"{SPACE}You", f"{SPACE}met"]) is None
 
 
-def test_a_piece_with_other_text_is_looked_at_and_never_hidden() -> None:
+def test_a_piece_with_other_text_is_looked_at_and_never_hidden():
     glossary = Glossary((Term("云端", "cloud"),))
     text = "在云端。"
     (term,) = terms_in(text, [SPACE, "在云", "端", "。"], glossary.found_in(text), first=1)
     assert (term.tokens, term.inside) == ((2, 3), (3,))
 
 
-def test_accepted_translations_are_counted_once_for_each_term() -> None:
+def test_accepted_translations_are_counted_once_for_each_term():
     two = [SourceTerm("a", (0,), (0,), ("merge request", "pull request")) for _ in range(2)]
     assert kept(two, "A pull request and a merge request") == [True, True]
     assert kept(two, "Pull requests!") == [True, False]
@@ -308,11 +300,11 @@ def test_accepted_translations_are_counted_once_for_each_term() -> None:
         ("push", False),
     ],
 )
-def test_a_spelling_in_progress_is_followed(text: str, spelled: bool | None) -> None:
+def test_a_spelling_in_progress_is_followed(text, spelled):
     assert SourceTerm("a", (0,), (0,), ("pull request",)).spells(text) is spelled
 
 
-def test_a_translation_goes_on_where_the_committed_text_ends_in_it() -> None:
+def test_a_translation_goes_on_where_the_committed_text_ends_in_it():
     term = SourceTerm("x", (0,), (0,), ("Grand Harbour Hotel",))
     assert [
         term.begun_by(text) for text in ("at the Grand", "at the grand harbour", "Hotel Gran", "grand piano", "")
@@ -321,7 +313,7 @@ def test_a_translation_goes_on_where_the_committed_text_ends_in_it() -> None:
     assert glued("DeGrand"[:2], "Grand")
 
 
-def test_terms_are_spelled_for_their_place(models: dict[str, MarianModel]) -> None:
+def test_terms_are_spelled_for_their_place(models):
     for language, before, text in (
         ("en", "", "cloud"),
         ("en", "the", "cloud"),
@@ -336,7 +328,7 @@ def test_terms_are_spelled_for_their_place(models: dict[str, MarianModel]) -> No
         assert model.tokenizer.decode(ids) == text
 
 
-def test_hidden_source_tokens_are_out_of_view(english: MarianModel) -> None:
+def test_hidden_source_tokens_are_out_of_view(english):
     (ids,) = english.sources("Chang Wei is my friend.", "en", None)
     decoder, start = english.decoder, english.generation.start_token
     known = next(iter(greedy(decoder, ids, english.generation))).id
@@ -361,14 +353,14 @@ def test_hidden_source_tokens_are_out_of_view(english: MarianModel) -> None:
     assert len(row) == len(ids)
 
 
-def test_the_lines_of_a_translation_name_its_terms() -> None:
+def test_the_lines_of_a_translation_name_its_terms():
     from pipeline.sinks.jsonl import line, read_event
 
     event = Translation(1, "zh", "张伟", terms=("Chang Wei", "hotel"), missed_terms=("hotel",))
     assert read_event(json.loads(line(event))) == event
 
 
-def test_tokens_of_a_given_translation_count_as_certain(english: MarianModel) -> None:
+def test_tokens_of_a_given_translation_count_as_certain(english):
     *_, shown, end = english.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=BOTH)
     assert isinstance(shown, TargetText)
     given_by_glossary = [token for token in shown.tokens if shown.text[: token.end].endswith(("张", "张伟"))]

@@ -1,7 +1,5 @@
 """Pieces mapped through vocab.json, and incremental detokenisation."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -25,13 +23,13 @@ def tokenizer() -> MarianTokenizer:
     return MarianTokenizer.load(TINY)
 
 
-def test_ids_equal_those_of_transformers(tokenizer: MarianTokenizer) -> None:
+def test_ids_equal_those_of_transformers(tokenizer):
     for row in golden("tiny-marian"):
         assert tokenizer.encode(row["source"]) == row["source_ids"]
 
 
 @pytest.mark.parametrize(("name", "folder"), [("tiny-marian", TINY), *SHIPPED_TRANSLATORS.items()])
-def test_a_thousand_varied_lines_give_the_ids_of_transformers(name: str, folder: Path) -> None:
+def test_a_thousand_varied_lines_give_the_ids_of_transformers(name, folder):
     lines = json.loads((FIXTURES / f"tokens-{name}.json").read_text())
     assert len(lines) >= 1000
     tokenizer = MarianTokenizer.load(folder)
@@ -39,19 +37,19 @@ def test_a_thousand_varied_lines_give_the_ids_of_transformers(name: str, folder:
     assert wrong == []
 
 
-def test_special_tokens_in_the_text_are_text(tokenizer: MarianTokenizer) -> None:
+def test_special_tokens_in_the_text_are_text(tokenizer):
     ids = tokenizer.encode("one </s> two <pad> three <unk> >>deu<<")
     assert ids.count(tokenizer.end_token) == 1
     assert tokenizer.pad_token not in ids
 
 
-def test_unknown_pieces_are_unk(tokenizer: MarianTokenizer) -> None:
+def test_unknown_pieces_are_unk(tokenizer):
     assert tokenizer.unknown_token in tokenizer.encode("龘")
 
 
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
-def test_joined_deltas_equal_the_whole(tokenizer: MarianTokenizer, data: st.DataObject) -> None:
+def test_joined_deltas_equal_the_whole(tokenizer, data):
     ids = data.draw(st.lists(st.integers(0, tokenizer.size - 1), max_size=30))
     special = {tokenizer.end_token, tokenizer.unknown_token, tokenizer.pad_token}
     spm = sentencepiece.SentencePieceProcessor(model_file=str(TINY / "target.spm"))
@@ -64,7 +62,7 @@ def test_joined_deltas_equal_the_whole(tokenizer: MarianTokenizer, data: st.Data
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(max_size=12).filter(lambda t: t == t.strip(" ")))
-def test_byte_pieces_never_show_half_a_character(text: str) -> None:
+def test_byte_pieces_never_show_half_a_character(text):
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -76,13 +74,13 @@ def test_byte_pieces_never_show_half_a_character(text: str) -> None:
     assert "".join(deltas) + detokenizer.flush() == text
 
 
-def test_a_broken_byte_sequence_is_shown_not_swallowed() -> None:
+def test_a_broken_byte_sequence_is_shown_not_swallowed():
     pieces = {0xE4: "<0xE4>", 0xBD: "<0xBD>", 300: "▁word"}
     detokenizer = IncrementalDetokenizer(pieces, set())
     assert [detokenizer.push(i) for i in (0xE4, 0xBD, 300)] == ["", "", "\N{REPLACEMENT CHARACTER} word"]
 
 
-def test_spaces_occur_only_between_words() -> None:
+def test_spaces_occur_only_between_words():
     detokenizer = IncrementalDetokenizer({1: "▁He", 2: "llo", 3: "▁", 4: "▁you"}, {0})
     assert [detokenizer.push(i) for i in (1, 2, 3, 4, 3, 0)] == ["He", "llo", "", "  you", "", ""]
     assert detokenizer.flush() == ""
@@ -95,7 +93,7 @@ def copied(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
-def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(name, tmp_path):
     (copied(tmp_path) / name).unlink()
     with pytest.raises(ModelError, match=f"lacks {name}"):
         MarianTokenizer.load(tmp_path)
@@ -114,7 +112,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
         ("vocab.json", b"\xff\xfe"),
     ],
 )
-def test_a_damaged_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named(name, content, tmp_path):
     (copied(tmp_path) / name).write_bytes(content)
     with pytest.raises(ModelError, match=name.replace(".", r"\.")):
         MarianTokenizer.load(tmp_path)
@@ -129,14 +127,14 @@ def multilingual(folder: Path) -> MarianTokenizer:
     return MarianTokenizer.load(folder)
 
 
-def test_a_target_code_stands_before_the_source(tmp_path: Path) -> None:
+def test_a_target_code_stands_before_the_source(tmp_path):
     tokenizer = multilingual(tmp_path)
     assert tokenizer.target_codes == ["cmn_Hans", "cmn_Hant", "deu"]
     plain = tokenizer.encode("Good morning.")
     assert tokenizer.encode("Good morning.", "deu") == [tokenizer.size - 1, *plain]
 
 
-def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
+def test_the_code_is_chosen_by_the_target_language(tmp_path):
     bilingual = MarianModel.load(TINY)
     model = MarianModel(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, None), 256)
     assert bilingual.target_code("zh") is None
@@ -153,11 +151,11 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path: Path) -> None:
         model.translate("Good morning.")
 
 
-def test_references_are_translations_into_one_language(tmp_path: Path) -> None:
+def test_references_are_translations_into_one_language(tmp_path):
     bilingual = MarianModel.load(TINY)
     model = MarianModel(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, "de"), 256)
     asked: list[str | None] = []
-    model.tokenizer.encode = lambda text, code=None: asked.append(code) or bilingual.tokenizer.encode(text)  # type: ignore[method-assign, func-returns-value, assignment]
+    model.tokenizer.encode = lambda text, code=None: asked.append(code) or bilingual.tokenizer.encode(text)
     sources = ("Hello.", "Thank you.", "Where is the bank?")
     translate_sample(model, Sample(sources), lambda done: None)
     translate_sample(model, Sample(sources, sources), lambda done: None)
@@ -167,7 +165,7 @@ def test_references_are_translations_into_one_language(tmp_path: Path) -> None:
         translate_sample(model, Sample(sources, sources), lambda done: None)
 
 
-def test_a_non_utf8_path_can_be_read(tmp_path: Path) -> None:
+def test_a_non_utf8_path_can_be_read(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     copied(folder)
@@ -183,17 +181,17 @@ def test_a_non_utf8_path_can_be_read(tmp_path: Path) -> None:
         ("我们在这里见。", "我们在这里见。"),
     ],
 )
-def test_accents_that_the_vocabulary_lacks_are_left_out(text: str, expected: str) -> None:
+def test_accents_that_the_vocabulary_lacks_are_left_out(text, expected):
     tokenizer = MarianTokenizer.load(SHIPPED_TRANSLATORS["demo-zh-en"])
     assert tokenizer.without_unknown_signs(text) == expected
 
 
-def test_known_accents_are_kept() -> None:
+def test_known_accents_are_kept():
     tokenizer = MarianTokenizer.load(SHIPPED_TRANSLATORS["demo-en-zh"])
     assert tokenizer.without_unknown_signs("a café, Käse") == "a café, Kase"
 
 
-def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) -> None:
+def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path):
     pieces = ["<pad>", "▁hello", "</s>", "<unk>", "."]
     (copied(tmp_path) / "target_vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
     tokenizer = MarianTokenizer.load(tmp_path)
@@ -201,7 +199,7 @@ def test_separate_vocabularies_have_special_tokens_of_their_own(tmp_path: Path) 
     assert (tokenizer.target_size, tokenizer.encode("x")[-1]) == (5, 0)
 
 
-def test_a_damaged_sentencepiece_model_is_rejected_or_usable(tmp_path: Path) -> None:
+def test_a_damaged_sentencepiece_model_is_rejected_or_usable(tmp_path):
     """Damage has to be found at load time, because errors at a later use could not name the file."""
     rng = random.Random(0)
     refused = 0
@@ -224,7 +222,7 @@ def test_a_damaged_sentencepiece_model_is_rejected_or_usable(tmp_path: Path) -> 
     assert refused > 20
 
 
-def test_a_broken_character_does_not_affect_the_next_one() -> None:
+def test_a_broken_character_does_not_affect_the_next_one():
     pieces = {0: "<0xE5>", 1: "\u2581a", 2: "<0xA5>", 3: "<0xBD>"}
     detokenizer = IncrementalDetokenizer(pieces, set())
     assert "".join([*(detokenizer.push(i) for i in (0, 1, 2, 3)), detokenizer.flush()]) == "\ufffd a\ufffd\ufffd"

@@ -1,7 +1,5 @@
 """Twelve minutes of speech, silence and noise through the whole chain and all files: nothing is lost, no memory is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import json
@@ -116,10 +114,7 @@ async def simulated(folder: Path) -> dict[str, object]:
 
 
 async def collected(
-    config: PipelineConfig,
-    models: Models,
-    *parts: Samples,
-    take: Callable[[PipelineEvent], None] = lambda event: None,
+    config: PipelineConfig, models: Models, *parts: Samples, take: Callable[[PipelineEvent], None] = lambda event: None
 ) -> list[PipelineEvent]:
     """The transcripts, sentences and translations of a stream of ``parts``; ``take`` gets every event."""
     kept: list[PipelineEvent] = []
@@ -144,7 +139,7 @@ def transcripts(events: list[PipelineEvent]) -> list[Transcript]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(HANG_S)
-def test_twelve_minutes_lose_nothing_and_keep_no_memory(tmp_path: Path) -> None:
+def test_twelve_minutes_lose_nothing_and_keep_no_memory(tmp_path):
     """In a process of its own, so that memory left behind by other tests does not count."""
     command = [sys.executable, "-m", "tests.run.test_day", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)

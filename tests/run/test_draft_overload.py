@@ -1,23 +1,12 @@
 """A machine that is too slow for drafts, by simulated time: they are left out while the run is behind, and nothing else is."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 
 import numpy as np
 import pytest
 
-from pipeline import (
-    LoadChanged,
-    Models,
-    PipelineConfig,
-    PipelineEvent,
-    SourceSentence,
-    SpeechTranslator,
-    Transcript,
-    Translation,
-)
+from pipeline import LoadChanged, Models, PipelineEvent, SourceSentence, SpeechTranslator, Transcript, Translation
 from pipeline.apps.controls import NoticeSink
 from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE
@@ -37,12 +26,8 @@ DRAFT_S, FINAL_S = 3.0, 6.0
     "slow", [pytest.param(range(4), marks=pytest.mark.slow), range(5, 8)], ids=["at first", "later"]
 )
 def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
-    slow: range,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    slow, demo_config, demo_models, monkeypatch, capsys
+):
     overload = OverloadOptions(behind_s=3.0, caught_up_s=1.0)
     queues = dataclasses.replace(demo_config.queues, segments=100, audio_chunks=1_000)
     config = dataclasses.replace(demo_config, overload=overload, queues=queues)
@@ -54,7 +39,7 @@ def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
     drafted: list[int] = []  # drafts before each change of the load
 
     async def work() -> PipelineStats:
-        models = Models(recognizer, demo_models.translations)  # type: ignore[arg-type]
+        models = Models(recognizer, demo_models.translations)
         async with SpeechTranslator(config, models, live=True) as translator:
             stats = recognizer.stats = translator.stats
             at_once(stats)

@@ -1,7 +1,5 @@
 """Freed memory is used again."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import subprocess
@@ -33,7 +31,7 @@ def faults(setting: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator has these parameters")
-def test_freed_memory_is_kept_for_the_next_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freed_memory_is_kept_for_the_next_allocation(monkeypatch):
     for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES"):
         monkeypatch.delenv(name, raising=False)
     assert faults(KEEP) * 4 < faults("")
@@ -52,7 +50,7 @@ main()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the threads of a process are listed in /proc")
-def test_it_is_called_before_threads_are_started() -> None:
+def test_it_is_called_before_threads_are_started():
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False"]
 
@@ -72,7 +70,7 @@ class OldLibrary:
         return int(accepted)
 
 
-def test_an_old_glibc_gets_the_highest_threshold_that_it_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_glibc_gets_the_highest_threshold_that_it_accepts(monkeypatch):
     library = OldLibrary()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     monkeypatch.setattr(sys, "platform", "linux")

@@ -1,7 +1,5 @@
 """Falling behind a live source: the lag, the measures against it, and no loss of speech."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import threading
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineConfig, PipelineEvent, Transcript
+from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineEvent, Transcript
 from pipeline.asr.context import fits
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.stage import AsrStage
@@ -33,7 +31,7 @@ def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
     return SpeechSegment(number, round(start_s * SAMPLE_RATE), samples)
 
 
-def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose() -> None:
+def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose():
     level, levels = 0, []
     for lag_s in (0, 4.9, 5.1, 4, 2.1, 2.0, 11, 9, 5.1, 5.0, 1, 30, 0):
         level = next_level(level, lag_s, OPTIONS)
@@ -41,7 +39,7 @@ def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose() -> None:
     assert levels == [0, 0, 1, 1, 1, 0, 2, 2, 2, 1, 0, 2, 0]
 
 
-def test_each_level_adds_a_measure() -> None:
+def test_each_level_adds_a_measure():
     assert [measures(level, OPTIONS) for level in range(3)] == [
         Measures(),
         Measures(8_000, 1, 0, context=False, early=False),
@@ -52,7 +50,7 @@ def test_each_level_adds_a_measure() -> None:
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from([None, 1_000, 3_000, 8_000]), min_size=1, max_size=12))
-def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits: list[int | None]) -> None:
+def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits):
     endpointer = Endpointer(EndpointingOptions())
     frames = [np.full(320, number, np.int16) for number in range(len(limits) * 100)]
     found: list[SpeechSegment] = []
@@ -63,7 +61,7 @@ def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits: list[int | No
     assert (np.concatenate([s.samples for s in found]) == np.concatenate(frames)).all()
 
 
-def test_a_shorter_limit_cuts_sooner() -> None:
+def test_a_shorter_limit_cuts_sooner():
     endpointer = Endpointer(EndpointingOptions())
     endpointer.limit(2_000)
     found = [s for _ in range(500) for s in endpointer.push(np.zeros(320, np.int16), True)]
@@ -93,7 +91,7 @@ def recognised(level: int) -> tuple[Recording, list[int], PipelineStats]:
         for number, start_s in enumerate((0.0, 3.0, 6.0, 60.0)):
             inbox.put_nowait(segment(number, start_s, 2.5))
         inbox.put_nowait(EndOfInput(63.0))
-        await AsrStage(recognizer, inbox, outbox, stats, load).run()  # type: ignore[arg-type]
+        await AsrStage(recognizer, inbox, outbox, stats, load).run()
         items = [outbox.get_nowait() for _ in range(outbox.qsize())]
         assert items[-1] == EndOfInput(63.0)
         return [item.segment_id for item in items if isinstance(item, Transcript)]
@@ -101,21 +99,21 @@ def recognised(level: int) -> tuple[Recording, list[int], PipelineStats]:
     return recognizer, asyncio.run(work()), stats
 
 
-def test_without_lag_every_segment_is_recognised_by_itself(demo_config: PipelineConfig) -> None:
+def test_without_lag_every_segment_is_recognised_by_itself(demo_config):
     recognizer, ids, stats = recognised(level=0)
     assert ids == [0, 1, 2, 3]
     assert [beams for _, beams in recognizer.calls] == [None] * 4
     assert (stats.joined, stats.narrowed) == (0, 0)
 
 
-def test_level_1_narrows_the_search(demo_config: PipelineConfig) -> None:
+def test_level_1_narrows_the_search(demo_config):
     recognizer, ids, stats = recognised(level=1)
     assert ids == [0, 1, 2, 3]
     assert [beams for _, beams in recognizer.calls] == [1] * 4
     assert (stats.joined, stats.narrowed) == (0, 4)
 
 
-def test_level_2_joins_waiting_segments_and_keeps_the_end_of_input(demo_config: PipelineConfig) -> None:
+def test_level_2_joins_waiting_segments_and_keeps_the_end_of_input(demo_config):
     recognizer, ids, stats = recognised(level=2)
     assert recognizer.calls == [([0, 1, 2, 3], 1)]
     assert ids == [0, 1, 2, 3]
@@ -123,14 +121,14 @@ def test_level_2_joins_waiting_segments_and_keeps_the_end_of_input(demo_config: 
 
 
 @pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])
-def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(room: int) -> None:
+def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(room):
     """Joining does not depend on which stage is faster."""
     recognizer, stats = Recording(), PipelineStats()
     inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(room)
     outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
 
     async def work() -> list[object]:
-        stage = AsrStage(recognizer, inbox, outbox, stats, join_ms=lambda: 9_000)  # type: ignore[arg-type]
+        stage = AsrStage(recognizer, inbox, outbox, stats, join_ms=lambda: 9_000)
         running = asyncio.create_task(stage.run())
         for number, start_s in enumerate((0.0, 3.0, 6.0, 9.0, 60.0)):
             await inbox.put(segment(number, start_s, 2.5))
@@ -148,9 +146,7 @@ def test_segments_of_a_recording_are_joined_in_the_same_way_at_any_speed(room: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize("live", [False, True])
-def test_a_live_segment_does_not_wait_to_be_joined(
-    live: bool, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_live_segment_does_not_wait_to_be_joined(live, demo_config, demo_models):
     config = dataclasses.replace(demo_config, asr=dataclasses.replace(demo_config.asr, join_ms=12_000))
 
     async def work() -> PipelineStats:
@@ -166,7 +162,7 @@ def test_a_live_segment_does_not_wait_to_be_joined(
     assert (stats.joined > 0) == (not live)
 
 
-def test_fewer_beams_give_the_narrower_search_and_are_not_cached() -> None:
+def test_fewer_beams_give_the_narrower_search_and_are_not_cached():
     wide, narrow = MarianModel.load(TINY, NmtConfig(beam_size=4)), MarianModel.load(TINY, NmtConfig(beam_size=1))
     said = SourceSentence(0, "en", "Where is the bank near the old station?")
     assert list(wide.stream(said, "zh", beams=1)) == list(narrow.stream(said, "zh"))
@@ -198,9 +194,7 @@ async def feed(translator: SpeechTranslator, samples: Samples) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(demo_config, demo_models):
     held = Held(demo_models)
     overload = OverloadOptions(behind_s=5.0, caught_up_s=2.0, max_segment_ms=2_000, join_ms=4_000)
     queues = dataclasses.replace(demo_config.queues, segments=100, audio_chunks=1000)
@@ -209,7 +203,7 @@ def test_a_run_behind_a_live_source_reports_it_catches_up_and_loses_nothing(
     events: list[PipelineEvent] = []
 
     async def work() -> PipelineStats:
-        async with SpeechTranslator(config, Models(held, demo_models.translations), live=True) as translator:  # type: ignore[arg-type]
+        async with SpeechTranslator(config, Models(held, demo_models.translations), live=True) as translator:
             stats = translator.stats
             stats.clock = lambda: stats.received_samples / SAMPLE_RATE  # audio arrives in real time
             feeding = asyncio.create_task(feed(translator, speech))
@@ -256,13 +250,13 @@ def lag_after(hours: float, options: OverloadOptions, call_s: float = 6.0, phras
     return lag_s
 
 
-def test_a_slow_recogniser_keeps_up_by_joining_phrases() -> None:
+def test_a_slow_recogniser_keeps_up_by_joining_phrases():
     assert lag_after(2, OPTIONS) < 30
     assert lag_after(2, replace(OPTIONS, join_ms=0)) > 1_000
 
 
 @pytest.mark.slow
-def test_a_recording_is_never_behind(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_a_recording_is_never_behind(demo_config, demo_models):
     async def work() -> PipelineStats:
         async with SpeechTranslator(demo_config, demo_models) as translator:
             stats = translator.stats
@@ -276,7 +270,7 @@ def test_a_recording_is_never_behind(demo_config: PipelineConfig, demo_models: M
     assert (stats.load_level, stats.shortened, stats.joined, stats.narrowed) == (0, 0, 0, 0)
 
 
-def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
+def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated():
     stats = PipelineStats()
     now = 100.0
     stats.clock = lambda: now
@@ -304,7 +298,7 @@ def test_lag_is_the_age_of_the_oldest_segment_that_is_not_translated() -> None:
     assert stats.lag_s == pytest.approx(1.0)
 
 
-def test_a_segment_counts_as_lag_until_all_languages_have_translated_it() -> None:
+def test_a_segment_counts_as_lag_until_all_languages_have_translated_it():
     """The segments of a sentence in progress are finished with its drafts."""
     stats = PipelineStats(languages={"zh", "de"})
     now = 20.0
@@ -333,7 +327,7 @@ def test_a_segment_counts_as_lag_until_all_languages_have_translated_it() -> Non
     assert stats.lost_languages == {"de": "broken"}
 
 
-def test_the_first_token_is_timed_for_each_segment() -> None:
+def test_the_first_token_is_timed_for_each_segment():
     now = 0.0
     stats = PipelineStats(clock=lambda: now)
     for number, heard_s in enumerate((4.0, 8.0)):
@@ -347,15 +341,13 @@ def test_the_first_token_is_timed_for_each_segment() -> None:
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\u200b"])
-def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
-    nothing: str, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_transcript_without_text_to_translate_does_not_count_as_lag(nothing, demo_config, demo_models):
     class Silent:
         def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
             return [Transcript(one.id, one.start_s, one.end_s, nothing, "en", heard_s=one.heard_s) for one in segments]
 
     async def work() -> None:
-        models = Models(Silent(), demo_models.translations)  # type: ignore[arg-type]
+        models = Models(Silent(), demo_models.translations)
         async with SpeechTranslator(demo_config, models, live=True) as translator:
             feeding = asyncio.create_task(feed(translator, read_wav(PHRASES)[: 8 * SAMPLE_RATE]))
             async for event in translator.events():
@@ -367,7 +359,7 @@ def test_a_transcript_without_text_to_translate_does_not_count_as_lag(
     asyncio.run(work())
 
 
-def test_without_a_reader_at_most_a_thousand_segments_are_remembered() -> None:
+def test_without_a_reader_at_most_a_thousand_segments_are_remembered():
     stats = PipelineStats()
     for number in range(2_500):
         stats.segment_closed(segment(number, 0.0, 1.0))

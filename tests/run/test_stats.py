@@ -1,7 +1,5 @@
 """Statistics are counted on several threads at once."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time
@@ -24,7 +22,7 @@ def frequent_switches() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("frequent_switches")
-def test_the_working_time_of_several_languages_adds_up() -> None:
+def test_the_working_time_of_several_languages_adds_up():
     """Their threads count it as that of one stage. By each thread's clock, every block takes one second."""
     stats, own = PipelineStats(), threading.local()
 

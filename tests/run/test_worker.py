@@ -1,7 +1,5 @@
 """The thread of a stage: results, errors, and a clean exit of the process."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import os
@@ -17,7 +15,7 @@ from pipeline.run.worker import Worker
 from tests.conftest import HANG_S, ROOT, Panic
 
 
-def test_calls_run_in_order_off_the_event_loop() -> None:
+def test_calls_run_in_order_off_the_event_loop():
     submitted, calls = threading.Event(), list[tuple[int, int]]()
 
     def call(number: int) -> None:
@@ -59,7 +57,7 @@ class UnsayableError(Exception):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_reaches_the_awaiting_task_and_the_thread_continues(error: BaseException) -> None:
+def test_an_error_reaches_the_awaiting_task_and_the_thread_continues(error):
     """One that would end the program or the task in another way is the cause of a StageError."""
 
     def broken() -> None:
@@ -82,7 +80,7 @@ def test_an_error_reaches_the_awaiting_task_and_the_thread_continues(error: Base
     assert asyncio.run(work()) == 7
 
 
-def test_an_error_with_a_broken_str_reaches_the_awaiting_task() -> None:
+def test_an_error_with_a_broken_str_reaches_the_awaiting_task():
     def broken() -> None:
         raise UnsayableError
 
@@ -97,7 +95,7 @@ def test_an_error_with_a_broken_str_reaches_the_awaiting_task() -> None:
     asyncio.run(work())
 
 
-def test_a_closed_worker_refuses_work() -> None:
+def test_a_closed_worker_refuses_work():
     async def work() -> None:
         worker = Worker("test")
         worker.close()
@@ -114,7 +112,7 @@ def test_a_closed_worker_refuses_work() -> None:
     asyncio.run(work())
 
 
-def test_calls_accepted_before_close_are_made() -> None:
+def test_calls_accepted_before_close_are_made():
     go = threading.Event()
 
     async def work() -> list[object]:
@@ -138,7 +136,7 @@ def kill(thread: threading.Thread) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.skipif(sys.gettrace() is not None, reason="waits for ever while coverage is measured")
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_killed_thread_fails_its_accepted_and_its_later_calls(count: int) -> None:
+def test_a_killed_thread_fails_its_accepted_and_its_later_calls(count):
     async def work() -> None:
         worker = Worker("test")
         kill(worker._thread)  # takes effect when the thread wakes up for a call
@@ -156,7 +154,7 @@ def test_a_killed_thread_fails_its_accepted_and_its_later_calls(count: int) -> N
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
-def test_a_worker_in_a_forked_process_refuses_calls() -> None:
+def test_a_worker_in_a_forked_process_refuses_calls():
     program = """
 import asyncio, os
 from pipeline.run.worker import Worker
@@ -173,7 +171,7 @@ os.wait()
     assert printed(program) == "the worker 'test' has ended and runs nothing more; make another one"
 
 
-def test_work_given_while_the_interpreter_exits_is_refused() -> None:
+def test_work_given_while_the_interpreter_exits_is_refused():
     program = """
 import asyncio, atexit
 
@@ -196,7 +194,7 @@ def printed(program: str) -> str:
     return done.stdout.decode()
 
 
-def test_a_process_that_exits_lets_a_running_call_end() -> None:
+def test_a_process_that_exits_lets_a_running_call_end():
     """The interpreter crashes if it shuts down during a model call. A long sum replaces the call."""
     program = """
 import asyncio
@@ -221,7 +219,7 @@ asyncio.run(main())
     assert printed(program) == "the call ended\n"
 
 
-def test_the_result_of_a_cancelled_call_is_dropped() -> None:
+def test_the_result_of_a_cancelled_call_is_dropped():
     problems: list[dict[str, Any]] = []
     go = threading.Event()
 

@@ -1,7 +1,5 @@
 """Sentences that go on over pauses: when they end, and that nothing is lost, doubled or taken back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -62,7 +60,7 @@ def texts(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> li
     return [one.text for one in sentences(*inputs, options=options)]
 
 
-def test_a_sentence_goes_on_over_pauses() -> None:
+def test_a_sentence_goes_on_over_pauses():
     (whole,) = sentences(
         heard(0, "And so my fellow Americans,", 0.0, 3.0),
         heard(1, "ask not", 3.1, 4.9),
@@ -77,7 +75,7 @@ def test_a_sentence_goes_on_over_pauses() -> None:
     assert [word.start_s for word in whole.words if word.text == " ask"] == [3.1, 8.1]
 
 
-def test_what_has_ended_does_not_wait_for_what_has_not() -> None:
+def test_what_has_ended_does_not_wait_for_what_has_not():
     assembler = SentenceAssembler(OPTIONS)
     whole, ended, rest = assembler.push(heard(0, "Hello. My name is", 0.0, 4.0))
     assert ended == SourceSentence(0, "en", "Hello.", 0.0, 1.0, 4.0, (Word("Hello.", 0.0, 1.0),), before_pause=False)
@@ -103,7 +101,7 @@ def test_what_has_ended_does_not_wait_for_what_has_not() -> None:
         (replace(heard(1, "hm", 3.5, 5.0), rejected="silence"), ["My fellow Americans,"]),
     ],
 )
-def test_what_ends_an_open_sentence(second: Transcript, expected: list[str]) -> None:
+def test_what_ends_an_open_sentence(second, expected):
     assert texts(heard(0, "My fellow Americans,", 0.0, 3.0), second) == expected
 
 
@@ -118,7 +116,7 @@ def test_what_ends_an_open_sentence(second: Transcript, expected: list[str]) -> 
         ("It costs 3.5", 1.5, False),
     ],
 )
-def test_how_long_a_pause_ends_a_sentence(text: str, length_s: float, ends: bool) -> None:
+def test_how_long_a_pause_ends_a_sentence(text, length_s, ends):
     assembler = SentenceAssembler(OPTIONS)
     assembler.push(heard(0, text, 0.0, 3.0))
     found = assembler.pause(Pause(3.0, length_s))
@@ -126,7 +124,7 @@ def test_how_long_a_pause_ends_a_sentence(text: str, length_s: float, ends: bool
     assert bool(assembler.end()) != ends
 
 
-def test_a_pause_before_the_open_sentence_ends_nothing() -> None:
+def test_a_pause_before_the_open_sentence_ends_nothing():
     assembler = SentenceAssembler(OPTIONS)
     assembler.push(heard(0, "And then.", 2.0, 3.0))
     assert assembler.pause(Pause(1.0, 5.0)) == []
@@ -144,16 +142,14 @@ def test_a_pause_before_the_open_sentence_ends_nothing() -> None:
         (".", "ask not.", ["And so my fellow Americans ask not."]),
     ],
 )
-def test_the_next_words_decide_on_the_full_stop_before_them(
-    marks: str | None, following: str, expected: list[str]
-) -> None:
+def test_the_next_words_decide_on_the_full_stop_before_them(marks, following, expected):
     first = heard(0, "And so my fellow Americans.", 0.0, 3.0)
     second = heard(1, following, 3.5, 5.0, previous_end=marks)
     assert texts(first, second) == expected
 
 
 @pytest.mark.parametrize(("text", "marks"), [("“No.”", "."), ("“No.”", ".”"), ("“No”", ","), ("No.", ".”")])
-def test_marks_with_quotation_marks_are_left_as_they_are(text: str, marks: str) -> None:
+def test_marks_with_quotation_marks_are_left_as_they_are(text, marks):
     found = texts(heard(0, text, 0.0, 2.0), heard(1, "Yes.", 2.5, 3.0, previous_end=marks))
     assert " ".join(found) == f"{text} Yes."
 
@@ -168,18 +164,18 @@ def test_marks_with_quotation_marks_are_left_as_they_are(text: str, marks: str) 
         ("You are here", "now.", ",", "You are here, now."),
     ],
 )
-def test_only_marks_change_at_a_pause(first: str, second: str, marks: str, expected: str) -> None:
+def test_only_marks_change_at_a_pause(first, second, marks, expected):
     (whole,) = sentences(heard(0, first, 0.0, 2.0), heard(1, second, 2.5, 3.0, previous_end=marks))
     assert whole.text == expected
     assert "".join(word.text for word in whole.words).strip() == expected
 
 
-def test_a_corrected_mark_was_heard_with_the_next_words() -> None:
+def test_a_corrected_mark_was_heard_with_the_next_words():
     first, _ = sentences(heard(0, "You are here.", 0.0, 3.0), heard(1, "Why not?", 3.5, 5.0, previous_end="?"))
     assert (first.text, first.heard_s) == ("You are here?", 5.0)
 
 
-def test_a_noise_does_not_end_a_sentence() -> None:
+def test_a_noise_does_not_end_a_sentence():
     noise = replace(heard(1, "", 2.5, 2.8), rejected="silence")
     assert texts(heard(0, "My fellow", 0.0, 2.0), noise, heard(2, "Americans.", 3.0, 4.0)) == ["My fellow Americans."]
 
@@ -187,32 +183,30 @@ def test_a_noise_does_not_end_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("pause_ms", "expected"), [(600, ["Let us go.", "and he left."]), (1_800, ["Let us go and he left."])]
 )
-def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(
-    pause_ms: int, expected: list[str]
-) -> None:
+def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, expected):
     parts = [heard(0, "Let us go.", 0.0, 2.0), heard(1, "and he left.", 3.0, 4.0)]
     assert texts(*parts, options=SentenceOptions(pause_ms=pause_ms)) == expected
 
 
-def test_the_mark_at_the_end_of_a_segment_is_a_draft() -> None:
+def test_the_mark_at_the_end_of_a_segment_is_a_draft():
     (first,) = SentenceAssembler(OPTIONS).push(heard(0, "And so my fellow Americans.", 0.0, 3.0))
     assert isinstance(first, SourceText)
     assert first.committed_text == "And so my fellow Americans"
 
 
-def test_a_sentence_keeps_the_time_at_which_its_last_word_was_heard() -> None:
+def test_a_sentence_keeps_the_time_at_which_its_last_word_was_heard():
     first, second = sentences(heard(0, "It is over.", 0.0, 2.0), heard(1, "Thank you. Bye.", 2.8, 4.0))[:2]
     assert (first.heard_s, second.heard_s) == (2.0, 4.0)
 
 
-def test_a_sentence_does_not_go_on_for_ever() -> None:
+def test_a_sentence_does_not_go_on_for_ever():
     parts = [heard(n, f"and then {n}", 3.0 * n, 3.0 * n + 2.5) for n in range(20)]
     found = sentences(*parts)
     assert len(found) > 1
     assert all(one.end_s - one.start_s < OPTIONS.max_sentence_ms / 1000 + 3.0 for one in found)
 
 
-def test_a_sentence_that_is_too_long_is_cut_at_its_last_clause() -> None:
+def test_a_sentence_that_is_too_long_is_cut_at_its_last_clause():
     parts = [heard(n, f"and this is part {n}, which" if n % 2 else "goes on", 3.0 * n, 3.0 * n + 2.5) for n in range(9)]
     first, second = sentences(*parts)[:2]
     assert first.text.endswith("part 5,")
@@ -232,16 +226,16 @@ def test_a_sentence_that_is_too_long_is_cut_at_its_last_clause() -> None:
         ("Wait…", "I am coming.", "en", ["Wait… I am coming."]),
     ],
 )
-def test_final_marks(first: str, second: str, language: str, expected: list[str]) -> None:
+def test_final_marks(first, second, language, expected):
     assert texts(heard(0, first, 0.0, 2.0, language), heard(1, second, 2.8, 4.0, language)) == expected
 
 
 @pytest.mark.parametrize(("text", "marks"), [("so.", "."), ("so, ", ","), ("so", ""), ("“so.”", ""), ("好。", "。")])
-def test_the_marks_at_the_end_of_a_text(text: str, marks: str) -> None:
+def test_the_marks_at_the_end_of_a_text(text, marks):
     assert final_marks(text) == marks
 
 
-def test_without_a_pause_that_joins_every_segment_stands_alone() -> None:
+def test_without_a_pause_that_joins_every_segment_stands_alone():
     parts = [heard(0, "My fellow Americans,", 0.0, 3.0), heard(1, "ask not. Ask", 3.0, 5.0)]
     options = SentenceOptions(long_pause_ms=0)
     assert texts(*parts, options=options) == ["My fellow Americans,", "ask not.", "Ask"]
@@ -249,19 +243,19 @@ def test_without_a_pause_that_joins_every_segment_stands_alone() -> None:
 
 
 @pytest.mark.parametrize("gap_s", [0.1, 1.0])
-def test_only_a_gap_is_a_pause_after_a_sentence(gap_s: float) -> None:
+def test_only_a_gap_is_a_pause_after_a_sentence(gap_s):
     first, _ = sentences(heard(0, "It is over.", 0.0, 2.0), heard(1, "Thank you.", 2.0 + gap_s, 4.0))
     assert first.before_pause == (gap_s > 0.5)
 
 
-def test_times_are_shared_out_where_those_of_words_are_not_known() -> None:
+def test_times_are_shared_out_where_those_of_words_are_not_known():
     (whole,) = sentences(heard(0, "My fellow Americans,", 0.0, 3.0, words=False), heard(1, "ask not.", 3.5, 5.0))
     assert whole.words == ()
     assert (whole.start_s, whole.end_s) == (0.0, 5.0)
     assert whole.begin_at(0.5) == 2.5
 
 
-def test_a_share_of_the_text_begins_with_a_word() -> None:
+def test_a_share_of_the_text_begins_with_a_word():
     (whole,) = sentences(heard(0, "abcd", 0.0, 1.0), heard(1, "efgh", 2.5, 3.5))
     assert [whole.begin_at(share) for share in (0.0, 0.2, 0.3, 0.5, 0.7, 0.8, 1.0)] == [
         0.0,
@@ -276,7 +270,7 @@ def test_a_share_of_the_text_begins_with_a_word() -> None:
 
 def so_far(text: str, committed: int, number: int = 0, start_s: float = 0.0, **options: str) -> Transcript:
     """What is heard of a segment in progress, half a second a word."""
-    found = heard(number, text, start_s, start_s + 0.5 * len(text.split()), **options)  # type: ignore[arg-type]
+    found = heard(number, text, start_s, start_s + 0.5 * len(text.split()), **options)
     return replace(found, committed_words=committed)
 
 
@@ -288,7 +282,7 @@ def shown(assembler: SentenceAssembler, transcript: Transcript) -> list[str]:
     ]
 
 
-def test_words_are_shown_while_their_segment_is_in_progress() -> None:
+def test_words_are_shown_while_their_segment_is_in_progress():
     assembler = SentenceAssembler(OPTIONS)
     assert shown(assembler, so_far("My fellow", 0)) == ["|My fellow"]
     assert shown(assembler, so_far("My fellow", 0)) == []
@@ -301,21 +295,17 @@ def test_words_are_shown_while_their_segment_is_in_progress() -> None:
     assert [event.text for event in [*found, *assembler.end()]][-1] == "My fellow Americans, ask not."
 
 
-def test_a_sentence_ends_with_the_committed_word_after_it() -> None:
+def test_a_sentence_ends_with_the_committed_word_after_it():
     assembler = SentenceAssembler(OPTIONS)
     assert shown(assembler, so_far("Hello. My name", 1)) == ["Hello|.", "|My name"]
-    assert shown(assembler, so_far("Hello. My name is", 2)) == [
-        "Hello.|",
-        "Hello.",
-        "My| name is",
-    ]
+    assert shown(assembler, so_far("Hello. My name is", 2)) == ["Hello.|", "Hello.", "My| name is"]
     assert [event.text for event in assembler.push(so_far("Hello. My name is Ann.", 2))] == ["My name is Ann."]
     (_, last) = assembler.end()
     assert isinstance(last, SourceSentence)
     assert (last.sentence, last.text, last.start_s) == (1, "My name is Ann.", 0.5)
 
 
-def test_a_draft_of_the_next_sentence_stays_where_it_is_when_that_begins() -> None:
+def test_a_draft_of_the_next_sentence_stays_where_it_is_when_that_begins():
     assembler = SentenceAssembler(OPTIONS)
     assembler.so_far(so_far("Hello. My name", 1))
     committed, ended, more = assembler.so_far(so_far("Hello. My name is", 2))
@@ -324,7 +314,7 @@ def test_a_draft_of_the_next_sentence_stays_where_it_is_when_that_begins() -> No
     assert (more.sentence, more.text, more.committed) == (1, "My name is", 2)
 
 
-def test_a_draft_that_is_withheld_in_the_end_is_withdrawn() -> None:
+def test_a_draft_that_is_withheld_in_the_end_is_withdrawn():
     assembler = SentenceAssembler(OPTIONS)
     shown(assembler, so_far("Thank you", 0))
     (withdrawn,) = assembler.push(replace(so_far("Thank you.", 0), rejected="silence"))
@@ -336,7 +326,7 @@ def test_a_draft_that_is_withheld_in_the_end_is_withdrawn() -> None:
 @pytest.mark.parametrize(
     "text", ['I know it." and he called her "sweet', '"We go now. It is good." and then she said "yes of course']
 )
-def test_a_draft_that_opens_a_quotation_ends_no_committed_sentence(text: str) -> None:
+def test_a_draft_that_opens_a_quotation_ends_no_committed_sentence(text):
     """It changes which full stops are inside a quotation."""
     assembler = SentenceAssembler(OPTIONS)
     count = len(text.split())
@@ -348,13 +338,13 @@ def test_a_draft_that_opens_a_quotation_ends_no_committed_sentence(text: str) ->
     assert text.endswith(ended[-1])
 
 
-def test_a_draft_may_turn_out_to_be_in_another_language() -> None:
+def test_a_draft_may_turn_out_to_be_in_another_language():
     assembler = SentenceAssembler(OPTIONS)
     assert shown(assembler, so_far("Guten Tag", 0, language="de")) == ["|Guten Tag"]
     assert shown(assembler, so_far("Good day to", 0)) == ["|Good day to"]
 
 
-def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause() -> None:
+def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause():
     assembler = SentenceAssembler(OPTIONS)
     assembler.so_far(so_far("It was the best of", 4))
     assembler.push(replace(so_far("It was the", 3), speech_end_s=1.9))
@@ -364,7 +354,7 @@ def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause() -> 
     assert (ended.text, ended.end_s, ended.words[-1].start_s) == ("It was the best", 1.9, 1.5)
 
 
-def test_words_committed_beyond_a_cut_are_not_said_twice() -> None:
+def test_words_committed_beyond_a_cut_are_not_said_twice():
     assembler = SentenceAssembler(OPTIONS)
     shown(assembler, so_far("It was the best of", 4))
     assembler.push(so_far("It was", 2))  # cut after two words
@@ -393,9 +383,7 @@ PARTS = st.tuples(
 
 
 @given(st.lists(PARTS, max_size=8), st.booleans())
-def test_nothing_is_lost_or_taken_back(
-    parts: list[tuple[str, float, float, bool, bool, str | None]], pauses: bool
-) -> None:
+def test_nothing_is_lost_or_taken_back(parts, pauses):
     inputs: list[Transcript | Pause] = []
     at = 0.0
     for number, (text, length_s, pause_s, words, rejected, marks) in enumerate(parts):
@@ -410,9 +398,7 @@ def test_nothing_is_lost_or_taken_back(
 
 
 @given(st.lists(PARTS, max_size=6), st.data())
-def test_drafts_lose_and_take_back_nothing_either(
-    parts: list[tuple[str, float, float, bool, bool, str | None]], data: st.DataObject
-) -> None:
+def test_drafts_lose_and_take_back_nothing_either(parts, data):
     """Segments in progress commit some of their words; the rest of them, and the draft after them, may change."""
     assembler = SentenceAssembler(OPTIONS)
     found: list[SourceEvent] = []

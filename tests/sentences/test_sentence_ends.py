@@ -1,7 +1,5 @@
 """Sentence ends in the languages of the catalogue."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +19,19 @@ MARKED = [line.split("\t") for line in Path(__file__).with_name("sentence_ends.t
 
 
 @pytest.mark.parametrize(("language", "marked"), MARKED)
-def test_text_is_split_only_at_the_bars(language: str, marked: str) -> None:
+def test_text_is_split_only_at_the_bars(language, marked):
     assert split_sentences(marked.replace("|", ""), language) == marked.split("|")
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    text=st.text(max_size=120) | st.lists(st.sampled_from(PIECES)).map("".join),
-    language=st.sampled_from(SOURCES),
-)
-def test_the_sentences_joined_are_the_text(text: str, language: str) -> None:
+@given(text=st.text(max_size=120) | st.lists(st.sampled_from(PIECES)).map("".join), language=st.sampled_from(SOURCES))
+def test_the_sentences_joined_are_the_text(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
     assert all(sentence.strip() for sentence in split_sentences(text, language))
 
 
 @pytest.mark.parametrize("unit", ["He came. ", "「」。", "« a. ", "Dr. A. ", "no end ", '"a.', "„", "『。", "(etc. A"])
-def test_the_work_is_linear_in_the_length_of_the_text(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_is_linear_in_the_length_of_the_text(unit, monkeypatch):
     read = 0
     real_segment, real_is_end = splitting.segment, splitting.is_end
 
@@ -61,7 +56,7 @@ def test_the_work_is_linear_in_the_length_of_the_text(unit: str, monkeypatch: py
     assert work[1] < 8 * work[0]  # 4 times if linear, 16 times if quadratic
 
 
-def test_every_row_of_the_table_is_of_a_known_language_and_kind() -> None:
+def test_every_row_of_the_table_is_of_a_known_language_and_kind():
     kinds = set(boundaries.WordLists.__dataclass_fields__) - {"language"}
     rows = boundaries._rows()
     assert {kind for _, kind, _ in rows} == kinds

@@ -1,7 +1,5 @@
 """Sentence splitting loses no text and does not split where no sentence ends."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,12 +20,12 @@ from pipeline.sentences.splitting import fit, split_sentences
         ("xx", "A language it does not know. Still two.", ["A language it does not know. ", "Still two."]),
     ],
 )
-def test_sentences(language: str, text: str, expected: list[str]) -> None:
+def test_sentences(language, text, expected):
     assert split_sentences(text, language) == expected
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t "])
-def test_blank_text_has_no_sentence(blank: str) -> None:
+def test_blank_text_has_no_sentence(blank):
     assert split_sentences(blank, "en") == []
 
 
@@ -36,29 +34,29 @@ def test_blank_text_has_no_sentence(blank: str) -> None:
     text=st.text("AbÉ好.?! \n\t\u00a0\u2009\u202f\u3000\u2028\x85", max_size=20),
     language=st.sampled_from(["en", "zh", "fr"]),
 )
-def test_no_kind_of_blank_causes_a_panic(text: str, language: str) -> None:
+def test_no_kind_of_blank_causes_a_panic(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
 
 
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(min_size=1, max_size=200), limit=st.integers(1, 40))
-def test_parts_fit_and_joined_are_the_sentence(text: str, limit: int) -> None:
+def test_parts_fit_and_joined_are_the_sentence(text, limit):
     parts = fit(text, lambda part: len(part) <= limit)
     assert "".join(parts) == text
     assert all(len(part) <= limit for part in parts)
 
 
-def test_numbers_and_times_are_not_cut() -> None:
+def test_numbers_and_times_are_not_cut():
     text = "about the offer of 12,500 dollars that was made at 10:30 in the morning"
     assert not [part for part in fit(text, lambda part: len(part) < 25) if part.rstrip().endswith(("12,", "10:"))]
 
 
-def test_a_sentence_is_not_cut_at_a_clause_mark_near_its_edge() -> None:
+def test_a_sentence_is_not_cut_at_a_clause_mark_near_its_edge():
     text = "Well, the train to London leaves at half past nine and arrives at ten"
     assert fit(text, lambda part: len(part) < 60)[0] == "Well, the train to London leaves "
 
 
-def test_a_long_sentence_is_cut_at_clauses() -> None:
+def test_a_long_sentence_is_cut_at_clauses():
     text = "I went to the market, bought some fruit, and then I went home."
     assert fit(text, lambda part: len(part) < 45) == [
         "I went to the market, bought some fruit,",

@@ -1,7 +1,5 @@
 """The words of a sentence are those of its text."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.events import SourceSentence, Word
@@ -16,7 +14,7 @@ from pipeline.sentences.splitting import whole_words
         ("zh", ["我", "们", "，", "好", "。"], ["我", "们，", "好。"]),
     ],
 )
-def test_pieces_without_a_blank_belong_to_the_word_before(language: str, pieces: list[str], words: list[str]) -> None:
+def test_pieces_without_a_blank_belong_to_the_word_before(language, pieces, words):
     timed = tuple(Word(text, at, at + 1.0) for at, text in enumerate(pieces))
     found = whole_words(SourceSentence(0, language, "".join(pieces).strip(), words=timed))
     assert [word.text for word in found] == words
@@ -27,7 +25,7 @@ def test_pieces_without_a_blank_belong_to_the_word_before(language: str, pieces:
 @pytest.mark.parametrize(
     ("language", "text", "words"), [("en", "Yes, I.", ["Yes,", "I."]), ("zh", "好的。", ["好", "的。"])]
 )
-def test_without_times_the_time_is_divided(language: str, text: str, words: list[str]) -> None:
+def test_without_times_the_time_is_divided(language, text, words):
     found = whole_words(SourceSentence(0, language, text, 1.0, 4.0))
     assert [word.text for word in found] == words
     assert (found[0].start_s, found[-1].end_s) == (1.0, 4.0)

@@ -1,7 +1,5 @@
 """A browser for the tests of a module, in an event loop of its own that lasts as long, and what its microphone says."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A server in the test's own event loop, and clients of its WebSocket."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl
@@ -140,7 +138,7 @@ async def heard(socket: ClientConnection) -> dict[str, Any]:
     """The next message that is no status."""
     while (record := json.loads(await socket.recv()))["type"] == "status":
         pass
-    return record  # type: ignore[no-any-return]
+    return record
 
 
 async def ask(socket: ClientConnection, **message: object) -> dict[str, Any]:

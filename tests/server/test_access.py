@@ -1,7 +1,5 @@
 """Hosts, origins, tokens and rates."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
@@ -14,7 +12,7 @@ ACCESS = Access.of("0123456789abcdef", ["Caption.example"], ["https://App.exampl
     "host",
     ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:1", "[::1]:8000", "192.168.1.7:8000", "caption.example"],
 )
-def test_own_names_and_addresses_are_known(host: str) -> None:
+def test_own_names_and_addresses_are_known(host):
     assert ACCESS.knows_host(host)
 
 
@@ -32,7 +30,7 @@ def test_own_names_and_addresses_are_known(host: str) -> None:
         "[",
     ],
 )
-def test_other_names_are_not(host: str | None) -> None:
+def test_other_names_are_not(host):
     assert not ACCESS.knows_host(host)
 
 
@@ -53,11 +51,11 @@ def test_other_names_are_not(host: str | None) -> None:
         ("http://[", "localhost:8000", False),
     ],
 )
-def test_only_own_pages_may_connect(origin: str | None, host: str | None, known: bool) -> None:
+def test_only_own_pages_may_connect(origin, host, known):
     assert ACCESS.knows_origin(origin, host) == known
 
 
-def test_names_and_origins_are_those_of_headers() -> None:
+def test_names_and_origins_are_those_of_headers():
     for name in ("captions.example", "Captions.Example", "192.0.2.1", "localhost"):
         assert is_host_name(name)
         assert Access.of(names=[name]).knows_host(f"{name}:8000")
@@ -68,7 +66,7 @@ def test_names_and_origins_are_those_of_headers() -> None:
         assert not Access().knows_host(host)
 
 
-def test_the_token_must_be_right_where_there_is_one() -> None:
+def test_the_token_must_be_right_where_there_is_one():
     assert ACCESS.knows_token("0123456789abcdef")
     for wrong in (None, "", "0123456789abcdeF", "0123456789abcdef ", "ü"):
         assert not ACCESS.knows_token(wrong)
@@ -88,11 +86,11 @@ def test_the_token_must_be_right_where_there_is_one() -> None:
         ("", False),
     ],
 )
-def test_loopback_addresses_are_told_from_others(host: str, own: bool) -> None:
+def test_loopback_addresses_are_told_from_others(host, own):
     assert is_loopback(host) == own
 
 
-def test_an_address_may_do_so_much_a_minute() -> None:
+def test_an_address_may_do_so_much_a_minute():
     now_s = 0.0
     rate = Rate(2, lambda: now_s)
     assert [rate.allows("a") for _ in range(3)] == [True, True, False]
@@ -104,7 +102,7 @@ def test_an_address_may_do_so_much_a_minute() -> None:
     assert len(rate._times) == 10_000
 
 
-def test_a_network_of_ipv6_counts_as_one_address() -> None:
+def test_a_network_of_ipv6_counts_as_one_address():
     rate = Rate(1, lambda: 0.0)
     assert rate.allows("2001:db8::1")
     assert not rate.allows("2001:db8::2")

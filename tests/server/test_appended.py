@@ -1,7 +1,5 @@
 """Committed text as it is appended, from any valid stream of events and for a reader of any pace."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 
@@ -12,7 +10,7 @@ from pipeline.captions.states import State
 from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
 from pipeline.server.history import History
-from tests.streams import Stream, spoken, streams
+from tests.streams import spoken, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 
@@ -28,7 +26,7 @@ def pieces(text: AppendOnlyText, events: Iterable[PipelineEvent], language: str 
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE)))
-def test_the_pieces_add_up_to_the_final_text(stream: Stream) -> None:
+def test_the_pieces_add_up_to_the_final_text(stream):
     assert "".join(pieces(AppendOnlyText(), stream.events)) == " ".join(
         text for text in stream.sources.values() if text
     )
@@ -37,7 +35,7 @@ def test_the_pieces_add_up_to_the_final_text(stream: Stream) -> None:
 
 
 @given(streams(ENGLISH), st.data())
-def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.DataObject) -> None:
+def test_a_reader_that_is_slow_gets_each_text_once(stream, data):
     async def work() -> str:
         history = History(100)
         feed, text = Feed(history, None, data.draw(st.integers(1, 4))), AppendOnlyText()
@@ -60,7 +58,7 @@ def test_a_reader_that_is_slow_gets_each_text_once(stream: Stream, data: st.Data
     assert asyncio.run(work()) == " ".join(text for text in stream.sources.values() if text)
 
 
-def test_text_comes_when_it_is_committed_and_sentences_are_set_apart() -> None:
+def test_text_comes_when_it_is_committed_and_sentences_are_set_apart():
     text = AppendOnlyText()
     assert text.push(SourceText(0, "en", "Thank you fo", committed=5)) == "Thank"
     assert text.push(SourceText(0, "en", "Thank you all.", committed=14)) == " you all."

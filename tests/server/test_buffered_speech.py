@@ -1,7 +1,5 @@
 """Speech that was kept while the connection was made is late from the first moment; a recording is not."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -27,11 +25,11 @@ def spoken_at(*parts: tuple[float, float, bool]) -> list[float]:
 
 
 @pytest.mark.parametrize("kept_s", [0.1, 1.0, 20.0, 50.0])
-def test_speech_that_comes_at_once_and_goes_on_at_real_pace_was_kept(kept_s: float) -> None:
+def test_speech_that_comes_at_once_and_goes_on_at_real_pace_was_kept(kept_s):
     assert spoken_at((kept_s, AT_ONCE, False), (20.0, 1.0, False)) == [pytest.approx(100 - kept_s, abs=0.2)]
 
 
-def test_kept_speech_may_have_to_wait_and_be_followed_by_a_pause() -> None:
+def test_kept_speech_may_have_to_wait_and_be_followed_by_a_pause():
     parts = (30.0, AT_ONCE, False), (1.0, 0.5, True), (10.0, AT_ONCE, False), (0.4, 0.1, False), (20.0, 1.0, False)
     assert spoken_at(*parts) == [pytest.approx(60, abs=2)]
 
@@ -46,7 +44,7 @@ def test_kept_speech_may_have_to_wait_and_be_followed_by_a_pause() -> None:
         [(70.0, AT_ONCE, False), (100.0, 1.0, False)],
     ],
 )
-def test_a_recording_was_not_kept(parts: list[tuple[float, float, bool]]) -> None:
+def test_a_recording_was_not_kept(parts):
     assert spoken_at(*parts) == []
 
 
@@ -54,9 +52,7 @@ def session(config: PipelineConfig, models: Models) -> Session:
     return Session(config, models, ServerLimits(), SAMPLE_RATE)
 
 
-async def test_a_session_is_as_late_as_the_speech_that_was_kept(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_a_session_is_as_late_as_the_speech_that_was_kept(demo_config, demo_models):
     found, now_s = session(demo_config, demo_models), 100.0
     found.stats.clock = lambda: now_s
     message = bytes(2 * round(STEP_S * SAMPLE_RATE))
@@ -70,7 +66,7 @@ async def test_a_session_is_as_late_as_the_speech_that_was_kept(
     assert found.stats.ahead_s == pytest.approx(0.0, abs=0.2)
 
 
-def test_audio_that_is_taken_and_not_fed_yet_is_still_behind(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_audio_that_is_taken_and_not_fed_yet_is_still_behind(demo_config, demo_models):
     found = session(demo_config, demo_models)
     found.intake.push(bytes(2 * 20 * SAMPLE_RATE))
     assert found.stats.backlog_s() == 20.0

@@ -1,7 +1,5 @@
 """--max-sessions auto: chosen from the time that the encoder takes for a window of speech."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import Models, PipelineConfig
 from pipeline.apps.serve import arguments
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper import weights as model_weights
@@ -26,19 +23,17 @@ from tests.server.test_serve import command
 
 
 @given(st.floats(1e-4, 100), st.floats(1, 100), st.integers(1, 256))
-def test_a_slower_machine_gets_no_more_sessions(window_s: float, slower: float, cores: int) -> None:
+def test_a_slower_machine_gets_no_more_sessions(window_s, slower, cores):
     assert 1 <= sessions_for(window_s * slower, cores) <= sessions_for(window_s, cores) <= 1_000
     assert sessions_for(window_s, cores) <= sessions_for(window_s, cores + 1)
 
 
-def test_the_number_follows_from_the_time_of_a_window() -> None:
+def test_the_number_follows_from_the_time_of_a_window():
     assert [sessions_for(window_s, 2) for window_s in (100, 0.25, 0.1, 0.05, 1e-3)] == [1, 4, 7, 10, 16]
     assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [5, 11, 12]
 
 
-def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls_at_once(
-    demo_config: PipelineConfig,
-) -> None:
+def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls_at_once(demo_config):
     (models,) = load_shared([demo_config], several_calls=True)
     took = [0.5, 3, 1, 5, 2, 4]
     times = iter([time for run, length in enumerate(took) for time in (10 * run, 10 * run + length)])
@@ -47,7 +42,7 @@ def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls
     assert next(times, None) is None, "a recogniser that serves two configurations is measured once"
 
 
-def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(demo_config: PipelineConfig) -> None:
+def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(demo_config):
     (models,) = load_shared([demo_config], several_calls=True)
     at_once = calls_at_once([models.recognizer])
     assert at_once == max(1, usable_cores() // demo_config.asr.threads)
@@ -62,9 +57,7 @@ def test_as_many_recognitions_run_at_once_as_the_recogniser_takes(demo_config: P
 
 
 @pytest.mark.parametrize(("cores", "threads", "at_once"), [(2, 1, 2), (2, 0, 1), (2, 4, 1), (16, 0, 4), (6, 0, 1)])
-def test_calls_at_once_share_the_cores(
-    cores: int, threads: int, at_once: int, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_at_once_share_the_cores(cores, threads, at_once, demo_models, monkeypatch):
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
     monkeypatch.setattr(model_weights, "usable_cores", lambda: cores)
     weights = WhisperWeights.load(demo_models.recognizer.engine.weights.directory, threads=threads, several_calls=True)
@@ -72,24 +65,24 @@ def test_calls_at_once_share_the_cores(
     assert demo_models.recognizer.engine.weights.calls_at_once == 1, "a single stream needs no more"
 
 
-def test_another_recogniser_takes_one_call_at_once(demo_models: Models) -> None:
-    assert calls_at_once([demo_models.recognizer, object()]) == 1  # type: ignore[list-item]
+def test_another_recogniser_takes_one_call_at_once(demo_models):
+    assert calls_at_once([demo_models.recognizer, object()]) == 1
 
 
-def test_only_whisper_is_measured() -> None:
+def test_only_whisper_is_measured():
     with pytest.raises(UsageError, match="measures Whisper models only; give a number"):
-        slowest_window_s([object()])  # type: ignore[list-item]
+        slowest_window_s([object()])
 
 
 @pytest.mark.parametrize("wrong", ["0", "1001", "-1", "many", "AUTO", ""])
-def test_a_wrong_number_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_number_is_refused(wrong, capsys):
     with pytest.raises(SystemExit) as caught:
         arguments().parse_args([f"--max-sessions={wrong}"])
     assert caught.value.code == 2
     assert f"{wrong!r} is not a whole number from 1 to 1000; or give auto" in capsys.readouterr().err
 
 
-async def test_the_command_measures_and_says_what_it_chose() -> None:
+async def test_the_command_measures_and_says_what_it_chose():
     slow = "import pipeline.server.capacity as it; it.slowest_window_s = lambda *_: 0.1"
     async with command("--max-sessions", "auto", before=slow) as server:
         expected = sessions_for(0.1, usable_cores())

@@ -1,11 +1,7 @@
 """A server with a configuration for each direction: clients of every interface choose theirs by its languages."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
-from pathlib import Path
-from typing import Any
 
 import openai
 import pytest
@@ -58,7 +54,7 @@ def joined(texts: Texts, language: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", [{"source": "zh-CN"}, {"targets": ["en"]}])
-async def test_the_first_message_chooses(models: list[Models], expected: Texts, wanted: dict[str, Any]) -> None:
+async def test_the_first_message_chooses(models, expected, wanted):
     async with running(serving_both(models)) as server, server.connect() as speaker, server.connect() as other:
         assert (await ask(other, type="start"))["source"] == "en"
         started = await ask(speaker, type="start", **wanted)
@@ -69,7 +65,7 @@ async def test_the_first_message_chooses(models: list[Models], expected: Texts, 
         assert final(await finish(speaker)) == expected
 
 
-async def test_languages_that_no_configuration_has_are_refused_with_what_is_offered(models: list[Models]) -> None:
+async def test_languages_that_no_configuration_has_are_refused_with_what_is_offered(models):
     async with running(serving_both(models)) as server:
         for wanted, code in (
             ({"source": "fr"}, "unknown-source"),
@@ -83,7 +79,7 @@ async def test_languages_that_no_configuration_has_are_refused_with_what_is_offe
         assert server.service.refused == {"unknown-source": 1, "unknown-target": 1}
 
 
-def test_the_languages_and_models_are_listed(models: list[Models]) -> None:
+def test_the_languages_and_models_are_listed(models):
     client = TestClient(create_app(serving_both(models)), "http://localhost")
     info = client.get("/v1/info").json()
     assert (info["source"], info["targets"]) == ("en", ["zh"])
@@ -99,7 +95,7 @@ def test_the_languages_and_models_are_listed(models: list[Models]) -> None:
 
 
 @pytest.mark.slow
-async def test_recordings_are_translated_by_language_target_or_model(models: list[Models], expected: Texts) -> None:
+async def test_recordings_are_translated_by_language_target_or_model(models, expected):
     async with (
         running(serving_both(models)) as server,
         AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0) as client,
@@ -125,7 +121,7 @@ async def test_recordings_are_translated_by_language_target_or_model(models: lis
             assert error.value.code == code
 
 
-async def test_realtime_sessions_are_chosen_by_model(models: list[Models]) -> None:
+async def test_realtime_sessions_are_chosen_by_model(models):
     path = "/v1/realtime/translations?model=speech-translation"
     async with running(serving_both(models)) as server, server.connect(path=f"{path}-zh") as socket:
         session = (await heard(socket))["session"]
@@ -145,7 +141,7 @@ async def test_realtime_sessions_are_chosen_by_model(models: list[Models]) -> No
         assert text.isascii()
 
 
-async def test_wyoming_programs_know_the_languages(models: list[Models], expected: Texts) -> None:
+async def test_wyoming_programs_know_the_languages(models, expected):
     async with listening(serving_both(models)) as uri, AsyncClient.from_uri(uri) as client:
         (info,) = await answers(client, [Describe()], "info")
         programs = {one.name: one.models[0].languages for one in Info.from_event(info).asr}
@@ -158,7 +154,7 @@ async def test_wyoming_programs_know_the_languages(models: list[Models], expecte
         assert error.data["text"] == 'translate-en does not recognise "en"; it recognises zh'
 
 
-def test_the_command_takes_several_configurations() -> None:
+def test_the_command_takes_several_configurations():
     options = arguments().parse_args(["--config", "demo-zh", "--config", "demo-zh-en", "--asr", "tiny"])
     configs = configured_several(options)
     assert [config.languages for config in configs] == [config.languages for config in CONFIGS]
@@ -168,11 +164,11 @@ def test_the_command_takes_several_configurations() -> None:
 
 
 @pytest.mark.parametrize("option", ["--source", "--target", "--nmt", "--via"])
-def test_options_of_one_configuration_are_refused_with_several(option: str) -> None:
+def test_options_of_one_configuration_are_refused_with_several(option):
     with pytest.raises(UsageError, match=f"{option} is for one configuration, and there are 2"):
         run(["--config", "demo-zh", "--config", "demo-zh-en", option, "de"])
 
 
-def test_two_configurations_for_one_language_are_refused(tmp_path: Path) -> None:
+def test_two_configurations_for_one_language_are_refused(tmp_path):
     with pytest.raises(UsageError, match="two configurations are for the spoken language 'en'"):
         run(["--config", "demo-zh", "--config", "demo-zh", "--port", "0"])

@@ -1,7 +1,5 @@
 """The files in examples/deploy: nginx and Caddy before a server that runs, the unit, and the container's command."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -195,9 +193,7 @@ async def proxied(
 @pytest.mark.slow
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
-async def test_pages_sessions_and_files_pass_the_proxy(
-    command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
-) -> None:
+async def test_pages_sessions_and_files_pass_the_proxy(command, demo_config, demo_models, certificate, tmp_path):
     async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
         page = await http.get("/")
         assert page.status_code == 200
@@ -221,9 +217,7 @@ async def test_pages_sessions_and_files_pass_the_proxy(
 
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
-async def test_bytes_pass_the_proxy_as_they_come(
-    command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
-) -> None:
+async def test_bytes_pass_the_proxy_as_they_come(command, demo_config, demo_models, certificate, tmp_path):
     async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
         async with http.stream("GET", "/down") as answer:
             parts = answer.aiter_text()
@@ -241,9 +235,7 @@ async def test_bytes_pass_the_proxy_as_they_come(
 
 @openssl
 @pytest.mark.parametrize("command", PROXIES)
-async def test_a_refused_upload_gets_the_servers_answer(
-    command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
-) -> None:
+async def test_a_refused_upload_gets_the_servers_answer(command, demo_config, demo_models, certificate, tmp_path):
     async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy, proxy.http() as http:
         for headers, status in (({"Authorization": "Bearer wrong"}, 401), ({"Origin": "https://other.example"}, 403)):
             answer = await http.post("/v1/audio/transcriptions", files={"file": LONG}, headers=headers)
@@ -253,9 +245,7 @@ async def test_a_refused_upload_gets_the_servers_answer(
 @openssl
 @pytest.mark.skipif(sys.platform != "linux", reason="needs several addresses of the loopback interface")
 @pytest.mark.parametrize("command", PROXIES)
-async def test_the_server_knows_the_clients_address(
-    command: Any, demo_config: PipelineConfig, demo_models: Models, certificate: tuple[Path, Path], tmp_path: Path
-) -> None:
+async def test_the_server_knows_the_clients_address(command, demo_config, demo_models, certificate, tmp_path):
     async with proxied(command, demo_config, demo_models, certificate, tmp_path) as proxy:
         transport = httpx.AsyncHTTPTransport(verify=proxy.context, local_address="127.0.0.3")
         async with proxy.http(transport=transport) as http:
@@ -263,7 +253,7 @@ async def test_the_server_knows_the_clients_address(
             assert found.json() == ["127.0.0.3", "https", NAME]
 
 
-def test_nginx_has_room_and_time_for_what_the_server_allows() -> None:
+def test_nginx_has_room_and_time_for_what_the_server_allows():
     text, limits = (DEPLOY / "nginx.conf").read_text("utf-8"), ServerLimits()
     (room,) = re.findall(r"client_max_body_size (\d+)m;", text)
     assert int(room) << 20 > limits.upload_bytes  # the form is larger than its file
@@ -271,7 +261,7 @@ def test_nginx_has_room_and_time_for_what_the_server_allows() -> None:
     assert int(hours) * 3600 > limits.translating_s
 
 
-def test_nginx_gives_a_lost_machine_up_before_the_pages_do() -> None:
+def test_nginx_gives_a_lost_machine_up_before_the_pages_do():
     """A client that gives up earlier keeps nginx from leaving the server out."""
     (seconds,) = re.findall(r"proxy_connect_timeout (\d+)s;", (DEPLOY / "nginx.conf").read_text("utf-8"))
     script = (ROOT / "pipeline" / "server" / "static" / "connection.js").read_text("utf-8")
@@ -290,7 +280,7 @@ def commands() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", ["unit", "container"])
-def test_the_command_starts_a_server_that_others_may_reach(name: str, tmp_path: Path) -> None:
+def test_the_command_starts_a_server_that_others_may_reach(name, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
     options = arguments().parse_args(commands()[name])
     assert options.token_file.name == "token"
@@ -299,7 +289,7 @@ def test_the_command_starts_a_server_that_others_may_reach(name: str, tmp_path: 
     assert configured_several(options)
 
 
-def test_the_unit_is_valid(tmp_path: Path) -> None:
+def test_the_unit_is_valid(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze")
     unit = tmp_path / "speech-translation.service"

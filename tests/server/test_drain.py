@@ -1,7 +1,5 @@
 """Uploads while the server drains: those in progress end within the limit, new ones are refused."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -41,9 +39,7 @@ async def draining(
             yield server, client, uploading, stack
 
 
-async def test_uploads_in_progress_are_recognised_and_new_ones_refused(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_uploads_in_progress_are_recognised_and_new_ones_refused(demo_config, demo_models):
     async with draining(demo_config, demo_models, 1e6) as (server, client, uploading, stack):
         while (await server.get("/readyz")).status != 503:
             pass
@@ -55,9 +51,7 @@ async def test_uploads_in_progress_are_recognised_and_new_ones_refused(
         assert (await uploading).startswith(" ".join(spoken_texts()["phrases"][:2]))
 
 
-async def test_uploads_that_last_longer_than_the_limit_are_cut(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_uploads_that_last_longer_than_the_limit_are_cut(demo_config, demo_models):
     async with draining(demo_config, demo_models, 0.0) as (server, _, uploading, _):
         with pytest.raises(openai.APIError):
             await uploading

@@ -1,13 +1,10 @@
 """The glossary of a session: brought at its start, replaced while it runs, and refused with its mistakes named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from pipeline import Models, PipelineConfig, SpeechTranslator
+from pipeline import SpeechTranslator
 from pipeline.audio.recording import read_audio
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.run.options import GlossaryOptions
@@ -15,13 +12,13 @@ from pipeline.server.chains import chain_of
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.protocol import ProtocolError
 from tests.conftest import ROOT
-from tests.server.running import NewService, ask, final, finish, heard, running, say, speak
+from tests.server.running import ask, final, finish, heard, running, say, speak
 
 NAMES_AUDIO = ROOT / "tests" / "audio" / "names.opus"
 SERVERS = Glossary((Term("Acme", None),))
 
 
-def test_a_session_uses_the_servers_glossary_until_it_has_its_own() -> None:
+def test_a_session_uses_the_servers_glossary_until_it_has_its_own():
     assert SessionGlossary(None)() == Glossary()
     session = SessionGlossary(lambda: SERVERS)
     assert session() == SERVERS
@@ -42,13 +39,13 @@ def test_a_session_uses_the_servers_glossary_until_it_has_its_own() -> None:
         ("".join(f"n{number}\t=\n" for number in range(1_001)), "1001 terms; 1000 are allowed"),
     ],
 )
-def test_what_is_wrong_with_a_glossary_is_said(text: str, words: str) -> None:
+def test_what_is_wrong_with_a_glossary_is_said(text, words):
     with pytest.raises(ProtocolError, match=words) as error:
         read_glossary(text)
     assert error.value.code == "bad-glossary"
 
 
-async def test_a_session_hears_the_terms_that_its_speaker_sends(new_service: NewService) -> None:
+async def test_a_session_hears_the_terms_that_its_speaker_sends(new_service):
     async with running(new_service()) as server:
         async with server.connect() as refused:
             error = await ask(refused, type="start", glossary="Brontik\n")
@@ -72,9 +69,7 @@ async def test_a_session_hears_the_terms_that_its_speaker_sends(new_service: New
             assert all(name in spoken for name in ("Brontik", "Quindarra", "Taravelle")), spoken
 
 
-async def test_terms_that_the_servers_models_cannot_write_are_named(
-    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_terms_that_the_servers_models_cannot_write_are_named(demo_config, demo_models, tmp_path, caplog):
     path = tmp_path / "terms.tsv"
     path.write_text("source:zh\ttarget:en\n龘龘\tZeptafin\n张伟\tChang Wei\n", "utf-8")
     config = replace(demo_config, glossary=GlossaryOptions(str(path)))

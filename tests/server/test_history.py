@@ -1,7 +1,5 @@
 """What a late or slow reader is told adds up to what every reader has."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterable
@@ -25,7 +23,7 @@ from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import snapshot_text
 from pipeline.sinks.jsonl import read_event
-from tests.streams import Stream, changes, spoken, streams, translated
+from tests.streams import changes, spoken, streams, translated
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 Texts = dict[tuple[int, str], tuple[str, int, bool]]
@@ -45,7 +43,7 @@ def texts(events: Iterable[PipelineEvent], found: Texts | None = None) -> Texts:
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE)), st.data())
-def test_a_snapshot_and_what_follows_add_up_to_the_whole(stream: Stream, data: st.DataObject) -> None:
+def test_a_snapshot_and_what_follows_add_up_to_the_whole(stream, data):
     history = History(100)
     at = data.draw(st.integers(0, len(stream.events)))
     for event in stream.events[:at]:
@@ -56,7 +54,7 @@ def test_a_snapshot_and_what_follows_add_up_to_the_whole(stream: Stream, data: s
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE)))
-def test_a_reader_of_one_language_gets_that_and_the_source(stream: Stream) -> None:
+def test_a_reader_of_one_language_gets_that_and_the_source(stream):
     history = History(100)
     for event in stream.events:
         history.push(event)
@@ -65,7 +63,7 @@ def test_a_reader_of_one_language_gets_that_and_the_source(stream: Stream) -> No
     assert texts(event for event in stream.events if concerns(event, "zh")) == wanted
 
 
-def test_only_the_newest_sentences_are_kept() -> None:
+def test_only_the_newest_sentences_are_kept():
     history = History(2)
     for number in range(5):
         for event in [*spoken(number, "Yes."), *translated(number, ["是", "。"])]:
@@ -73,7 +71,7 @@ def test_only_the_newest_sentences_are_kept() -> None:
     assert {number for number, _ in texts(history.events())} == {3, 4}
 
 
-def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers() -> None:
+def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers():
     history = History(2)
     for event in (TranslationLost("de", "full"), EndOfInput(3.0)):
         history.push(event)
@@ -81,7 +79,7 @@ def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers() -> None:
     assert history.events() == [TranslationLost("de", "full"), EndOfInput(3.0)]
 
 
-def test_late_readers_are_told_of_speech_that_is_in_no_sentence() -> None:
+def test_late_readers_are_told_of_speech_that_is_in_no_sentence():
     history = History(2)
     silence = Transcript(0, 0.0, 1.0, "", "en", rejected="silence")
     rejected = [Transcript(number, number, number + 1, "Mm.", "en", rejected="uncertain") for number in (1, 2, 3)]
@@ -91,7 +89,7 @@ def test_late_readers_are_told_of_speech_that_is_in_no_sentence() -> None:
     assert history.events("zh") == [rejected[-1], partly]
 
 
-def test_a_snapshot_can_be_read_back_from_its_message() -> None:
+def test_a_snapshot_can_be_read_back_from_its_message():
     events = changes([*spoken(0, "Yes."), *translated(0, ["是", "。"])[-1:]])
     record = json.loads(snapshot_text(events))
     assert record["type"] == "snapshot"
@@ -99,7 +97,7 @@ def test_a_snapshot_can_be_read_back_from_its_message() -> None:
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE)), st.integers(1, 6), st.data())
-def test_a_slow_reader_ends_up_with_the_same_texts(stream: Stream, capacity: int, data: st.DataObject) -> None:
+def test_a_slow_reader_ends_up_with_the_same_texts(stream, capacity, data):
     async def work() -> Texts:
         history = History(100)
         feed = Feed(history, None, capacity)
@@ -127,7 +125,7 @@ def test_a_slow_reader_ends_up_with_the_same_texts(stream: Stream, capacity: int
     assert asyncio.run(work()) == texts(stream.events)
 
 
-async def test_of_a_text_that_waits_only_the_newest_is_taken() -> None:
+async def test_of_a_text_that_waits_only_the_newest_is_taken():
     feed = Feed(History(9), "zh", 10)
     first = await feed.take()
     for event in (

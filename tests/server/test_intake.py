@@ -1,7 +1,5 @@
 """Audio of any rate becomes 16 kHz, nothing of it is lost, and too much of it waits."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np
@@ -27,7 +25,7 @@ def taken(intake: Intake) -> Samples:
 
 
 @pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 44_100, 48_000, 192_000])
-def test_audio_of_any_rate_becomes_16_khz(rate: int) -> None:
+def test_audio_of_any_rate_becomes_16_khz(rate):
     intake = Intake(rate, 60.0)
     samples = tone(rate, 2.0)
     for begin in range(0, len(samples), 1_001):
@@ -42,7 +40,7 @@ def test_audio_of_any_rate_becomes_16_khz(rate: int) -> None:
     assert np.corrcoef(found[:length], wanted)[0, 1] > 0.99
 
 
-def test_audio_at_16_khz_stays_as_it_is() -> None:
+def test_audio_at_16_khz_stays_as_it_is():
     intake = Intake(SAMPLE_RATE, 60.0)
     samples = np.arange(-5, 5, dtype=np.int16)
     intake.push(samples.tobytes())
@@ -51,7 +49,7 @@ def test_audio_at_16_khz_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 1_001])
-def test_half_a_sample_is_completed_by_the_next_message(size: int) -> None:
+def test_half_a_sample_is_completed_by_the_next_message(size):
     intake = Intake(SAMPLE_RATE, 60.0)
     data = tone(SAMPLE_RATE, 0.1).tobytes() + b"\x01"
     for begin in range(0, len(data), size):
@@ -61,7 +59,7 @@ def test_half_a_sample_is_completed_by_the_next_message(size: int) -> None:
     assert taken(intake).tobytes() == data[:-1]
 
 
-def test_half_a_sample_is_forgotten_with_its_connection() -> None:
+def test_half_a_sample_is_forgotten_with_its_connection():
     intake = Intake(SAMPLE_RATE, 60.0)
     intake.push(b"abc")
     intake.resume()  # the sender goes on after one sample
@@ -70,7 +68,7 @@ def test_half_a_sample_is_forgotten_with_its_connection() -> None:
     assert taken(intake).tobytes() == b"abcd"
 
 
-def test_audio_after_the_end_is_refused() -> None:
+def test_audio_after_the_end_is_refused():
     intake = Intake(SAMPLE_RATE, 60.0)
     intake.end()
     with pytest.raises(ProtocolError, match="after the end"):
@@ -78,14 +76,14 @@ def test_audio_after_the_end_is_refused() -> None:
     assert intake.received == 0
 
 
-def test_nothing_is_taken_from_an_empty_intake() -> None:
+def test_nothing_is_taken_from_an_empty_intake():
     for rate in (SAMPLE_RATE, 48_000):
         intake = Intake(rate, 1.0)
         intake.end()
         assert len(taken(intake)) == 0
 
 
-async def test_the_sender_waits_while_too_much_waits() -> None:
+async def test_the_sender_waits_while_too_much_waits():
     intake = Intake(SAMPLE_RATE, 1.0)
     intake.push(bytes(2 * SAMPLE_RATE))
     await intake.room()

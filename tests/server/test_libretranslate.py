@@ -1,24 +1,20 @@
 """LibreTranslate's two routes, with libretranslatepy and with the requests of other clients as they are."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError
 
 import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from pipeline import Models, PipelineConfig
+from pipeline import Models
 from pipeline.events import SourceSentence
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
 from pipeline.server.service import Service
-from tests.server.running import NewService, running, until
+from tests.server.running import running, until
 
 TOKEN = "0123456789abcdef"
 SENTENCES = ["Where is the station?", "I would like a room for two nights."]
@@ -31,9 +27,7 @@ def expected(demo_models: Models) -> list[str]:
     return [list(model.stream(SourceSentence(0, "en", text), "zh"))[-1].text for text in SENTENCES]
 
 
-async def test_the_unchanged_client_lists_languages_and_translates(
-    new_service: NewService, expected: list[str]
-) -> None:
+async def test_the_unchanged_client_lists_languages_and_translates(new_service, expected):
     async with running(new_service(), Access.of(TOKEN)) as server:
         client = LibreTranslateAPI(server.url, api_key=TOKEN)
         languages = await asyncio.to_thread(client.languages)
@@ -50,9 +44,7 @@ async def test_the_unchanged_client_lists_languages_and_translates(
         assert "api_key" in json.load(refused.value)["error"]
 
 
-async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(
-    new_service: NewService, expected: list[str]
-) -> None:
+async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(new_service, expected):
     # As LiveCaptions-Translator and jigasi ask, and deep-translator with a query.
     async with running(new_service(connections_a_minute=0)) as server, httpx.AsyncClient(base_url=server.url) as client:
         body = {"q": SENTENCES, "source": "auto", "target": "zh-Hans", "format": "text", "alternatives": 3}
@@ -80,9 +72,7 @@ async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(
         ({"format": "html"}, "html format is not supported"),
     ],
 )
-async def test_wrong_requests_are_told_what_is_wrong(
-    new_service: NewService, change: dict[str, Any], said: str
-) -> None:
+async def test_wrong_requests_are_told_what_is_wrong(new_service, change, said):
     async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
         body = {"q": SENTENCES[0], "source": "en", "target": "zh", **change}
         answer = await client.post("/translate", json=body)
@@ -91,15 +81,13 @@ async def test_wrong_requests_are_told_what_is_wrong(
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"[" * 100_000, b"\xff"])
-async def test_a_body_that_is_no_request(new_service: NewService, body: bytes) -> None:
+async def test_a_body_that_is_no_request(new_service, body):
     async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
         answer = await client.post("/translate", content=body, headers={"content-type": "application/json"})
         assert (answer.status_code, list(answer.json())) == (400, ["error"])
 
 
-async def test_limits_of_bytes_wrong_keys_and_requests_at_once(
-    new_service: NewService, expected: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_limits_of_bytes_wrong_keys_and_requests_at_once(new_service, expected, monkeypatch):
     service = new_service(connections_a_minute=1)
     async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
         body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
@@ -116,7 +104,7 @@ async def test_limits_of_bytes_wrong_keys_and_requests_at_once(
         assert (await client.post("/translate", json=body)).status_code == 503
 
 
-async def test_a_conversation_translates_both_ways(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_a_conversation_translates_both_ways(demo_config, demo_models):
     model = demo_models.translations["zh"]
     config = replace(demo_config, languages=LanguageConfig("auto", ("en", "zh")))
     models = replace(demo_models, translations={"zh": model, "en": model})
@@ -128,9 +116,7 @@ async def test_a_conversation_translates_both_ways(demo_config: PipelineConfig, 
             assert answer.json()["translatedText"]
 
 
-async def test_a_glossary_of_the_configuration_holds(
-    demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
-) -> None:
+async def test_a_glossary_of_the_configuration_holds(demo_config, demo_models, tmp_path):
     terms = tmp_path / "terms.tsv"
     terms.write_text("en\tzh\nstation\t火车总站\n", "utf-8")
     config = replace(demo_config, glossary=replace(demo_config.glossary, file=str(terms)))
@@ -139,7 +125,7 @@ async def test_a_glossary_of_the_configuration_holds(
         assert "火车总站" in answer.json()["translatedText"]
 
 
-async def test_a_client_that_goes_away_ends_its_work(new_service: NewService) -> None:
+async def test_a_client_that_goes_away_ends_its_work(new_service):
     async with running(new_service()) as server:
         body = b"source=en&target=zh&q=" + b"Where+is+the+station%3F+" * 500
         head = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"

@@ -1,7 +1,5 @@
 """Clients that send too much, too little, or never read: they are cut, memory is bounded, and the others notice nothing."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np
@@ -17,7 +15,7 @@ from pipeline.server.intake import Intake
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import Priority
 from tests.conftest import HANG_S
-from tests.server.running import NewService, Running, ask, finish, heard, rest, running, say, speak, until
+from tests.server.running import Running, ask, finish, heard, rest, running, say, speak, until
 
 LARGE = 1 << 20
 
@@ -28,12 +26,12 @@ def frequent_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: local", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"])
-async def test_a_connection_without_a_request_is_closed(begun: bytes, new_service: NewService) -> None:
+async def test_a_connection_without_a_request_is_closed(begun, new_service):
     async with running(new_service(request_s=0.0)) as server:
         assert await server.raw(begun) == b""
 
 
-async def test_a_request_whose_body_never_ends_is_closed(new_service: NewService) -> None:
+async def test_a_request_whose_body_never_ends_is_closed(new_service):
     async with running(new_service(request_s=0.0)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(f"POST /x HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 999999\r\n\r\n".encode())
@@ -55,7 +53,7 @@ async def test_a_request_whose_body_never_ends_is_closed(new_service: NewService
 
 
 @pytest.mark.parametrize("limit", ["connections", "connections_of_address"])
-async def test_too_many_connections_at_once_are_closed(limit: str, new_service: NewService) -> None:
+async def test_too_many_connections_at_once_are_closed(limit, new_service):
     async with running(new_service(**{limit: 3})) as server, server.connect() as speaker:
         await ask(speaker, type="start")
         others = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(10)]
@@ -92,19 +90,19 @@ def opened(addresses: list[str], proxies: list[str], limits: ServerLimits) -> li
     return asyncio.run(work())
 
 
-def test_a_network_of_ipv6_has_the_connections_of_one_address() -> None:
+def test_a_network_of_ipv6_has_the_connections_of_one_address():
     limits = ServerLimits(connections_of_address=2)
     addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"]
     assert opened(addresses, [], limits) == [True, True, False, True, True, True, True]
 
 
-def test_a_proxy_has_all_connections() -> None:
+def test_a_proxy_has_all_connections():
     limits = ServerLimits(connections_of_address=1)
     addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2", "2001:db8::1", "2001:db8::1"]
     assert opened(addresses, ["192.0.2.0/31", "2001:db8::1"], limits) == [True, True, True, False, True, True]
 
 
-async def test_an_address_opens_so_many_a_minute(new_service: NewService) -> None:
+async def test_an_address_opens_so_many_a_minute(new_service):
     async with running(new_service(connections_a_minute=2)) as server:
         for _ in range(2):
             async with server.connect():
@@ -132,7 +130,7 @@ async def served(server: Running, count: int) -> list[SocketConnection]:
     return found
 
 
-async def test_a_reader_that_does_not_read_is_cut(new_service: NewService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reader_that_does_not_read_is_cut(new_service, monkeypatch):
     monkeypatch.setattr("pipeline.server.websocket._SEND_S", 2.0)
     monkeypatch.setattr("pipeline.server.websocket._CLOSE_S", 0.0)
     limits = new_service(closing_s=0.0)
@@ -159,7 +157,7 @@ async def test_a_reader_that_does_not_read_is_cut(new_service: NewService, monke
         assert (await finish(speaker))[-1]["type"] == "end"
 
 
-async def test_answers_to_pings_do_not_pile_up(new_service: NewService) -> None:
+async def test_answers_to_pings_do_not_pile_up(new_service):
     async with running(new_service()) as server, server.connect(close_timeout=0) as socket:
         (connection,) = await served(server, 1)
         stalled(socket)
@@ -173,7 +171,7 @@ async def test_answers_to_pings_do_not_pile_up(new_service: NewService) -> None:
         assert largest < LARGE
 
 
-async def test_an_answer_to_a_ping_may_wait_behind_audio(new_service: NewService) -> None:
+async def test_an_answer_to_a_ping_may_wait_behind_audio(new_service):
     limited = new_service(backlog_s=0.1)
     async with running(limited) as server, server.connect() as speaker:
         await ask(speaker, type="start")
@@ -188,7 +186,7 @@ async def test_an_answer_to_a_ping_may_wait_behind_audio(new_service: NewService
         assert (await finish(speaker))[-1]["type"] == "end"
 
 
-async def test_a_connection_that_does_not_answer_pings_is_closed(new_service: NewService) -> None:
+async def test_a_connection_that_does_not_answer_pings_is_closed(new_service):
     async with running(new_service()) as server, server.connect() as speaker:
         await ask(speaker, type="start")
         (connection,) = await served(server, 1)
@@ -198,7 +196,7 @@ async def test_a_connection_that_does_not_answer_pings_is_closed(new_service: Ne
         assert speaker.close_code == 1011
 
 
-async def test_what_is_read_at_once_is_small(new_service: NewService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_read_at_once_is_small(new_service, monkeypatch):
     sizes: list[int] = []
     receive = SocketConnection.data_received
 
@@ -216,7 +214,7 @@ async def test_what_is_read_at_once_is_small(new_service: NewService, monkeypatc
 
 
 @pytest.mark.parametrize("fragments", [[b""] * 3_000, [b"x" * LARGE] * 100])
-async def test_endless_messages_end_the_connection(fragments: list[bytes], new_service: NewService) -> None:
+async def test_endless_messages_end_the_connection(fragments, new_service):
     async with running(new_service()) as server, server.connect() as speaker:
         await ask(speaker, type="start")
         async with server.connect() as socket:
@@ -228,9 +226,7 @@ async def test_endless_messages_end_the_connection(fragments: list[bytes], new_s
         assert (await finish(speaker))[-1]["type"] == "end"
 
 
-async def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(
-    new_service: NewService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(new_service, monkeypatch):
     most_s, push = 0.0, Intake.push
 
     def pushing(intake: Intake, data: bytes) -> None:
@@ -248,7 +244,7 @@ async def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(
     assert 0.0 < most_s <= 1.2
 
 
-async def test_messages_without_audio_do_not_keep_a_session(new_service: NewService) -> None:
+async def test_messages_without_audio_do_not_keep_a_session(new_service):
     async with running(new_service(idle_s=0.5)) as server, server.connect() as speaker:
         await ask(speaker, type="start")
 
@@ -265,7 +261,7 @@ async def test_messages_without_audio_do_not_keep_a_session(new_service: NewServ
             await asyncio.gather(sending, return_exceptions=True)
 
 
-async def test_what_is_refused_and_reset_is_in_the_figures(new_service: NewService) -> None:
+async def test_what_is_refused_and_reset_is_in_the_figures(new_service):
     def figure(text: str, name: str) -> float:
         return float(next(line.split()[-1] for line in text.splitlines() if line.startswith(name)))
 
@@ -296,7 +292,7 @@ async def test_what_is_refused_and_reset_is_in_the_figures(new_service: NewServi
         assert figure(text, "speech_refused_drafts_total") == 3
 
 
-async def test_a_connection_too_many_of_a_proxy_is_answered(new_service: NewService) -> None:
+async def test_a_connection_too_many_of_a_proxy_is_answered(new_service):
     """A proxy takes a connection without an answer for a failed server."""
     limited = new_service(connections=2, request_s=HANG_S)
     async with running(limited, proxies=["127.0.0.1"]) as server:

@@ -1,7 +1,5 @@
 """The socket of the server."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import socket
@@ -12,14 +10,14 @@ from pipeline.apps.listening import addresses, listening, some_ports
 from pipeline.errors import UsageError
 
 
-def test_small_messages_are_sent_at_once() -> None:
+def test_small_messages_are_sent_at_once():
     with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_the_first_free_port_of_several_is_taken() -> None:
+def test_the_first_free_port_of_several_is_taken():
     with listening("127.0.0.1", 0) as one, listening("127.0.0.1", 0) as other:
         first, second = (each.getsockname()[1] for each in (one, other))
         with listening("127.0.0.1", first, second, 0) as third:
@@ -29,17 +27,17 @@ def test_the_first_free_port_of_several_is_taken() -> None:
 
 
 @pytest.mark.parametrize(("text", "ports"), [("8000", range(8000, 8001)), ("0", range(1)), ("80-82", range(80, 83))])
-def test_ports_are_a_number_or_a_range(text: str, ports: range) -> None:
+def test_ports_are_a_number_or_a_range(text, ports):
     assert some_ports(text) == ports
 
 
 @pytest.mark.parametrize("text", ["", "-", "80-", "-80", "82-80", "80-82-84", "65536", "80-65536", "x"])
-def test_other_ports_are_refused(text: str) -> None:
+def test_other_ports_are_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="not a whole number|has no port"):
         some_ports(text)
 
 
-def test_the_addresses_can_be_opened() -> None:
+def test_the_addresses_can_be_opened():
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         assert addresses(listener, "http") == [f"http://127.0.0.1:{port}/"]

@@ -1,7 +1,5 @@
 """The server mounted into another application, below a path."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -26,7 +24,7 @@ async def fetched(port: int, path: str) -> str:
     return answer.body.decode()
 
 
-async def test_the_example_serves_pages_and_sessions_below_its_path() -> None:
+async def test_the_example_serves_pages_and_sessions_below_its_path():
     process = await asyncio.create_subprocess_exec(
         sys.executable, ROOT / "examples" / "mount_server.py", "0", stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
     )

@@ -1,7 +1,5 @@
 """Languages beyond the configured ones: listed, fetched on choice from a local catalogue, used, shared and dropped."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
@@ -66,7 +64,7 @@ def translated_into(records: Sequence[dict[str, Any]]) -> set[str]:
     return {record["language"] for record in records if record["type"] == "translation"}
 
 
-async def test_the_pairs_of_students_are_listed(service: Service) -> None:
+async def test_the_pairs_of_students_are_listed(service):
     async with running(service) as server:
         listed = json.loads((await server.get("/v1/languages")).body)
     assert listed["configured"] == [{"source": "en", "targets": ["zh"]}]
@@ -78,7 +76,7 @@ async def test_the_pairs_of_students_are_listed(service: Service) -> None:
 
 
 @pytest.mark.slow
-async def test_a_pair_is_fetched_on_choice_and_used_while_others_go_on(service: Service, catalogue: Catalogue) -> None:
+async def test_a_pair_is_fetched_on_choice_and_used_while_others_go_on(service, catalogue):
     catalogue.open.clear()
     async with running(service) as server, server.connect() as other, server.connect() as speaker:
         await say(speaker, type="start", source="en", targets=["de"])
@@ -98,7 +96,7 @@ async def test_a_pair_is_fetched_on_choice_and_used_while_others_go_on(service: 
         assert translated_into(await finish(speaker)) == {"de"}
 
 
-async def test_fifty_who_ask_at_once_have_one_download(service: Service, catalogue: Catalogue) -> None:
+async def test_fifty_who_ask_at_once_have_one_download(service, catalogue):
     async with running(service) as server:
         catalogue.open.clear()
         asking = [asyncio.create_task(prepare(server, "source=en&target=de")) for _ in range(50)]
@@ -110,9 +108,7 @@ async def test_fifty_who_ask_at_once_have_one_download(service: Service, catalog
         assert len(catalogue.asked) == 4
 
 
-async def test_a_full_disk_is_said_and_the_pair_can_be_had_later(
-    service: Service, catalogue: Catalogue, tmp_path: Path
-) -> None:
+async def test_a_full_disk_is_said_and_the_pair_can_be_had_later(service, catalogue, tmp_path):
     (model,) = (path for path in (tmp_path / "served").iterdir() if path.name.startswith("model"))
     digest = catalogue.models["en-de"][0]["files"]["model"]["uncompressedHash"]
     parts = tmp_path / "assets" / "firefox" / f".en-de.{digest[:16]}"
@@ -131,9 +127,7 @@ async def test_a_full_disk_is_said_and_the_pair_can_be_had_later(
         assert (await prepare(server, "source=en&target=de"))[-1] == {"ready": True}
 
 
-async def test_a_catalogue_that_is_down_is_said_and_the_configured_pair_goes_on(
-    service: Service, catalogue: Catalogue
-) -> None:
+async def test_a_catalogue_that_is_down_is_said_and_the_configured_pair_goes_on(service, catalogue):
     catalogue.server.shutdown()
     catalogue.server.server_close()
     async with running(service) as server, server.connect() as speaker:
@@ -156,7 +150,7 @@ async def test_a_catalogue_that_is_down_is_said_and_the_configured_pair_goes_on(
         ),
     ],
 )
-async def test_what_cannot_be_had_is_refused(service: Service, query: str, code: str, message: str) -> None:
+async def test_what_cannot_be_had_is_refused(service, query, code, message):
     async with running(service) as server:
         answer = await server.get(f"/v1/languages?{query}", method="POST")
         assert answer.status == 400
@@ -165,7 +159,7 @@ async def test_what_cannot_be_had_is_refused(service: Service, query: str, code:
         assert message in error["message"]
 
 
-async def test_a_token_is_needed_where_there_is_one(service: Service, catalogue: Catalogue) -> None:
+async def test_a_token_is_needed_where_there_is_one(service, catalogue):
     async with running(service, Access.of(TOKEN)) as server:
         assert (await server.get("/v1/languages?source=en&target=de", method="POST")).status == 401
         assert not catalogue.asked
@@ -173,9 +167,7 @@ async def test_a_token_is_needed_where_there_is_one(service: Service, catalogue:
         assert (await prepare(server, "source=en&target=de", right))[-1] == {"ready": True}
 
 
-async def test_without_downloads_the_models_of_this_machine_are_offered(
-    config: PipelineConfig, models: Models, shared: SharedModels, catalogue: Catalogue
-) -> None:
+async def test_without_downloads_the_models_of_this_machine_are_offered(config, models, shared, catalogue):
     local = Service(config, models, offers=Offers([(config, models)], shared))
     async with running(local) as server, server.connect() as speaker, server.connect() as other:
         error = await ask(speaker, type="start", source="en", targets=["de"])
@@ -190,7 +182,7 @@ async def test_without_downloads_the_models_of_this_machine_are_offered(
         assert (started["source"], started["targets"]) == ("fr", ["fr"])
 
 
-async def test_translators_that_nobody_uses_make_room(config: PipelineConfig, catalogue: Catalogue) -> None:
+async def test_translators_that_nobody_uses_make_room(config, catalogue):
     shared = SharedModels()
     in_use = load_shared([config], several_calls=True, shared=shared)
     before = shared.used_bytes
@@ -207,7 +199,7 @@ async def test_translators_that_nobody_uses_make_room(config: PipelineConfig, ca
     assert shared.used_bytes <= shared.limit_bytes
 
 
-async def test_no_client_can_name_an_address(service: Service, catalogue: Catalogue) -> None:
+async def test_no_client_can_name_an_address(service, catalogue):
     address = f"{catalogue.base}/models.json"
     async with running(service) as server, server.connect() as speaker, server.connect() as other:
         assert (await ask(speaker, type="start", url=address))["code"] == "bad-message"

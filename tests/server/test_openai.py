@@ -1,7 +1,5 @@
 """OpenAI's REST interface with the openai package as it is: text, subtitles, words, streams, and every refusal."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
@@ -42,7 +40,7 @@ from pipeline.server.service import Service
 from pipeline.sinks.files import sink_makers
 from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import NewService, Running, running, serving, until
+from tests.server.running import Running, running, serving, until
 
 # The package calls its translations deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
@@ -101,8 +99,8 @@ async def client_of(service: Service, access: Access | None = None, key: str = "
 
 @pytest.mark.slow
 async def test_a_recording_is_recognised_and_translated_as_in_this_process(
-    new_service: NewService, sentences: list[SourceSentence], translations: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
+    new_service, sentences, translations, caplog
+):
     caplog.set_level(logging.INFO, "pipeline.server")
     async with client_of(new_service()) as client:
         said = await client.audio.transcriptions.create(model=MODEL, file=TALK)
@@ -115,7 +113,7 @@ async def test_a_recording_is_recognised_and_translated_as_in_this_process(
     assert len(re.findall(ended, caplog.text)) == 2
 
 
-async def test_a_detailed_answer_has_times_and_words(new_service: NewService, sentences: list[SourceSentence]) -> None:
+async def test_a_detailed_answer_has_times_and_words(new_service, sentences):
     async with client_of(new_service()) as client:
         said = await client.audio.transcriptions.create(
             model=MODEL,
@@ -136,13 +134,8 @@ async def test_a_detailed_answer_has_times_and_words(new_service: NewService, se
 
 @pytest.mark.slow
 async def test_subtitles_are_those_of_the_command_line(
-    new_service: NewService,
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    chain: list[PipelineEvent],
-    sentences: list[SourceSentence],
-    tmp_path: Path,
-) -> None:
+    new_service, demo_config, demo_models, chain, sentences, tmp_path
+):
     expected = tmp_path / "expected.srt"
     sink = sink_makers(demo_config.subtitles)["srt"](expected, ["zh"])
     for event in chain:
@@ -160,9 +153,7 @@ async def test_subtitles_are_those_of_the_command_line(
 
 
 @pytest.mark.parametrize("form", ["srt", "verbose_json"])
-async def test_an_answer_is_laid_out_beside_the_event_loop(
-    form: str, new_service: NewService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_is_laid_out_beside_the_event_loop(form, new_service, monkeypatch):
     """The subtitles of an hour take a second."""
     threads, respond = [], interface._response
 
@@ -180,9 +171,7 @@ async def test_an_answer_is_laid_out_beside_the_event_loop(
 
 @pytest.mark.slow
 @pytest.mark.once
-async def test_languages_are_understood_as_clients_write_them(
-    new_service: NewService, sentences: list[SourceSentence], translations: list[str]
-) -> None:
+async def test_languages_are_understood_as_clients_write_them(new_service, sentences, translations):
     async with client_of(new_service()) as client:
 
         async def translated(target: str) -> Any:
@@ -209,9 +198,7 @@ async def test_languages_are_understood_as_clients_write_them(
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("task", ["transcriptions", "translations"])
-async def test_subtitles_of_a_conversation_have_all_that_is_said(
-    task: str, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_subtitles_of_a_conversation_have_all_that_is_said(task, demo_config, demo_models):
     """The language of the answer, the first of the two, is not the one spoken."""
     config = replace(demo_config, languages=LanguageConfig("auto", ("zh", "en")))
     models = replace(demo_models, translations=dict.fromkeys(("zh", "en"), demo_models.translations["zh"]))
@@ -223,9 +210,7 @@ async def test_subtitles_of_a_conversation_have_all_that_is_said(
             assert len(list(srt.parse(subtitles))) >= 2
 
 
-async def test_a_streamed_answer_has_a_piece_for_each_sentence(
-    new_service: NewService, sentences: list[SourceSentence]
-) -> None:
+async def test_a_streamed_answer_has_a_piece_for_each_sentence(new_service, sentences):
     service = new_service()
     async with client_of(service) as client:
         stream = await client.audio.transcriptions.create(model=MODEL, file=TALK, stream=True)
@@ -236,7 +221,7 @@ async def test_a_streamed_answer_has_a_piece_for_each_sentence(
     assert service.recordings == 0
 
 
-async def test_the_one_model_is_listed(new_service: NewService) -> None:
+async def test_the_one_model_is_listed(new_service):
     async with client_of(new_service()) as client:
         assert [model.id async for model in client.models.list()] == [MODEL]
         assert (await client.models.retrieve(MODEL)).id == MODEL
@@ -266,16 +251,14 @@ async def refused(client: AsyncOpenAI, file: Any = SPEECH, **options: Any) -> tu
         (SPEECH, {"extra_body": {"target": "fr"}}, (400, "unknown-target")),
     ],
 )
-async def test_what_cannot_be_done_is_refused_with_its_code(
-    file: bytes, options: dict[str, Any], expected: tuple[int, str], new_service: NewService, own_folder: Path
-) -> None:
+async def test_what_cannot_be_done_is_refused_with_its_code(file, options, expected, new_service, own_folder):
     service = new_service()
     async with client_of(service) as client:
         assert await refused(client, file, **options) == expected
     assert (service.recordings, os.listdir(own_folder)) == (0, [])
 
 
-async def test_silence_has_no_text(new_service: NewService) -> None:
+async def test_silence_has_no_text(new_service):
     async with client_of(new_service()) as client:
         silence = wav_of(np.zeros(32_000, np.int16))
         assert (await client.audio.translations.create(model=MODEL, file=("a.wav", silence))).text == ""
@@ -291,9 +274,7 @@ async def test_silence_has_no_text(new_service: NewService) -> None:
         ({"max_recordings": 0}, 503, "busy"),
     ],
 )
-async def test_limits_are_kept(
-    limits: dict[str, Any], status: int, code: str, new_service: NewService, own_folder: Path
-) -> None:
+async def test_limits_are_kept(limits, status, code, new_service, own_folder):
     service = new_service(**limits)
     async with client_of(service) as client:
         for streamed in (False, True):
@@ -304,14 +285,14 @@ async def test_limits_are_kept(
     assert (service.recordings, os.listdir(own_folder)) == (0, [])
 
 
-async def test_a_server_that_stops_takes_no_recordings(new_service: NewService) -> None:
+async def test_a_server_that_stops_takes_no_recordings(new_service):
     service = new_service()
     async with client_of(service) as client:
         service.draining = True
         assert await refused(client) == (503, "busy")
 
 
-async def test_a_wrong_token_is_refused_before_the_file_is_read(new_service: NewService) -> None:
+async def test_a_wrong_token_is_refused_before_the_file_is_read(new_service):
     service, access = new_service(), Access.of("0123456789abcdef")
     async with client_of(service, access, "0123456789abcdeg") as client:
         # Far more than the buffers of a connection take: a server that just closed it would not be understood.
@@ -361,7 +342,7 @@ def chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-async def test_bytes_are_counted_as_they_come(new_service: NewService, own_folder: Path) -> None:
+async def test_bytes_are_counted_as_they_come(new_service, own_folder):
     async with running(new_service(upload_bytes=1_000)) as server:
         raw = Raw(server, "Transfer-Encoding: chunked")
         assert await raw.answer(chunk(FILE_HEADER), chunk(bytes(100_000)), b"0\r\n\r\n") == (413, "too-large")
@@ -372,9 +353,7 @@ async def test_bytes_are_counted_as_they_come(new_service: NewService, own_folde
     ("header", "status"),
     [("Authorization: Bearer wrong", 401), ("Origin: https://other.example", 403), ("Host: other.example", 421)],
 )
-async def test_the_body_of_a_refused_request_is_read_to_its_end(
-    header: str, status: int, new_service: NewService
-) -> None:
+async def test_the_body_of_a_refused_request_is_read_to_its_end(header, status, new_service):
     """A proxy that cannot send all of it would answer 502."""
     async with running(new_service(), Access.of("0123456789abcdef")) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -390,7 +369,7 @@ async def test_the_body_of_a_refused_request_is_read_to_its_end(
         writer.close()
 
 
-def test_a_body_that_comes_is_read_before_the_answer() -> None:
+def test_a_body_that_comes_is_read_before_the_answer():
     """A proxy that has the answer may end the connection of a client that still sends."""
     said: list[str] = []
     messages = iter(range(3))
@@ -410,7 +389,7 @@ def test_a_body_that_comes_is_read_before_the_answer() -> None:
     assert said == ["body"] * 3 + ["http.response.start", "http.response.body"]
 
 
-async def test_a_refused_body_that_does_not_end_is_given_up(new_service: NewService) -> None:
+async def test_a_refused_body_that_does_not_end_is_given_up(new_service):
     limited = new_service(request_s=0.0)
     async with running(limited, Access.of("0123456789abcdef")) as server:
         reader, writer = await Raw(server, "Content-Length: 1000", "Connection: close").send()
@@ -430,9 +409,7 @@ async def test_a_refused_body_that_does_not_end_is_given_up(new_service: NewServ
         (f"multipart/form-data; boundary={BOUNDARY}", STREAMED * 40 + END[2:], "bad-form"),
     ],
 )
-async def test_a_body_that_is_no_form_with_one_file_is_refused(
-    kind: str, body: bytes, code: str, new_service: NewService
-) -> None:
+async def test_a_body_that_is_no_form_with_one_file_is_refused(kind, body, code, new_service):
     async with running(new_service()) as server:
         raw = Raw(server, f"Content-Length: {len(body)}", kind=kind)
         assert await raw.answer(body) == (400, code)
@@ -440,9 +417,7 @@ async def test_a_body_that_is_no_form_with_one_file_is_refused(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_the_recording_of_a_client_that_goes_away_is_given_up(
-    streamed: bool, new_service: NewService, own_folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_recording_of_a_client_that_goes_away_is_given_up(streamed, new_service, own_folder, caplog):
     caplog.set_level(logging.INFO, "pipeline.server")
     service = new_service()
     async with running(service) as server:
@@ -457,7 +432,7 @@ async def test_the_recording_of_a_client_that_goes_away_is_given_up(
     assert "ended (given up): " in caplog.text
 
 
-async def test_an_upload_that_is_cut_off_leaves_nothing(new_service: NewService, own_folder: Path) -> None:
+async def test_an_upload_that_is_cut_off_leaves_nothing(new_service, own_folder):
     service = new_service()
     async with running(service) as server:
         _, writer = await Raw(server, "Content-Length: 1000000").send(FILE_HEADER + bytes(100_000))
@@ -484,7 +459,7 @@ def flac_of_silence(seconds: int, folder: Path) -> bytes:
     return bytes(data)
 
 
-async def test_a_small_file_with_endless_audio_is_given_up(new_service: NewService, tmp_path: Path) -> None:
+async def test_a_small_file_with_endless_audio_is_given_up(new_service, tmp_path):
     bomb = flac_of_silence(120, tmp_path)
     assert len(bomb) < 100_000
     service = new_service(recording_s=60.0)
@@ -501,9 +476,7 @@ def listener() -> Iterator[socket.socket]:
         yield found
 
 
-async def test_a_playlist_is_refused_and_nothing_that_it_names_is_opened(
-    new_service: NewService, listener: socket.socket
-) -> None:
+async def test_a_playlist_is_refused_and_nothing_that_it_names_is_opened(new_service, listener):
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/a.ts"
     playlists = [
         f"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{CHINESE}\n#EXT-X-ENDLIST\n",

@@ -1,12 +1,9 @@
 """The description of the HTTP interface is true: schemathesis finds nothing, and results have the form that it says."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,20 +11,19 @@ import requests
 import schemathesis
 from starlette.routing import Route
 
-from pipeline import Models, PipelineConfig
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
 from pipeline.server.openapi import description
 from pipeline.server.served_languages import ServedLanguages
 from tests.conftest import PHRASES
-from tests.server.running import NewService, running
+from tests.server.running import running
 
 TOKEN = "0123456789abcdef"
 PAGES = re.compile(r"/|/(view|overlay)/.*")
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_nothing(new_service: NewService, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(new_service, tmp_path):
     async def work() -> tuple[int | None, str]:
         async with running(new_service(), Access.of(TOKEN)) as server:
             # Examples of a file are arbitrary bytes, which the server rightly does not accept as audio.
@@ -47,7 +43,7 @@ def test_schemathesis_finds_nothing(new_service: NewService, tmp_path: Path) -> 
     assert re.search(r"Tested: +13\b", printed), printed  # all but the description itself
 
 
-def test_every_route_is_described(new_service: NewService, demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_every_route_is_described(new_service, demo_config, demo_models):
     routes = create_app(new_service()).routes
     paths = {route.path for route in routes if isinstance(route, Route) and not PAGES.fullmatch(route.path)}
     assert set(description(ServedLanguages((demo_config.languages,)), Access())["paths"]) == paths
@@ -59,9 +55,7 @@ def check(operation: Any, answer: requests.Response) -> None:
     operation.validate_response(answer)
 
 
-async def test_results_have_the_described_form(
-    new_service: NewService, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_results_have_the_described_form(new_service, demo_config, demo_models):
     access = Access.of(TOKEN)
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
     async with running(new_service(), access) as server:
@@ -77,9 +71,7 @@ async def test_results_have_the_described_form(
             check(described["/v1/audio/transcriptions"]["POST"], answer)
 
 
-async def test_refusals_have_the_described_form(
-    new_service: NewService, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_refusals_have_the_described_form(new_service, demo_config, demo_models):
     access = Access.of(TOKEN)
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))
     for limits, token, status in (
@@ -97,9 +89,7 @@ async def test_refusals_have_the_described_form(
             check(described["/v1/audio/translations"]["POST"], answer)
 
 
-async def test_the_checks_before_any_other_answer_as_described(
-    new_service: NewService, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_the_checks_before_any_other_answer_as_described(new_service, demo_config, demo_models):
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), Access()))
     path = "/v1/audio/transcriptions"
     service = new_service(connections_a_minute=0)

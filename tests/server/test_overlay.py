@@ -1,7 +1,5 @@
 """The overlay for OBS, by the pixels of its picture; in Chromium, with events made here."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import Sequence
@@ -51,11 +49,11 @@ def height(pixels: Pixels) -> int:
     return last - first
 
 
-def test_nothing_is_drawn_without_text(runner: asyncio.Runner, browser: Browser) -> None:
+def test_nothing_is_drawn_without_text(runner, browser):
     assert not picture(runner, browser, "", []).any()
 
 
-def test_letters_are_white_with_a_dark_edge_on_a_transparent_page(runner: asyncio.Runner, browser: Browser) -> None:
+def test_letters_are_white_with_a_dark_edge_on_a_transparent_page(runner, browser):
     pixels = picture(runner, browser, "", SHORT)
     opaque = pixels[..., 3] > 250
     assert 0 < (pixels[..., 3] > 0).mean() < 0.05
@@ -64,20 +62,18 @@ def test_letters_are_white_with_a_dark_edge_on_a_transparent_page(runner: asynci
 
 
 @pytest.mark.parametrize(("query", "top"), [("", False), ("position=top", True)])
-def test_the_position_is_as_asked(query: str, top: bool, runner: asyncio.Runner, browser: Browser) -> None:
+def test_the_position_is_as_asked(query, top, runner, browser):
     first, last = extent(picture(runner, browser, query, SHORT))
     assert (last < 0.15 * HEIGHT) if top else (first > 0.85 * HEIGHT)
 
 
-def test_the_size_is_as_asked(runner: asyncio.Runner, browser: Browser) -> None:
+def test_the_size_is_as_asked(runner, browser):
     small, large = (height(picture(runner, browser, f"size={size}", SHORT)) for size in (5, 10))
     assert large == pytest.approx(2 * small, rel=0.1)
 
 
 @pytest.mark.parametrize(("query", "steady"), [("", False), ("rollup=1", True)])
-def test_words_stay_where_they_are_while_a_line_grows_if_asked(
-    query: str, steady: bool, runner: asyncio.Runner, browser: Browser
-) -> None:
+def test_words_stay_where_they_are_while_a_line_grows_if_asked(query, steady, runner, browser):
     begun, grown = (
         picture(runner, browser, query, [*spoken(0, "A sentence."), TargetText(0, "zh", text, len(text))])
         for text in ("一句话", "一句话比较长")
@@ -88,20 +84,18 @@ def test_words_stay_where_they_are_while_a_line_grows_if_asked(
 
 @pytest.mark.parametrize("events", [LONG, SEVERAL], ids=["one sentence", "several"])
 @pytest.mark.parametrize("lines", [1, 3])
-def test_there_are_no_more_lines_than_asked(
-    lines: int, events: list[PipelineEvent], runner: asyncio.Runner, browser: Browser
-) -> None:
+def test_there_are_no_more_lines_than_asked(lines, events, runner, browser):
     line = 1.4 * 0.05 * HEIGHT
     tall = height(picture(runner, browser, f"lines={lines}", events))
     assert (lines - 0.6) * line < tall <= lines * line
 
 
-def test_the_source_is_shown_if_asked(runner: asyncio.Runner, browser: Browser) -> None:
+def test_the_source_is_shown_if_asked(runner, browser):
     one, two = (height(picture(runner, browser, f"source={source}", SHORT)) for source in (0, 1))
     assert two > 1.5 * one
 
 
-def test_drafts_are_dimmed(runner: asyncio.Runner, browser: Browser) -> None:
+def test_drafts_are_dimmed(runner, browser):
     drafted = [*spoken(0, "A sentence."), TargetText(0, "zh", "一句话。")]
     steady, dimmed = (picture(runner, browser, "", events)[..., 3].max() for events in (SHORT, drafted))
     assert dimmed < 0.8 * steady

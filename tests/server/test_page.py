@@ -1,7 +1,5 @@
 """The pages in Chromium, with a recording as the microphone and the demo's real models."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from itertools import pairwise
@@ -154,11 +152,11 @@ def talk(runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Te
     return runner.run(work())
 
 
-def test_the_page_shows_the_translation_of_what_is_said(talk: Talk) -> None:
+def test_the_page_shows_the_translation_of_what_is_said(talk):
     assert talk.speaker == talk.expected
 
 
-def test_drafts_are_shown_before_committed_text(talk: Talk) -> None:
+def test_drafts_are_shown_before_committed_text(talk):
     drafted = set()
     for key, text in talk.expected.items():
         states = [state[2:] for state in talk.drawn if state[:2] == key]
@@ -172,30 +170,30 @@ def test_drafts_are_shown_before_committed_text(talk: Talk) -> None:
     assert drafted & {"zh", "he"}
 
 
-def test_readers_see_the_same_each_in_a_language(talk: Talk) -> None:
+def test_readers_see_the_same_each_in_a_language(talk):
     assert talk.readers["zh"] == only(talk.expected, "en", "zh")
     assert talk.readers["he"] == only(talk.expected, "en", "he")
 
 
-def test_text_from_right_to_left_is_shown_so(talk: Talk) -> None:
+def test_text_from_right_to_left_is_shown_so(talk):
     assert talk.hebrew_direction == "rtl"
 
 
-def test_screen_readers_are_told_finished_translations_only(talk: Talk) -> None:
+def test_screen_readers_are_told_finished_translations_only(talk):
     finished = [(language, text) for (_, language), text in talk.expected.items() if language != "en"]
     assert sorted(talk.spoken) == sorted(finished)
 
 
-def test_after_start_the_focus_is_on_stop(talk: Talk) -> None:
+def test_after_start_the_focus_is_on_stop(talk):
     assert talk.focused == ["stop"]
 
 
-def test_the_overlay_is_transparent_and_shows_the_newest_line(talk: Talk) -> None:
+def test_the_overlay_is_transparent_and_shows_the_newest_line(talk):
     assert talk.overlay == [talk.expected[1, "zh"]]
     assert talk.overlay_backgrounds == ["rgba(0, 0, 0, 0)"] * 3
 
 
-def test_downloads_are_subtitles(talk: Talk) -> None:
+def test_downloads_are_subtitles(talk):
     texts = list(only(talk.expected, "zh").values())
     cues = list(srt.parse(talk.files["srt"]))
     assert [cue.content for cue in cues] == texts
@@ -209,9 +207,7 @@ def test_downloads_are_subtitles(talk: Talk) -> None:
     assert talk.files["txt"].splitlines() == texts
 
 
-def test_nothing_is_lost_by_reloads_and_lost_connections(
-    runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts
-) -> None:
+def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, service_of, expected):
     """The connections are cut in the first sentence. Later they stay open, but nothing gets through."""
 
     async def work() -> None:
@@ -245,9 +241,7 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(
     runner.run(work())
 
 
-async def test_a_server_that_stops_ends_the_session_with_its_text(
-    browser: Browser, service_of: Any, expected: Texts
-) -> None:
+async def test_a_server_that_stops_ends_the_session_with_its_text(browser, service_of, expected):
     async with page_of(browser, service_of(), **MICROPHONE) as (server, page):
         await page.click("#start")
         await has_said(page, 2)
@@ -257,7 +251,7 @@ async def test_a_server_that_stops_ends_the_session_with_its_text(
         assert (await texts_of(page))[0, "zh"] == expected[0, "zh"]
 
 
-async def test_pages_work_where_the_application_is_mounted(browser: Browser, service_of: Any) -> None:
+async def test_pages_work_where_the_application_is_mounted(browser, service_of):
     service = service_of()
     async with (
         running(service, routes=[Mount("/inside", create_app(service))]) as server,
@@ -275,7 +269,7 @@ async def test_pages_work_where_the_application_is_mounted(browser: Browser, ser
             await expect(reader.get_by_role("alert")).to_contain_text("There is no such session.")
 
 
-def test_pages_have_no_inline_scripts_or_styles() -> None:
+def test_pages_have_no_inline_scripts_or_styles():
     for path in STATIC.glob("*.html"):
         text = path.read_text("utf-8")
         assert "style=" not in text

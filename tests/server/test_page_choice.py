@@ -1,11 +1,9 @@
 """The page's menus of languages on a server with several configurations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import expect
 
 from pipeline import Models, PipelineConfig
 from pipeline.languages.options import LanguageConfig
@@ -32,9 +30,9 @@ def offering(config: PipelineConfig, models: Models, *languages: LanguageConfig)
     [("zh", "en", ("en",)), ("en", "de", ("de",)), ("en", "en", ("en",)), ("auto", None, ("fr", "it"))],
 )
 async def test_the_speaker_chooses_what_is_spoken(
-    spoken: str, into: str | None, targets: tuple[str, ...], browser: Browser,
-    demo_config: PipelineConfig, demo_models: Models,
-) -> None:  # fmt: skip
+    spoken, into, targets, browser,
+    demo_config, demo_models,
+):  # fmt: skip
     languages = [
         LanguageConfig("en", ("zh", "de")),
         LanguageConfig("zh", ("en",)),
@@ -57,7 +55,7 @@ async def test_the_speaker_chooses_what_is_spoken(
         assert (session.config.languages.source, session.config.languages.targets) == (spoken, targets)
 
 
-async def test_one_language_needs_no_menu(browser: Browser, demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_one_language_needs_no_menu(browser, demo_config, demo_models):
     async with running(Service(demo_config, demo_models)) as server, page_at(browser, server.url) as page:
         await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
         await expect(page.get_by_label("Spoken language")).to_be_hidden()

@@ -1,13 +1,10 @@
 """The panel of terms on the speaker's page, with a server and the demo's models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 
-from pipeline import Models, PipelineConfig
 from pipeline.glossary.files import parse_glossary
 from pipeline.glossary.terms import Term
 from pipeline.languages.options import LanguageConfig
@@ -51,9 +48,7 @@ async def type_terms(page: Page) -> None:
     await page.keyboard.type("x")
 
 
-async def test_terms_are_written_refused_mended_kept_and_used(
-    browser: Browser, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_terms_are_written_refused_mended_kept_and_used(browser, demo_config, demo_models):
     service = Service(demo_config, demo_models)
     async with page_of(browser, service, **MICROPHONE) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
@@ -120,9 +115,9 @@ Acme\t=
     ids=["file", "spreadsheet", "cells", "columns", "other direction"],
 )  # fmt: skip
 async def test_a_pasted_list_becomes_rows(
-    pasted: str, rows: list[list[str]], browser: Browser, demo_config: PipelineConfig,
-    demo_models: Models,
-) -> None:  # fmt: skip
+    pasted, rows, browser, demo_config,
+    demo_models,
+):  # fmt: skip
     service = Service(demo_config, demo_models)
     async with page_of(browser, service) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
@@ -134,9 +129,7 @@ async def test_a_pasted_list_becomes_rows(
             await (shown.to_be_visible() if any(row[3:]) else shown.to_be_hidden())
 
 
-async def test_a_thousand_terms_are_sent_and_mistakes_name_rows(
-    browser: Browser, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_a_thousand_terms_are_sent_and_mistakes_name_rows(browser, demo_config, demo_models):
     service = Service(demo_config, demo_models)
     async with page_of(browser, service, **MICROPHONE) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
@@ -179,7 +172,7 @@ ROWS = [
 ]
 
 
-async def test_the_server_reads_terms_as_they_are_in_the_rows(browser: Browser) -> None:
+async def test_the_server_reads_terms_as_they_are_in_the_rows(browser):
     async def text(page: Page, *languages: str) -> str:
         found: str = await page.evaluate(AS_TEXT, [ROWS, languages])
         return found
@@ -197,9 +190,7 @@ async def test_the_server_reads_terms_as_they_are_in_the_rows(browser: Browser) 
         )
 
 
-async def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reload(
-    browser: Browser, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reload(browser, demo_config, demo_models):
     languages = [LanguageConfig("en", ("zh",)), LanguageConfig("auto", ("fr", "it"))]
     service = offering(demo_config, demo_models, *languages)
     async with page_of(browser, service, **MICROPHONE) as (_, page):

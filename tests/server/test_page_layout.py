@@ -1,11 +1,7 @@
 """How the pages look and are used, in Chromium without a server: colours, sizes, phones, the keyboard."""
 
-from __future__ import annotations
-
-import asyncio
-
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Page
 
 from pipeline.events import SourceText, TargetText
 from tests.server.browser import NEEDS_BROWSER, page_of_files
@@ -77,7 +73,7 @@ async def shown(page: Page, path: str) -> None:
 
 
 @PAGES
-async def test_text_has_enough_contrast_in_light_and_dark(path: str, browser: Browser) -> None:
+async def test_text_has_enough_contrast_in_light_and_dark(path, browser):
     async def lowest(page: Page, theme: str, contrast: str) -> tuple[int, tuple[float, str]]:
         await page.evaluate(
             "(values) => Object.assign(document.documentElement.dataset, values)",
@@ -114,7 +110,7 @@ WIDE_WORD = [*spoken(3, "Donaudampfschiffahrtsgesellschaft" * 4), *translated(3,
 
 @PAGES
 @PHONES
-async def test_everything_fits_on_a_phone(path: str, size: tuple[int, int], browser: Browser) -> None:
+async def test_everything_fits_on_a_phone(path, size, browser):
     width, height = size
     async with page_of_files(browser, path, WIDE_WORD, width, height, has_touch=True, is_mobile=True) as page:
         await shown(page, path)
@@ -145,9 +141,7 @@ ORDER = {
 
 
 @PAGES
-def test_the_keyboard_reaches_everything_in_order_and_the_focus_is_seen(
-    path: str, runner: asyncio.Runner, browser: Browser
-) -> None:
+def test_the_keyboard_reaches_everything_in_order_and_the_focus_is_seen(path, runner, browser):
     async def work() -> list[tuple[str, bool]]:
         async with page_of_files(browser, path) as page:
             await page.wait_for_selector("body[data-ready=yes]" if path == "/" else "body[data-state=open]")
@@ -164,7 +158,7 @@ def test_the_keyboard_reaches_everything_in_order_and_the_focus_is_seen(
 
 
 @PAGES
-async def test_every_control_has_a_name(path: str, browser: Browser) -> None:
+async def test_every_control_has_a_name(path, browser):
     async with page_of_files(browser, path) as page:
         await shown(page, path)
         snapshot = await page.locator("body").aria_snapshot()
@@ -184,7 +178,7 @@ navigator.wakeLock.request = async () => {
 """
 
 
-async def test_the_screen_stays_on_while_somebody_reads(browser: Browser) -> None:
+async def test_the_screen_stays_on_while_somebody_reads(browser):
     async with page_of_files(browser, "/view/x", init=LOCKS) as page:
         await page.wait_for_selector("body[data-state=open]")
         found = await page.evaluate("locks")

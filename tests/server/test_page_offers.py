@@ -1,13 +1,11 @@
 """The page's choice of languages beyond the configured ones, fetched from a local catalogue; in Chromium."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 
 from pipeline import Models, PipelineConfig
 from pipeline.loading import SharedModels
@@ -40,9 +38,7 @@ async def ready(page: Page) -> None:
     await page.wait_for_selector("body[data-ready=yes]")
 
 
-async def test_a_language_is_found_by_typing_and_fetched(
-    browser: Browser, service: Service, catalogue: Catalogue
-) -> None:
+async def test_a_language_is_found_by_typing_and_fetched(browser, service, catalogue):
     catalogue.open.clear()
     async with page_of(browser, service, **MICROPHONE) as (_, page):
         await ready(page)
@@ -72,9 +68,7 @@ async def test_a_language_is_found_by_typing_and_fetched(
 
 
 @pytest.mark.slow
-async def test_from_the_page_to_a_shared_link_in_four_clicks(
-    browser: Browser, service: Service, catalogue: Catalogue
-) -> None:
+async def test_from_the_page_to_a_shared_link_in_four_clicks(browser, service, catalogue):
     clicks = "addEventListener('click', (event) => event.isTrusted && event.detail && (window.clicks = (window.clicks ?? 0) + 1), true);"
     async with page_of(browser, service, init=clicks, **MICROPHONE) as (_, page):
         await ready(page)
@@ -90,9 +84,7 @@ async def test_from_the_page_to_a_shared_link_in_four_clicks(
         assert session.config.languages.targets == ("pt",)
 
 
-async def test_a_language_that_cannot_be_fetched_is_said_and_another_one_can_be_used(
-    browser: Browser, service: Service, catalogue: Catalogue
-) -> None:
+async def test_a_language_that_cannot_be_fetched_is_said_and_another_one_can_be_used(browser, service, catalogue):
     catalogue.server.shutdown()
     catalogue.server.server_close()
     async with page_of(browser, service, **MICROPHONE) as (_, page):
@@ -112,9 +104,7 @@ async def test_a_language_that_cannot_be_fetched_is_said_and_another_one_can_be_
         await has_state(page, "open")
 
 
-async def test_what_is_spoken_is_chosen_among_all_languages(
-    browser: Browser, service: Service, catalogue: Catalogue
-) -> None:
+async def test_what_is_spoken_is_chosen_among_all_languages(browser, service, catalogue):
     async with page_of(browser, service, Access.of(TOKEN), **MICROPHONE) as (_, page):
         await ready(page)
         spoken, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")

@@ -1,19 +1,12 @@
 """The address for readers, over sessions, reloads and copies of the speaker's page; in Chromium."""
 
-from __future__ import annotations
-
-import asyncio
-from pathlib import Path
-from typing import Any
-
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 
 from tests.conftest import write_wav
 from tests.server.browser import (
     HANG_MS,
     MICROPHONE,
     NEEDS_BROWSER,
-    Texts,
     has_said,
     has_state,
     only,
@@ -33,9 +26,7 @@ async def room_of(page: Page) -> str:
     return str(await page.get_attribute("#viewer", "href"))
 
 
-def test_readers_get_an_address_that_other_machines_reach(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
+def test_readers_get_an_address_that_other_machines_reach(runner, browser, service_of):
     async def work(shared_at: str | None) -> str:
         async with (
             running(service_of(), shared_at=shared_at) as server,
@@ -51,9 +42,7 @@ def test_readers_get_an_address_that_other_machines_reach(
     assert runner.run(work(None)).startswith("http://localhost:")
 
 
-async def test_readers_stay_from_one_session_to_the_next(
-    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
-) -> None:
+async def test_readers_stay_from_one_session_to_the_next(browser, service_of, expected, tmp_path):
     """They come before the first session, and need no other address for the second. All are told that text is recorded."""
     recording = write_wav(tmp_path / "talk.wav", speech())
     (folder := tmp_path / "records").mkdir()
@@ -87,9 +76,7 @@ async def test_readers_stay_from_one_session_to_the_next(
         assert server.service.served == 2
 
 
-async def test_a_reload_of_the_speaker_goes_on_with_the_session(
-    browser: Browser, service_of: Any, expected: Texts
-) -> None:
+async def test_a_reload_of_the_speaker_goes_on_with_the_session(browser, service_of, expected):
     """The microphone of the test begins anew when it is opened again, so that the sentences come a second time."""
     async with page_of(browser, service_of(), **MICROPHONE) as (server, speaker):
         room = await room_of(speaker)
@@ -117,7 +104,7 @@ async def test_a_reload_of_the_speaker_goes_on_with_the_session(
         await has_state(speaker, "idle")
 
 
-async def test_a_session_that_ended_before_the_page_was_back_is_said(browser: Browser, service_of: Any) -> None:
+async def test_a_session_that_ended_before_the_page_was_back_is_said(browser, service_of):
     async with page_of(browser, service_of(resume_s=0.0), **MICROPHONE) as (server, speaker):
         await speaker.click("#start")
         await has_state(speaker, "open")
@@ -130,7 +117,7 @@ async def test_a_session_that_ended_before_the_page_was_back_is_said(browser: Br
         await expect(speaker.locator("#start")).to_be_enabled()
 
 
-async def test_a_copy_of_the_tab_takes_a_room_of_its_own(browser: Browser, service_of: Any) -> None:
+async def test_a_copy_of_the_tab_takes_a_room_of_its_own(browser, service_of):
     async with page_of(browser, service_of(), **MICROPHONE) as (_, speaker):
         room = await room_of(speaker)
         await expect(speaker.locator("#renew")).to_be_enabled()
@@ -153,7 +140,7 @@ async def test_a_copy_of_the_tab_takes_a_room_of_its_own(browser: Browser, servi
         assert await speaker.evaluate("document.querySelector('#qr').naturalWidth") > 0
 
 
-async def test_pages_tell_a_proxy_their_room(browser: Browser, service_of: Any, tmp_path: Path) -> None:
+async def test_pages_tell_a_proxy_their_room(browser, service_of, tmp_path):
     """So that speaker and readers reach the same one of several servers."""
     recording = write_wav(tmp_path / "talk.wav", speech()[:16_000])
     asked: list[str] = []

@@ -1,13 +1,10 @@
 """The pages' scripts in Chromium, without a server: texts, drawing, recordings, levels."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +22,7 @@ from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
 from tests.conftest import write_wav
 from tests.server.browser import NEEDS_BROWSER
-from tests.streams import Stream, changes, spoken, streams, translated
+from tests.streams import changes, spoken, streams, translated
 
 pytestmark = NEEDS_BROWSER
 INFO = json.dumps({"languages": [{"source": "en", "targets": ["zh", "he"]}], "token": True, "ready": True})
@@ -85,7 +82,7 @@ MISSING = """async (events) => {
 }"""
 
 
-def test_speech_that_is_not_shown_is_known_to_the_page(runner: asyncio.Runner, page: Page) -> None:
+def test_speech_that_is_not_shown_is_known_to_the_page(runner, page):
     events = [
         Transcript(0, 0.0, 1.0, "", "en", rejected="silence"),
         Transcript(1, 2.0, 3.0, "Mm.", "en", rejected="uncertain"),
@@ -103,7 +100,7 @@ def test_speech_that_is_not_shown_is_known_to_the_page(runner: asyncio.Runner, p
 
 @settings(max_examples=40)
 @given(streams(TEXTS))
-def test_each_event_changes_the_text_as_in_python(runner: asyncio.Runner, page: Page, stream: Stream) -> None:
+def test_each_event_changes_the_text_as_in_python(runner, page, stream):
     events = [event for event in stream.events if isinstance(event, State)]
     expected = [[event.text[: event.committed], event.text[event.committed :]] for event in events]
     assert runner.run(page.evaluate(APPLY, records(events))) == expected
@@ -121,9 +118,7 @@ MISS = """async ([before, snapshot, after]) => {
 
 @settings(max_examples=40)
 @given(streams(TEXTS), st.data())
-def test_a_snapshot_makes_up_for_missed_events(
-    runner: asyncio.Runner, page: Page, stream: Stream, data: st.DataObject
-) -> None:
+def test_a_snapshot_makes_up_for_missed_events(runner, page, stream, data):
     begin = data.draw(st.integers(0, len(stream.events)), "first event missed")
     end = data.draw(st.integers(begin, len(stream.events)), "first event after the snapshot")
     history = History(sentences=100)
@@ -140,7 +135,7 @@ def test_a_snapshot_makes_up_for_missed_events(
     assert shown == expected
 
 
-def test_a_draft_that_was_withdrawn_meanwhile_is_gone(runner: asyncio.Runner, page: Page) -> None:
+def test_a_draft_that_was_withdrawn_meanwhile_is_gone(runner, page):
     noise, gone = SourceText(0, "en", "Hmm"), SourceText(0, "en", "")
     history = History(sentences=100)
     for event in (noise, gone):
@@ -148,7 +143,7 @@ def test_a_draft_that_was_withdrawn_meanwhile_is_gone(runner: asyncio.Runner, pa
     assert runner.run(page.evaluate(MISS, [records([noise]), records(history.events()), []])) == []
 
 
-async def test_drafts_and_gauges_are_in_no_live_region(page: Page) -> None:
+async def test_drafts_and_gauges_are_in_no_live_region(page):
     live = "[aria-live], [role=log], [role=status], [role=alert], output"
     assert await page.evaluate(f"[...document.querySelectorAll('{live}')].map((each) => each.id)") == [
         "state",
@@ -174,7 +169,7 @@ SAY = """async (events) => {
 }"""
 
 
-def test_screen_readers_are_told_what_is_said_in_the_readers_own_language(runner: asyncio.Runner, page: Page) -> None:
+def test_screen_readers_are_told_what_is_said_in_the_readers_own_language(runner, page):
     events = [
         *spoken(0, "A sentence."),
         *translated(0, ["一句"]),
@@ -203,9 +198,7 @@ LINES = """async ([events, language]) => {
         ("de", [["source", "en", "So it is."], ["target", "de", "So ist es."]]),
     ],
 )
-def test_captions_in_the_language_spoken_are_shown_once(
-    runner: asyncio.Runner, page: Page, language: str, lines: list[list[str]]
-) -> None:
+def test_captions_in_the_language_spoken_are_shown_once(runner, page, language, lines):
     events = [
         *spoken(0, "So it is."),
         *translated(0, ["So it is."], language="en"),
@@ -240,9 +233,7 @@ SEND = """async (base64) => {
 }"""
 
 
-def test_a_recording_is_sent_no_further_ahead_than_the_server_takes_it(
-    runner: asyncio.Runner, page: Page, tmp_path: Path
-) -> None:
+def test_a_recording_is_sent_no_further_ahead_than_the_server_takes_it(runner, page, tmp_path):
     wav = write_wav(tmp_path / "a.wav", np.zeros(60 * 16_000, np.int16)).read_bytes()
     found = runner.run(page.evaluate(SEND, b64encode(wav).decode()))
     assert (found["seconds"], found["rate"]) == (60, 16_000)
@@ -271,16 +262,14 @@ LEVELS = """async (peaks) => {
         ([0.01] + [0.0] * 20, []),
     ],
 )
-def test_silence_from_the_beginning_is_said_until_it_ends(
-    peaks: list[float], said: list[bool], runner: asyncio.Runner, page: Page
-) -> None:
+def test_silence_from_the_beginning_is_said_until_it_ends(peaks, said, runner, page):
     assert runner.run(page.evaluate(LEVELS, peaks))[-1] == said
 
 
 NAME = """async (key) => (await import("/static/room.js")).roomName(key)"""
 
 
-def test_the_page_gives_a_room_the_name_that_the_server_does(runner: asyncio.Runner, page: Page) -> None:
+def test_the_page_gives_a_room_the_name_that_the_server_does(runner, page):
     assert runner.run(page.evaluate(NAME, "k" * 32)) == room_name("k" * 32)
 
 
@@ -293,7 +282,7 @@ SUBTITLES = """async (events) => {
 }"""
 
 
-def test_a_long_sentence_is_divided_into_cues(runner: asyncio.Runner, page: Page) -> None:
+def test_a_long_sentence_is_divided_into_cues(runner, page):
     english = "The train to Berlin leaves at half past nine, and we would like three tickets. " * 3
     chinese = "去柏林的火车九点半出发，我们要三张票。" * 6
     events = [*spoken(0, english, 2.0, 20.0), *translated(0, [chinese]), *spoken(1, "Yes.", 20.0, 21.0)]

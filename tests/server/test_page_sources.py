@@ -1,15 +1,12 @@
 """Where a speaker's page gets its sound from, and what it says when there is none; in Chromium."""
 
-from __future__ import annotations
-
-import asyncio
 from base64 import b64encode
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 
 from pipeline.server.access import Access
 from tests.conftest import write_wav
@@ -35,9 +32,7 @@ expect.set_options(timeout=HANG_MS)
 TOKEN = "a token that nobody guesses"
 
 
-async def test_without_permission_for_the_microphone_the_page_says_what_to_do(
-    browser: Browser, service_of: Any
-) -> None:
+async def test_without_permission_for_the_microphone_the_page_says_what_to_do(browser, service_of):
     async with page_of(browser, service_of()) as (server, page):
         await page.click("#start")
         await expect(page.get_by_role("alert")).to_contain_text("Allow it with the icon beside the page's address")
@@ -45,7 +40,7 @@ async def test_without_permission_for_the_microphone_the_page_says_what_to_do(
         assert not server.service.sessions
 
 
-async def test_over_plain_http_from_another_machine_the_page_says_what_to_do(browser: Browser, service_of: Any) -> None:
+async def test_over_plain_http_from_another_machine_the_page_says_what_to_do(browser, service_of):
     access = Access.of(names=[FAR_NAME])
     async with running(service_of(), access) as server, page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page:
         await page.wait_for_selector("body[data-ready=yes]")
@@ -53,7 +48,7 @@ async def test_over_plain_http_from_another_machine_the_page_says_what_to_do(bro
         await expect(page.locator("#start")).to_be_disabled()
 
 
-async def test_a_token_is_asked_for(browser: Browser, service_of: Any) -> None:
+async def test_a_token_is_asked_for(browser, service_of):
     async with page_of(browser, service_of(), Access.of(TOKEN), **MICROPHONE) as (_, page):
         await page.click("#start")
         await expect(page.get_by_role("alert")).to_contain_text("Type in the token first")
@@ -68,7 +63,7 @@ async def test_a_token_is_asked_for(browser: Browser, service_of: Any) -> None:
         await has_state(page, "ended")
 
 
-async def test_a_full_server_says_so(browser: Browser, service_of: Any) -> None:
+async def test_a_full_server_says_so(browser, service_of):
     async with (
         running(service_of(max_sessions=1)) as server,
         server.connect() as other,
@@ -105,9 +100,7 @@ CAPTURE = """async () => {
 }"""
 
 
-def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(
-    runner: asyncio.Runner, browser: Browser, service_of: Any
-) -> None:
+def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(runner, browser, service_of):
     async def work() -> dict[str, Any]:
         async with page_of(browser, service_of(), **MICROPHONE) as (_, page):
             found: dict[str, Any] = await page.evaluate(CAPTURE)
@@ -133,9 +126,7 @@ AGENTS = {
 
 
 @pytest.mark.parametrize(("agent", "advice"), AGENTS.items(), ids=["firefox", "safari", "iphone"])
-async def test_each_browser_has_its_own_way_to_allow_the_microphone(
-    agent: str, advice: str, browser: Browser, service_of: Any
-) -> None:
+async def test_each_browser_has_its_own_way_to_allow_the_microphone(agent, advice, browser, service_of):
     async with page_of(browser, service_of(), user_agent=agent) as (_, page):
         await page.click("#start")
         await expect(page.get_by_role("alert")).to_contain_text(advice)
@@ -147,7 +138,7 @@ BLOCKED = """async () => {
 }"""
 
 
-async def test_a_question_closed_and_a_system_that_forbids_are_told_apart(browser: Browser, service_of: Any) -> None:
+async def test_a_question_closed_and_a_system_that_forbids_are_told_apart(browser, service_of):
     async with page_of(browser, service_of()) as (_, page):
         dismissed, system = await page.evaluate(BLOCKED)
     assert "Press Start again and choose Allow" in dismissed
@@ -161,9 +152,7 @@ def resembles(texts: Texts, expected: Texts) -> bool:
     return texts.keys() == expected.keys() and SequenceMatcher(None, " ".join(said), " ".join(wanted)).ratio() > 0.8
 
 
-async def test_the_sound_of_a_tab_is_translated_until_it_is_closed(
-    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
-) -> None:
+async def test_the_sound_of_a_tab_is_translated_until_it_is_closed(browser, service_of, expected, tmp_path):
     sound = b64encode(write_wav(tmp_path / "talk.wav", speech()).read_bytes()).decode()
     talk = f"<title>{SHARED_TITLE}</title><button onclick='document.querySelector(`audio`).play()'>Play</button>"
     async with page_of(browser, service_of()) as (_, page):
@@ -186,9 +175,7 @@ async def choose_file(page: Page, path: Path, pace: str = "fast") -> None:
     await page.select_option("[name=pace]", pace)
 
 
-async def test_a_recording_is_translated_whole_even_over_plain_http(
-    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
-) -> None:
+async def test_a_recording_is_translated_whole_even_over_plain_http(browser, service_of, expected, tmp_path):
     async with (
         running(service_of(), Access.of(names=[FAR_NAME])) as server,
         page_at(browser, f"http://{FAR_NAME}:{server.port}/") as page,
@@ -203,9 +190,7 @@ async def test_a_recording_is_translated_whole_even_over_plain_http(
         assert "/view/" in view  # told by the server: over plain http the page has no means to compute it
 
 
-async def test_a_recording_can_be_played_while_it_is_translated(
-    browser: Browser, service_of: Any, expected: Texts, tmp_path: Path
-) -> None:
+async def test_a_recording_can_be_played_while_it_is_translated(browser, service_of, expected, tmp_path):
     async with page_of(browser, service_of()) as (_, page):
         await choose_file(page, write_wav(tmp_path / "talk.wav", speech()), "aloud")
         await page.click("#start")
@@ -214,9 +199,7 @@ async def test_a_recording_can_be_played_while_it_is_translated(
 
 
 @pytest.mark.parametrize("pace", ["fast", "aloud"])
-async def test_a_file_that_is_no_audio_is_said_to_be_none(
-    pace: str, browser: Browser, service_of: Any, tmp_path: Path
-) -> None:
+async def test_a_file_that_is_no_audio_is_said_to_be_none(pace, browser, service_of, tmp_path):
     path = tmp_path / "letter.wav"
     path.write_text("Dear reader")
     async with page_of(browser, service_of()) as (server, page):
@@ -227,7 +210,7 @@ async def test_a_file_that_is_no_audio_is_said_to_be_none(
         assert not server.service.sessions
 
 
-async def test_a_recording_too_long_to_decode_is_refused(browser: Browser, service_of: Any, tmp_path: Path) -> None:
+async def test_a_recording_too_long_to_decode_is_refused(browser, service_of, tmp_path):
     long = "Object.defineProperty(HTMLMediaElement.prototype, 'duration', { get: () => 7260 });"
     async with page_of(browser, service_of(), init=long) as (_, page):
         await choose_file(page, write_wav(tmp_path / "talk.wav", speech()))
@@ -235,7 +218,7 @@ async def test_a_recording_too_long_to_decode_is_refused(browser: Browser, servi
         await expect(page.get_by_role("alert")).to_contain_text("has 121 minutes; a page can decode 60 at most")
 
 
-async def test_where_tabs_cannot_be_shared_the_page_says_what_can(browser: Browser, service_of: Any) -> None:
+async def test_where_tabs_cannot_be_shared_the_page_says_what_can(browser, service_of):
     phone = "delete MediaDevices.prototype.getDisplayMedia;"
     async with page_of(browser, service_of(), init=phone) as (_, page):
         await page.select_option("[name=kind]", "screen")
@@ -251,7 +234,7 @@ navigator.mediaDevices.getUserMedia = async () => new MediaStreamAudioDestinatio
 """
 
 
-async def test_a_microphone_that_gives_nothing_is_noticed(browser: Browser, service_of: Any) -> None:
+async def test_a_microphone_that_gives_nothing_is_noticed(browser, service_of):
     async with page_of(browser, service_of(), init=SILENT) as (_, page):
         await page.click("#start")
         await expect(page.get_by_role("alert")).to_contain_text("Nothing is heard")

@@ -1,12 +1,10 @@
 """Messages of the WebSocket: what is read, and what a client is told about one that is not."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.server.protocol import End, Message, NewGlossary, ProtocolError, Resume, Start, Watch, read_message
+from pipeline.server.protocol import End, NewGlossary, ProtocolError, Resume, Start, Watch, read_message
 
 
 @pytest.mark.parametrize(
@@ -24,7 +22,7 @@ from pipeline.server.protocol import End, Message, NewGlossary, ProtocolError, R
         ('{"type": "end"}', End()),
     ],
 )
-def test_messages_are_read(text: str, message: Message) -> None:
+def test_messages_are_read(text, message):
     assert read_message(text) == message
 
 
@@ -52,19 +50,19 @@ def test_messages_are_read(text: str, message: Message) -> None:
         ('{"type": "glossary"}', "bad-message", "needs text"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, code: str, words: str) -> None:
+def test_what_is_wrong_is_said(text, code, words):
     with pytest.raises(ProtocolError, match=words) as error:
         read_message(text)
     assert error.value.code == code
 
 
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(str))
-def test_any_text_is_a_message_or_a_protocol_error(text: str) -> None:
+def test_any_text_is_a_message_or_a_protocol_error(text):
     try:
         read_message(text)
     except ProtocolError as error:
         assert len(str(error)) < 500  # noqa: PT017 (most texts are refused, some are not)
 
 
-def test_secrets_are_not_in_the_representation() -> None:
+def test_secrets_are_not_in_the_representation():
     assert "secret" not in repr(Start(token="secret")) + repr(Resume("s", key="secret", token="secret"))

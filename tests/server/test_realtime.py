@@ -1,7 +1,5 @@
 """OpenAI's realtime translation session with the openai package as it is."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -19,7 +17,7 @@ from pipeline import Models, PipelineConfig
 from pipeline.languages.chinese import conversion
 from pipeline.server.access import Access
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import NewService, Running, ask, final, heard, rest, running, serving, until
+from tests.server.running import Running, ask, final, heard, rest, running, serving, until
 
 MODEL = "speech-translation"
 ODD = 9_601
@@ -63,7 +61,7 @@ def joined(events: list[Any], kind: str) -> str:
     return "".join(event.delta for event in events if event.type == f"session.{kind}_transcript.delta")
 
 
-async def test_committed_text_is_appended_as_in_the_servers_own_session(new_service: NewService) -> None:
+async def test_committed_text_is_appended_as_in_the_servers_own_session(new_service):
     service = new_service()
     async with running(service) as server, connected(server) as connection:
         created = await connection.recv()
@@ -99,7 +97,7 @@ async def test_committed_text_is_appended_as_in_the_servers_own_session(new_serv
         assert len({event.event_id for event in events}) == len(events)
 
 
-async def test_captions_in_the_language_spoken_may_be_chosen(new_service: NewService) -> None:
+async def test_captions_in_the_language_spoken_may_be_chosen(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.session.update(
             session={"audio": {"input": {"transcription": {"model": "any"}}, "output": {"language": "en"}}}
@@ -108,7 +106,7 @@ async def test_captions_in_the_language_spoken_may_be_chosen(new_service: NewSer
         assert joined(events, "output") == joined(events, "input") != ""
 
 
-async def test_the_source_is_sent_only_if_it_was_asked_for(new_service: NewService) -> None:
+async def test_the_source_is_sent_only_if_it_was_asked_for(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         events = await spoken(connection)
         assert joined(events, "output")
@@ -130,9 +128,7 @@ async def test_the_source_is_sent_only_if_it_was_asked_for(new_service: NewServi
         ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
     ],
 )
-async def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(
-    message: str | bytes, code: str, new_service: NewService
-) -> None:
+async def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(message, code, new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.recv()
         await connection.send_raw(message)
@@ -142,7 +138,7 @@ async def test_a_message_that_is_wrong_is_answered_and_the_session_goes_on(
         assert (await connection.recv()).type == "session.updated"
 
 
-async def test_halves_of_surrogate_pairs_are_sent_back(new_service: NewService) -> None:
+async def test_halves_of_surrogate_pairs_are_sent_back(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.recv()
         await connection.send_raw(r'{"type": "none", "event_id": "\ud800"}')
@@ -154,7 +150,7 @@ async def test_halves_of_surrogate_pairs_are_sent_back(new_service: NewService) 
         assert updated["session"]["audio"]["input"]["transcription"]["model"] == "\udc00"
 
 
-async def test_an_error_names_the_message_that_caused_it(new_service: NewService) -> None:
+async def test_an_error_names_the_message_that_caused_it(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.recv()
         await connection.session.input_audio_buffer.append(audio="?", event_id="mine")
@@ -169,9 +165,7 @@ def with_second_target(config: PipelineConfig, models: Models) -> tuple[Pipeline
     )
 
 
-async def test_another_language_is_chosen_before_the_audio_only(
-    demo_config: PipelineConfig, demo_models: Models
-) -> None:
+async def test_another_language_is_chosen_before_the_audio_only(demo_config, demo_models):
     config, models = with_second_target(demo_config, demo_models)
     async with running(serving(config, models)) as server, connected(server) as connection:
         await connection.recv()
@@ -184,7 +178,7 @@ async def test_another_language_is_chosen_before_the_audio_only(
         assert (await connection.recv()).error.code == "too-late"
 
 
-async def test_a_script_that_the_model_does_not_write_is_converted(new_service: NewService) -> None:
+async def test_a_script_that_the_model_does_not_write_is_converted(new_service):
     async def translated(server: Running, language: str) -> str:
         async with connected(server) as connection:
             await connection.recv()
@@ -199,7 +193,7 @@ async def test_a_script_that_the_model_does_not_write_is_converted(new_service: 
         assert await translated(server, "zh-TW") == conversion("Hant", "TW")(simplified) != simplified
 
 
-async def test_a_client_that_goes_away_ends_its_session(new_service: NewService) -> None:
+async def test_a_client_that_goes_away_ends_its_session(new_service):
     service = new_service(resume_s=HANG_S)
     async with running(service) as server:
         async with connected(server) as connection:
@@ -208,7 +202,7 @@ async def test_a_client_that_goes_away_ends_its_session(new_service: NewService)
         await until(lambda: not service.sessions)
 
 
-async def test_a_session_too_many_is_told_so(new_service: NewService) -> None:
+async def test_a_session_too_many_is_told_so(new_service):
     async with running(new_service(max_sessions=1)) as server, connected(server) as first, connected(server) as second:
         assert (await first.recv()).type == "session.created"
         assert (await second.recv()).error.code == "busy"
@@ -217,20 +211,20 @@ async def test_a_session_too_many_is_told_so(new_service: NewService) -> None:
         assert closed.value.rcvd.code == 1013
 
 
-async def test_a_session_that_hears_nothing_for_long_ends(new_service: NewService) -> None:
+async def test_a_session_that_hears_nothing_for_long_ends(new_service):
     async with running(new_service(idle_s=0.0)) as server, connected(server) as connection:
         created, error, closed = await all_events(connection)
         assert (created.type, error.error.code, closed.type) == ("session.created", "idle", "session.closed")
 
 
-async def test_a_stopping_server_ends_the_session(new_service: NewService) -> None:
+async def test_a_stopping_server_ends_the_session(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.recv()
         server.stop()
         assert [event.type for event in await all_events(connection)] == ["session.closed"]
 
 
-async def test_the_token_is_the_api_key_or_a_subprotocol(new_service: NewService) -> None:
+async def test_the_token_is_the_api_key_or_a_subprotocol(new_service):
     access = Access.of("0123456789abcdef")
     async with running(new_service(), access) as server:
         for key in ("", "0123456789abcdeg"):

@@ -1,7 +1,5 @@
 """Records of sessions: complete, private, and no reason for a session to end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -42,7 +40,7 @@ def spoken(config: PipelineConfig, models: Models, folder: Path | None) -> Texts
     return asyncio.run(work())
 
 
-def test_the_record_has_all_texts(demo_config: PipelineConfig, demo_models: Models, tmp_path: Path) -> None:
+def test_the_record_has_all_texts(demo_config, demo_models, tmp_path):
     threads = set(threading.enumerate())
     said = spoken(demo_config, demo_models, tmp_path)
     assert len(said) >= 2
@@ -62,13 +60,7 @@ def test_the_record_has_all_texts(demo_config: PipelineConfig, demo_models: Mode
         assert "".join("".join(shown).split()) == "".join(translation.split())
 
 
-def test_a_full_disk_ends_the_record_and_not_the_session(
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_full_disk_ends_the_record_and_not_the_session(demo_config, demo_models, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("pipeline.server.session.new_name", lambda: "x")
     (tmp_path / "x.jsonl").symlink_to("/dev/full")
     assert len(spoken(demo_config, demo_models, tmp_path)) >= 2
@@ -78,7 +70,7 @@ def test_a_full_disk_ends_the_record_and_not_the_session(
     assert "the session goes on" in warnings[0]
 
 
-async def test_a_disk_that_does_not_answer_ends_the_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_disk_that_does_not_answer_ends_the_record(tmp_path, caplog):
     os.mkfifo(tmp_path / "x.jsonl")  # opening it waits for a reader
     record = Record(tmp_path, "x", SubtitleRules(), ["zh"], limit_s=0.0)
     await record.write(EVENT)
@@ -91,7 +83,7 @@ async def test_a_disk_that_does_not_answer_ends_the_record(tmp_path: Path, caplo
     ]
 
 
-async def test_an_event_is_in_the_file_when_write_returns(tmp_path: Path) -> None:
+async def test_an_event_is_in_the_file_when_write_returns(tmp_path):
     record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
     for events, event in enumerate([EVENT, EndOfInput(1.0)], 1):
         await record.write(event)
@@ -99,7 +91,7 @@ async def test_an_event_is_in_the_file_when_write_returns(tmp_path: Path) -> Non
     await record.close()
 
 
-def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_folder_is_made_for_its_owner_alone(tmp_path):
     check_folder(tmp_path / "a" / "records")
     assert (tmp_path / "a" / "records").stat().st_mode & 0o777 == 0o700
     (tmp_path / "file").touch()
@@ -107,7 +99,7 @@ def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
         check_folder(tmp_path / "file")
 
 
-async def test_sessions_of_one_second_have_different_names(demo_config: PipelineConfig, demo_models: Models) -> None:
+async def test_sessions_of_one_second_have_different_names(demo_config, demo_models):
     limits = replace(ServerLimits(), max_sessions=20)
     async with running(Service(demo_config, demo_models, limits)) as server:
         sockets = [await server.connect() for _ in range(5)]

@@ -1,8 +1,6 @@
 """A server under load that is killed, drained, and started again: what its clients had is in the records, and nothing else is
 left."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
@@ -108,9 +106,7 @@ def is_kept(shown: Sequence[dict[str, Any]], records: Sequence[list[dict[str, An
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_what_clients_had_is_in_the_records_and_nothing_else_is_left(
-    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_clients_had_is_in_the_records_and_nothing_else_is_left(number, tmp_path, monkeypatch):
     records, temporary = tmp_path / "records", tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))

@@ -1,7 +1,5 @@
 """The last text of a session whose connections were lost, and what readers are told when a session ends early."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator
@@ -13,7 +11,7 @@ import pytest
 from pipeline.server.history import History
 from pipeline.server.scheduling import Priority
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import NewService, Running, ask, final, finish, heard, rest, running, say, speak, until
+from tests.server.running import Running, ask, final, finish, heard, rest, running, say, speak, until
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 
@@ -35,7 +33,7 @@ async def lost_before_the_end(server: Running) -> AsyncIterator[dict[str, Any]]:
     yield started
 
 
-async def test_the_last_text_waits_for_readers_whose_connection_was_lost(new_service: NewService) -> None:
+async def test_the_last_text_waits_for_readers_whose_connection_was_lost(new_service):
     async with running(new_service()) as server, lost_before_the_end(server) as started:
         async with server.connect() as speaker:
             resumed = await ask(speaker, type="resume", session=started["session"], key=started["key"])
@@ -50,7 +48,7 @@ async def test_the_last_text_waits_for_readers_whose_connection_was_lost(new_ser
         assert server.service.ready
 
 
-async def test_the_last_text_waits_for_a_reader_to_whom_nothing_gets_through(new_service: NewService) -> None:
+async def test_the_last_text_waits_for_a_reader_to_whom_nothing_gets_through(new_service):
     async with running(new_service()) as server, server.connect() as speaker, server.connect(close_timeout=0) as reader:
         watch = {"type": "watch", "session": (await ask(speaker, type="start"))["session"]}
         await say(reader, **watch)
@@ -65,7 +63,7 @@ async def test_the_last_text_waits_for_a_reader_to_whom_nothing_gets_through(new
             assert final(await rest(again)) == final(records)
 
 
-async def test_a_session_that_everybody_has_read_is_gone(new_service: NewService) -> None:
+async def test_a_session_that_everybody_has_read_is_gone(new_service):
     async with running(new_service()) as server:
         async with server.connect() as speaker:
             started = await ask(speaker, type="start")
@@ -76,14 +74,14 @@ async def test_a_session_that_everybody_has_read_is_gone(new_service: NewService
             assert (await rest(speaker))[-1]["code"] == "no-session"
 
 
-async def test_the_last_text_waits_for_the_time_to_resume_only(new_service: NewService) -> None:
+async def test_the_last_text_waits_for_the_time_to_resume_only(new_service):
     service = new_service(resume_s=0.0)
     async with running(service) as server, lost_before_the_end(server) as started, server.connect() as reader:
         await say(reader, type="watch", session=started["session"])
         assert (await rest(reader))[-1]["code"] == "no-session"
 
 
-async def test_readers_are_told_when_the_server_stops_before_the_end(new_service: NewService) -> None:
+async def test_readers_are_told_when_the_server_stops_before_the_end(new_service):
     service = new_service(drain_s=0.0)
     async with running(service) as server, server.connect() as speaker:
         await ask(speaker, type="start")
@@ -96,9 +94,7 @@ async def test_readers_are_told_when_the_server_stops_before_the_end(new_service
 
 
 @pytest.mark.slow
-async def test_a_defect_ends_the_session_alone_and_is_told(
-    new_service: NewService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_defect_ends_the_session_alone_and_is_told(new_service, monkeypatch, caplog):
     push, broken = History.push, []
 
     def pushing(history: History, event: Any) -> None:
@@ -129,9 +125,7 @@ async def test_a_defect_ends_the_session_alone_and_is_told(
 
 
 @pytest.mark.slow
-async def test_a_speaker_who_does_not_come_back_is_noted_once(
-    new_service: NewService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_speaker_who_does_not_come_back_is_noted_once(new_service, monkeypatch, caplog):
     monkeypatch.setattr("pipeline.server.session._WATCH_S", 0.0)
     caplog.set_level(logging.INFO, "pipeline.server")
     service = new_service(resume_s=0.0)

@@ -1,22 +1,18 @@
 """Rooms: readers follow a speaker from one session to the next, and nobody else can speak there."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
 import segno
 
-from pipeline import Models, PipelineConfig
 from pipeline.server.protocol import ProtocolError, is_room_name, room_name
 from pipeline.server.service import Service
 from tests.conftest import PHRASES, read_wav
-from tests.server.running import NewService, Running, ask, final, heard, rest, running, say, speak, until
+from tests.server.running import Running, ask, final, heard, rest, running, say, speak, until
 
 KEY = "k3y-of_a-room-that-nobody-guesses"
 ROOM = room_name(KEY)
@@ -31,21 +27,19 @@ async def newest(server: Running, room: str) -> str | None:
     return found
 
 
-def test_the_name_of_a_room_does_not_tell_its_key() -> None:
+def test_the_name_of_a_room_does_not_tell_its_key():
     assert is_room_name(ROOM)
     assert room_name(KEY) == ROOM != room_name(ROOM) != room_name(KEY[1:])
 
 
 @pytest.mark.parametrize("key", ["x" * 21, "x" * 129, "x" * 30 + "/", "x" * 30 + "é", "x" * 30 + "\n"])
-def test_keys_of_another_form_are_refused(key: str) -> None:
+def test_keys_of_another_form_are_refused(key):
     with pytest.raises(ProtocolError, match="22 to 128 characters") as caught:
         room_name(key)
     assert caught.value.code == "bad-room"
 
 
-async def test_readers_follow_a_room_from_one_session_to_the_next(
-    new_service: NewService, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_readers_follow_a_room_from_one_session_to_the_next(new_service, caplog):
     async def session(server: Running) -> dict[str, Any]:
         async with server.connect() as speaker, server.connect() as reader:
             started = await ask(speaker, type="start", room_key=KEY)
@@ -74,7 +68,7 @@ async def test_readers_follow_a_room_from_one_session_to_the_next(
     assert ROOM not in caplog.text
 
 
-async def test_nobody_takes_a_room_over(new_service: NewService) -> None:
+async def test_nobody_takes_a_room_over(new_service):
     """Who knows the room's name, as readers do, gets another room; who knows the key must wait until its speaker has gone."""
     async with running(new_service()) as server, server.connect() as speaker:
         session = (await ask(speaker, type="start", room_key=KEY))["session"]
@@ -92,7 +86,7 @@ async def test_nobody_takes_a_room_over(new_service: NewService) -> None:
         assert server.service.find(ROOM).has_speaker
 
 
-async def test_the_speaker_comes_back_into_its_room_after_a_crash(new_service: NewService) -> None:
+async def test_the_speaker_comes_back_into_its_room_after_a_crash(new_service):
     """The session before, whose speaker is gone, ends with its text, and does not close the room of the new one."""
     service = new_service()
     async with running(service) as server, server.connect() as reader:
@@ -109,7 +103,7 @@ async def test_the_speaker_comes_back_into_its_room_after_a_crash(new_service: N
             assert service.find(ROOM).id == now
 
 
-async def test_who_was_cut_off_at_the_end_gets_the_end(new_service: NewService) -> None:
+async def test_who_was_cut_off_at_the_end_gets_the_end(new_service):
     """The speaker, whose connection was lost while it waited for the last text, and a reader who had not noticed the session."""
     service = new_service()
     async with running(service) as server:
@@ -128,9 +122,7 @@ async def test_who_was_cut_off_at_the_end_gets_the_end(new_service: NewService) 
             assert speaker.close_code == reader.close_code == 1000
 
 
-def test_speakers_and_readers_are_told_of_a_record(
-    new_service: NewService, demo_config: PipelineConfig, demo_models: Models, tmp_path: Path
-) -> None:
+def test_speakers_and_readers_are_told_of_a_record(new_service, demo_config, demo_models, tmp_path):
     async def told(service: Service) -> list[bool]:
         async with running(service) as server, server.connect() as speaker, server.connect() as reader:
             started = await ask(speaker, type="start")
@@ -141,7 +133,7 @@ def test_speakers_and_readers_are_told_of_a_record(
     assert asyncio.run(told(Service(demo_config, demo_models, record=tmp_path))) == [True, True]
 
 
-async def test_the_code_of_a_room_is_drawn_before_its_session(new_service: NewService) -> None:
+async def test_the_code_of_a_room_is_drawn_before_its_session(new_service):
     async with running(new_service()) as server:
         assert b"<svg" in (await server.get(f"/view/{ROOM}/qr.svg")).body
         assert (await server.get(f"/view/{ROOM}x/qr.svg")).status == 404
@@ -155,7 +147,7 @@ async def test_the_code_of_a_room_is_drawn_before_its_session(new_service: NewSe
         ("192.0.2.7:8000", "http://192.0.2.7:8000"),
     ],
 )
-async def test_the_code_has_an_address_that_other_machines_reach(host: str, base: str, new_service: NewService) -> None:
+async def test_the_code_has_an_address_that_other_machines_reach(host, base, new_service):
     drawn = io.BytesIO()
     segno.make(f"{base}/view/{ROOM}", error="m").save(drawn, kind="svg", scale=4, border=4)
     async with running(new_service(), shared_at="https://192.0.2.5:8000/") as server:

@@ -1,7 +1,5 @@
 """Calls of one recogniser for several sessions: one at a time, what was spoken first before the rest; drafts give way."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,23 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import PipelineConfig
 from pipeline.asr.context import Heard
 from pipeline.asr.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
-from pipeline.loading import Models
 from pipeline.run.options import DraftOptions
 from pipeline.server.limits import ServerLimits
-from pipeline.server.scheduling import (
-    Call,
-    CallQueue,
-    DraftBudget,
-    Priority,
-    ScheduledRecognizer,
-    Scheduler,
-    scheduled,
-)
+from pipeline.server.scheduling import Call, CallQueue, DraftBudget, Priority, ScheduledRecognizer, Scheduler, scheduled
 from pipeline.server.session import Session
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.vad.test_stage import cut
@@ -70,7 +58,7 @@ def order(calls: list[tuple[Priority, float]], at_once: int = 1) -> list[int]:
     return found
 
 
-def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest() -> None:
+def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest():
     assert order(
         [
             (Priority.RECORDING, 0),
@@ -83,7 +71,7 @@ def test_finals_come_before_recordings_and_what_was_spoken_first_before_the_rest
     ) == [3, 5, 4, 1, 0, 2]
 
 
-def test_a_final_overtakes_a_draft_which_gives_way() -> None:
+def test_a_final_overtakes_a_draft_which_gives_way():
     assert order([(Priority.RECORDING, 0), (Priority.DRAFT, 9), (Priority.FINAL, 0), (Priority.DRAFT, 9)]) == [
         -99,
         -97,
@@ -92,7 +80,7 @@ def test_a_final_overtakes_a_draft_which_gives_way() -> None:
     ]
 
 
-def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longest_before_others() -> None:
+def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longest_before_others():
     assert order([(Priority.RECORDING, 0), (Priority.DRAFT, 6), (Priority.DRAFT, 7), (Priority.DRAFT, 5)]) == [
         -99,
         -97,
@@ -101,7 +89,7 @@ def test_a_draft_comes_before_a_recording_and_the_session_that_has_waited_longes
     ]
 
 
-def test_a_failed_call_gives_its_turn_back() -> None:
+def test_a_failed_call_gives_its_turn_back():
     scheduler = Scheduler()
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), scheduler.slot(Priority.FINAL):
@@ -154,7 +142,7 @@ def played(
     return everyone
 
 
-def test_drafts_become_rarer_for_all_alike_before_anybody_lags() -> None:
+def test_drafts_become_rarer_for_all_alike_before_anybody_lags():
     drafts, late_s = list[float](), list[float]()
     for count in (1, 2, 4, 6, 8, 9):
         speakers = played(count)
@@ -168,7 +156,7 @@ def test_drafts_become_rarer_for_all_alike_before_anybody_lags() -> None:
     assert max(late_s) <= 0.4 + 0.4 + 0.25, "a final waits for one that is being recognised, and a draft at most"
 
 
-def test_two_calls_at_once_serve_twice_as_many_sessions() -> None:
+def test_two_calls_at_once_serve_twice_as_many_sessions():
     single, double = ([speaker.drafts for speaker in played(4 * at_once, at_once)] for at_once in (1, 2))
     assert sum(double) / 8 >= sum(single) / 4 > 40
     late_s = max(late for speaker in played(8, 2) for late in speaker.late_s)
@@ -181,9 +169,7 @@ def test_two_calls_at_once_serve_twice_as_many_sessions() -> None:
         max_size=60,
     )
 )
-def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(
-    steps: list[tuple[Priority | None, float]],
-) -> None:
+def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(steps):
     schedule, works, expected = CallQueue(0.0), None, list[Call]()
     for number, (priority, age_s) in enumerate(steps):
         now_s = number / 10
@@ -205,7 +191,7 @@ def test_no_draft_waits_beside_a_final_and_turns_go_to_what_was_spoken_first(
 
 
 @given(st.lists(st.tuples(st.floats(0, 2), st.floats(0, 1), st.booleans()), max_size=100))
-def test_drafts_and_finals_use_no_more_than_their_share(steps: list[tuple[float, float, bool]]) -> None:
+def test_drafts_and_finals_use_no_more_than_their_share(steps):
     budget, now_s, drafted_s, longest_s = DraftBudget(0.0, share=0.8), 0.0, 0.0, 0.0
     for rest_s, work_s, final in steps:
         now_s += rest_s
@@ -218,14 +204,14 @@ def test_drafts_and_finals_use_no_more_than_their_share(steps: list[tuple[float,
         assert drafted_s <= 0.8 * now_s + 10.0 + longest_s
 
 
-def test_a_shared_recogniser_drafts_if_its_own_does(demo_models: Models) -> None:
+def test_a_shared_recogniser_drafts_if_its_own_does(demo_models):
     recognizer = demo_models.recognizer
     found = scheduled(demo_models, Scheduler()).recognizer
     assert isinstance(found, DraftRecognizer) == isinstance(recognizer, DraftRecognizer)
 
 
 @pytest.mark.slow
-def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models: Models) -> None:
+def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models):
     class Counted(Scheduler):
         taken: list[tuple[Priority, float]]
 
@@ -250,7 +236,7 @@ def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models: Models) -> N
     assert not isinstance(both, BatchRecognizer), "a live session would wait for several windows"
 
 
-def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> None:
+def test_speech_that_waited_longer_is_recognised_first(demo_models):
     """Two sessions wait; the second one to ask is behind with older speech."""
     scheduler, found = Scheduler(), list[str]()
     segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
@@ -272,7 +258,7 @@ def test_speech_that_waited_longer_is_recognised_first(demo_models: Models) -> N
     assert found == ["behind", "in time"]
 
 
-def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> None:
+def test_a_refused_draft_leaves_the_recogniser_alone(demo_models):
     scheduler = Scheduler()
     recognizer = scheduled(demo_models, scheduler, lambda spoken_s: 0.0).recognizer
     assert isinstance(recognizer, ScheduledRecognizer)
@@ -296,7 +282,7 @@ def test_a_refused_draft_leaves_the_recogniser_alone(demo_models: Models) -> Non
     assert not scheduler.waiting
 
 
-def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Models) -> None:
+def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models):
     times_s = [0.0]
     scheduler = Scheduler(clock=lambda: times_s[0])
     first, second = (scheduled(demo_models, scheduler, lambda spoken_s: 0.0).recognizer for _ in range(2))
@@ -313,7 +299,7 @@ def test_a_session_waits_after_a_draft_while_little_time_is_left(demo_models: Mo
     second.draft(segment, DEFAULT)
 
 
-def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(demo_models: Models) -> None:
+def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(demo_models):
     scheduler, found = Scheduler(), list[str]()
     segment = SpeechSegment(0, 0, np.zeros(8_000, np.int16))
 
@@ -333,7 +319,7 @@ def test_a_session_that_is_sent_faster_than_it_plays_takes_turns_as_a_recording(
     assert found == ["live", "fast"]
 
 
-def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models: Models) -> None:
+def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models):
     ahead = True
     recognizer = scheduled(demo_models, Scheduler(), lambda _: None if ahead else 0.0).recognizer
     assert isinstance(recognizer, ScheduledRecognizer)
@@ -345,9 +331,7 @@ def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models: 
 
 
 @pytest.mark.parametrize("ahead_s", [29.0, 31.0])
-def test_a_stream_far_ahead_of_real_time_is_a_recording(
-    ahead_s: float, demo_config: PipelineConfig, demo_models: Models
-) -> None:
+def test_a_stream_far_ahead_of_real_time_is_a_recording(ahead_s, demo_config, demo_models):
     session = Session(demo_config, demo_models, ServerLimits(), SAMPLE_RATE, scheduler=Scheduler())
     session.stats.clock = lambda: 100.0
     session.stats.received(SAMPLE_RATE)
@@ -361,7 +345,7 @@ def test_a_stream_far_ahead_of_real_time_is_a_recording(
     assert recognizer._age_s(4.0) == (None if ahead_s > 30 else pytest.approx(7.0))
 
 
-def test_an_interrupted_wait_does_not_lose_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_wait_does_not_lose_the_turn(monkeypatch):
     scheduler = Scheduler()
 
     def interrupt(event: threading.Event, timeout: float | None = None) -> bool:
@@ -407,7 +391,7 @@ class Slow:
         return None
 
 
-def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models: Models) -> None:
+def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models):
     slow = Slow()
 
     class Waited(Scheduler):

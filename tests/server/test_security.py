@@ -1,14 +1,11 @@
 """What docs/security.md promises: who is let in, and what is answered, logged and kept."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
 import os
 import re
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +14,7 @@ from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
 from pipeline.server.access import Access
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
-from tests.server.running import NewService, Running, ask, rest, running, say, speak, until
+from tests.server.running import Running, ask, rest, running, say, speak, until
 
 TOKEN = "0123456789abcdef"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -42,7 +39,7 @@ SPEECH = read_wav(PHRASES)[:32_000]
         ("/view/x/qr.svg", 404, "no-store"),
     ],
 )
-async def test_every_answer_has_the_headers(path: str, status: int, kept: str, new_service: NewService) -> None:
+async def test_every_answer_has_the_headers(path, status, kept, new_service):
     async with running(new_service()) as server:
         answer = await server.get(path)
         assert (answer.status, answer.headers["cache-control"]) == (status, kept)
@@ -55,7 +52,7 @@ async def test_every_answer_has_the_headers(path: str, status: int, kept: str, n
         assert "server" not in answer.headers
 
 
-async def test_other_names_and_other_sites_pages_are_refused(new_service: NewService) -> None:
+async def test_other_names_and_other_sites_pages_are_refused(new_service):
     async with running(new_service()) as server:
         refused = await server.get("/v1/info", {"Host": "evil.example"})
         assert refused.status == 421
@@ -65,7 +62,7 @@ async def test_other_names_and_other_sites_pages_are_refused(new_service: NewSer
         assert (await server.get(path, {"Origin": server.url}, "POST")).status == 400
 
 
-async def test_pages_of_allowed_sites_may_use_the_interfaces_and_no_others(new_service: NewService) -> None:
+async def test_pages_of_allowed_sites_may_use_the_interfaces_and_no_others(new_service):
     site, path = {"Origin": "https://example.org"}, "/v1/audio/transcriptions"
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, x-any"}
     access = Access.of(TOKEN, origins=["https://Example.org/"])
@@ -83,7 +80,7 @@ async def test_pages_of_allowed_sites_may_use_the_interfaces_and_no_others(new_s
         assert (await server.get(path, {"Origin": "https://other.example", **asked}, "OPTIONS")).status == 403
 
 
-async def test_figures_and_files_need_the_token(new_service: NewService) -> None:
+async def test_figures_and_files_need_the_token(new_service):
     access = Access.of(TOKEN)
     async with running(new_service(), access) as server:
         for path, method in (("/metrics", "GET"), ("/v1/models", "GET"), ("/v1/audio/transcriptions", "POST")):
@@ -95,7 +92,7 @@ async def test_figures_and_files_need_the_token(new_service: NewService) -> None
             assert (await server.get(path)).status == 200
 
 
-async def test_tokens_cannot_be_tried_without_end(new_service: NewService) -> None:
+async def test_tokens_cannot_be_tried_without_end(new_service):
     access = Access.of(TOKEN)
     async with running(new_service(connections_a_minute=3), access) as server:
         wrong = {"Authorization": "Bearer wrong"}
@@ -105,9 +102,7 @@ async def test_tokens_cannot_be_tried_without_end(new_service: NewService) -> No
 
 
 @pytest.mark.parametrize(("proxies", "status"), [([], 429), (["127.0.0.1"], 401)])
-async def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
-    proxies: list[str], status: int, new_service: NewService
-) -> None:
+async def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(proxies, status, new_service):
     limited = new_service(connections_a_minute=1)
     async with running(limited, Access.of(TOKEN), proxies=proxies) as server:
         for number in range(3):
@@ -127,9 +122,7 @@ async def test_forwarded_addresses_are_believed_of_a_named_proxy_alone(
         ('{"type": "start", "sample_rate": ' + "9" * 10_000 + "}", "bad-message"),
     ],
 )
-async def test_strange_text_is_answered(
-    message: str, code: str, new_service: NewService, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_strange_text_is_answered(message, code, new_service, caplog):
     async with running(new_service(), Access.of(TOKEN)) as server, server.connect() as socket:
         await socket.send(message)
         (answer,) = await rest(socket)
@@ -138,7 +131,7 @@ async def test_strange_text_is_answered(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_secrets_are_not_logged(new_service: NewService, caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_are_not_logged(new_service, caplog):
     async def work() -> dict[str, Any]:
         async with running(new_service(resume_s=0.0), Access.of(TOKEN)) as server:
             async with server.connect() as speaker:
@@ -158,9 +151,7 @@ def test_secrets_are_not_logged(new_service: NewService, caplog: pytest.LogCaptu
         assert secret not in caplog.text
 
 
-async def test_requests_that_no_websocket_can_have_are_not_logged_and_do_not_stay(
-    new_service: NewService, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_requests_that_no_websocket_can_have_are_not_logged_and_do_not_stay(new_service, caplog):
     async with running(new_service()) as server:
         upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
         many = {f"X-{number}": "x" for number in range(200)}
@@ -174,13 +165,13 @@ async def test_requests_that_no_websocket_can_have_are_not_logged_and_do_not_sta
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_messages_are_not_compressed(new_service: NewService) -> None:
+async def test_messages_are_not_compressed(new_service):
     async with running(new_service()) as server, server.connect() as socket:
         assert socket.response is not None
         assert "sec-websocket-extensions" not in socket.response.headers
 
 
-async def test_the_code_of_a_page_is_drawn_for_sessions_alone(new_service: NewService) -> None:
+async def test_the_code_of_a_page_is_drawn_for_sessions_alone(new_service):
     async with running(new_service()) as server, server.connect() as speaker:
         session = (await ask(speaker, type="start"))["session"]
         drawn = await server.get(f"/view/{session}/qr.svg")
@@ -202,7 +193,7 @@ async def transcribed(server: Running, name: str, data: bytes, parameters: str =
 
 
 @pytest.mark.parametrize("name", ["../../escaped", "/escaped", "..\\escaped", "a\\0b", "%2e%2e%2fescaped", "a" * 1_000])
-def test_names_of_uploads_are_not_used(name: str, new_service: NewService, own_folder: Path) -> None:
+def test_names_of_uploads_are_not_used(name, new_service, own_folder):
     async def work() -> tuple[int, dict[str, Any]]:
         async with running(new_service()) as server:
             return await transcribed(server, name, b"no audio")
@@ -215,7 +206,7 @@ def test_names_of_uploads_are_not_used(name: str, new_service: NewService, own_f
 
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "utf-16", "unicode_escape", "x" * 1_000])
-async def test_forms_are_read_as_utf_8_alone(charset: str, new_service: NewService) -> None:
+async def test_forms_are_read_as_utf_8_alone(charset, new_service):
     # The time of decoding punycode grows with the square of the length.
     async with running(new_service()) as server:
         status, answer = await transcribed(server, "x", b"no audio", f"; charset={charset}")
@@ -235,7 +226,7 @@ PLAYLISTS = {
 
 
 @pytest.mark.parametrize("text", PLAYLISTS.values(), ids=list(PLAYLISTS))
-def test_uploads_that_name_other_files_are_refused(text: str, tmp_path: Path) -> None:
+def test_uploads_that_name_other_files_are_refused(text, tmp_path):
     (tmp_path / "other.wav").symlink_to(EXAMPLES / "travel.wav")
     (tmp_path / "upload").write_text(text)
     files = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
@@ -246,9 +237,7 @@ def test_uploads_that_name_other_files_are_refused(text: str, tmp_path: Path) ->
     Recording(tmp_path / "other.wav", untrusted=True).close()
 
 
-def test_nothing_is_kept_of_a_session(
-    new_service: NewService, own_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_kept_of_a_session(new_service, own_folder, monkeypatch):
     monkeypatch.chdir(own_folder)
     threads = set(threading.enumerate())
 
@@ -269,7 +258,7 @@ def test_nothing_is_kept_of_a_session(
         assert not thread.is_alive()
 
 
-def test_every_promise_names_its_tests() -> None:
+def test_every_promise_names_its_tests():
     page = (ROOT / "docs" / "security.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 20

@@ -1,7 +1,5 @@
 """The command: what it refuses, TLS, and signals."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import json
@@ -58,7 +56,7 @@ def refused(*options: str | Path) -> str:
     return str(error.value)
 
 
-def test_other_machines_need_a_token() -> None:
+def test_other_machines_need_a_token():
     assert "no token is set; give --token-file" in refused("--host", "0.0.0.0")
     assert "no token is set; give --token-file" in refused("--host", "::")
     assert "no token is set; give --token-file" in refused("--proxy", "127.0.0.1")
@@ -76,21 +74,21 @@ def test_other_machines_need_a_token() -> None:
         ("--allow-origin", "null"),
     ],
 )
-def test_names_that_no_request_can_have_are_invalid_usage(option: str, value: str, token_file: Path) -> None:
+def test_names_that_no_request_can_have_are_invalid_usage(option, value, token_file):
     said = refused("--token-file", token_file, option, value)
     assert f"{option} is" in said
     assert "such as" in said
 
 
 @pytest.mark.parametrize("value", ["proxy.example", "*", "10.0.0.1/8"])
-def test_a_proxy_is_named_by_its_address(value: str, token_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_proxy_is_named_by_its_address(value, token_file, capsys):
     with pytest.raises(SystemExit) as ended:
         run(["--config", "demo-zh", "--token-file", str(token_file), "--proxy", value])
     assert ended.value.code == 2
     assert "give that of the proxy, such as 127.0.0.1" in capsys.readouterr().err
 
 
-def test_a_token_file_must_have_a_token(tmp_path: Path) -> None:
+def test_a_token_file_must_have_a_token(tmp_path):
     file = tmp_path / "token"
     assert "cannot read the token file" in refused("--token-file", file)
     assert "cannot read the token file" in refused("--token-file", tmp_path)
@@ -104,7 +102,7 @@ def test_a_token_file_must_have_a_token(tmp_path: Path) -> None:
 
 
 @openssl
-def test_a_certificate_needs_its_key(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_certificate_needs_its_key(certificate, tmp_path):
     cert, key = certificate
     assert "--tls-cert is given without --tls-key" in refused("--tls-cert", cert)
     assert "--tls-key is given without --tls-cert" in refused("--tls-key", key)
@@ -122,17 +120,17 @@ def test_a_certificate_needs_its_key(certificate: tuple[Path, Path], tmp_path: P
     assert "has a password" in refused("--tls-cert", cert, "--tls-key", locked)
 
 
-def test_an_own_certificate_excludes_another(token_file: Path, certificate: tuple[Path, Path]) -> None:
+def test_an_own_certificate_excludes_another(token_file, certificate):
     assert "leave --tls-cert and --tls-key out" in refused("--tls", "auto", "--tls-cert", certificate[0])
 
 
-def test_an_own_certificate_must_be_kept(tmp_path: Path) -> None:
+def test_an_own_certificate_must_be_kept(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"cannot keep the certificate of --tls auto in .*file/self-signed.pem: "):
         self_signed(["localhost"], tmp_path / "file")
 
 
-def test_an_own_certificate_stays_while_it_names_the_machine(tmp_path: Path) -> None:
+def test_an_own_certificate_stays_while_it_names_the_machine(tmp_path):
     names = ["localhost", "127.0.0.1", "::1", "192.0.2.5"]
     path, first = self_signed(names, tmp_path)
     assert self_signed(names[1:], tmp_path) == (path, first)
@@ -147,7 +145,7 @@ def test_an_own_certificate_stays_while_it_names_the_machine(tmp_path: Path) -> 
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_an_address_must_be_free_and_ours(token_file: Path) -> None:
+def test_an_address_must_be_free_and_ours(token_file):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = refused("--port", str(taken.getsockname()[1]))
         assert "cannot listen on 127.0.0.1" in said
@@ -157,7 +155,7 @@ def test_an_address_must_be_free_and_ours(token_file: Path) -> None:
         assert f"cannot listen on {host}" in refused("--host", host, "--token-file", token_file)
 
 
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name in ("uvicorn", "segno") else find(name, *rest)
@@ -165,7 +163,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the server needs uvicorn, segno; install them with pip" in refused()
 
 
-def test_records_need_a_folder(tmp_path: Path) -> None:
+def test_records_need_a_folder(tmp_path):
     (tmp_path / "file").touch()
     assert "cannot write records into" in refused("--record", tmp_path / "file")
 
@@ -216,9 +214,7 @@ async def command(*options: str | Path, before: str = "") -> AsyncIterator[Comma
 
 @pytest.mark.slow
 @openssl
-async def test_sigterm_lets_speakers_end_over_tls(
-    certificate: tuple[Path, Path], token_file: Path, tmp_path: Path
-) -> None:
+async def test_sigterm_lets_speakers_end_over_tls(certificate, token_file, tmp_path):
     cert, key = certificate
     options = ["--tls-cert", cert, "--tls-key", key, "--token-file", token_file, "--record", tmp_path / "records"]
     async with command(*options) as server:
@@ -249,9 +245,7 @@ async def test_sigterm_lets_speakers_end_over_tls(
 
 
 @pytest.mark.slow
-def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(
-    token_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(token_file, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path))
 
     async def work() -> bytes:
@@ -274,7 +268,7 @@ def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(
     assert first == second  # the fingerprint, too
 
 
-async def test_a_second_signal_ends_at_once() -> None:
+async def test_a_second_signal_ends_at_once():
     # The drain would last until everything is translated.
     patient = "from pipeline.server.limits import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
     async with command(before=patient) as server, server.connect() as speaker:
@@ -290,7 +284,7 @@ async def test_a_second_signal_ends_at_once() -> None:
         assert await server.status() == 0
 
 
-def test_sigterm_while_models_are_loaded_ends_at_once() -> None:
+def test_sigterm_while_models_are_loaded_ends_at_once():
     # Loading takes for ever here, so that the signal surely comes within it.
     program = """
 import sys, threading
@@ -314,7 +308,7 @@ main_program(serve.run)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
-def test_the_limit_on_open_files_is_raised_as_far_as_it_may() -> None:
+def test_the_limit_on_open_files_is_raised_as_far_as_it_may():
     program = """
 import resource
 from pipeline.apps.listening import allow_files

@@ -1,7 +1,5 @@
 """Which configuration serves what a client asks for."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.errors import UsageError
@@ -38,9 +36,7 @@ SERVED = ServedLanguages((EN, ZH, BOTH))
         ("en", ["zh-TW", "ger"], EN),
     ],
 )
-def test_the_first_configuration_with_these_languages_is_found(
-    source: str | None, targets: list[str], found: LanguageConfig
-) -> None:
+def test_the_first_configuration_with_these_languages_is_found(source, targets, found):
     assert SERVED.configured[SERVED.find(source, targets)] is found
 
 
@@ -62,16 +58,14 @@ def test_the_first_configuration_with_these_languages_is_found(
         (SERVED, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
     ],
 )
-def test_errors_say_what_is_offered(
-    languages: ServedLanguages, source: str | None, targets: list[str], code: str, message: str
-) -> None:
+def test_errors_say_what_is_offered(languages, source, targets, code, message):
     with pytest.raises(ProtocolError) as error:
         languages.find(source, targets)
     assert error.value.code == code
     assert message in str(error.value)
 
 
-def test_each_configuration_has_a_model_if_there_are_several() -> None:
+def test_each_configuration_has_a_model_if_there_are_several():
     assert ServedLanguages((EN,)).models == {"speech-translation": None}
     assert SERVED.models == {
         "speech-translation": None,
@@ -82,12 +76,12 @@ def test_each_configuration_has_a_model_if_there_are_several() -> None:
 
 
 @pytest.mark.parametrize("second", [LanguageConfig("en", ("fr",)), LanguageConfig("eng", ("zh",))])
-def test_a_spoken_language_has_one_configuration(second: LanguageConfig) -> None:
+def test_a_spoken_language_has_one_configuration(second):
     with pytest.raises(UsageError, match=f"two configurations are for the spoken language '{second.source}'"):
         ServedLanguages((EN, ZH, second))
 
 
-def test_targets_are_narrowed_in_their_own_order() -> None:
+def test_targets_are_narrowed_in_their_own_order():
     assert narrowed(EN, []) == EN
     assert narrowed(EN, ["de", "zh"]) == EN
     assert narrowed(EN, ["de"]) == LanguageConfig("en", ("de",))
@@ -98,7 +92,7 @@ def test_targets_are_narrowed_in_their_own_order() -> None:
         narrowed(BOTH, ["fr"])
 
 
-def test_a_target_has_the_script_and_region_that_are_asked_for() -> None:
+def test_a_target_has_the_script_and_region_that_are_asked_for():
     assert narrowed(EN, ["DE", "zh_tw"]) == LanguageConfig("en", ("zh-TW", "de"))
     assert narrowed(BOTH, ["fra", "en-GB"]) == LanguageConfig("auto", ("en-GB", "fr"))
     assert ServedLanguages((EN, LanguageConfig("fr", ("zh-TW",)))).find(None, ["zh-TW"]) == 1

@@ -1,14 +1,12 @@
 """docs/server.md: its table has every option of the command."""
 
-from __future__ import annotations
-
 import re
 
 from pipeline.apps.serve import arguments
 from tests.conftest import ROOT
 
 
-def test_every_option_is_in_the_table() -> None:
+def test_every_option_is_in_the_table():
     page = (ROOT / "docs" / "server.md").read_text("utf-8")
     table = page.split("| option | meaning |\n|---|---|\n")[1].split("\n\n")[0]
     listed = {name for row in table.splitlines() for name in re.findall(r"--[\w-]+", row.split("|")[1])}

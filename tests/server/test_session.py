@@ -1,7 +1,5 @@
 """Speakers and readers over the WebSocket, with real models: text, resuming, refusals, and the end of the server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
@@ -24,21 +22,7 @@ from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.session import Session
 from tests.conftest import PHRASES, ROOT, read_wav
-from tests.server.running import (
-    CHUNK,
-    NewService,
-    Running,
-    Texts,
-    ask,
-    final,
-    finish,
-    heard,
-    rest,
-    running,
-    say,
-    speak,
-    translated,
-)
+from tests.server.running import CHUNK, Running, Texts, ask, final, finish, heard, rest, running, say, speak, translated
 from tests.streams import changes
 
 SPEECH = read_wav(PHRASES)
@@ -52,7 +36,7 @@ def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
     return found
 
 
-async def test_a_speaker_and_readers_get_the_text(new_service: NewService, expected: Texts) -> None:
+async def test_a_speaker_and_readers_get_the_text(new_service, expected):
     async with running(new_service()) as server, server.connect() as speaker:
         started = await ask(speaker, type="start", targets=["zh"])
         assert (started["type"], started["received"], started["targets"]) == ("started", 0, ["zh"])
@@ -70,7 +54,7 @@ async def test_a_speaker_and_readers_get_the_text(new_service: NewService, expec
 
 
 @pytest.mark.slow
-async def test_a_reader_who_comes_late_gets_all_texts(new_service: NewService, expected: Texts) -> None:
+async def test_a_reader_who_comes_late_gets_all_texts(new_service, expected):
     async with running(new_service()) as server, server.connect() as speaker:
         started = await ask(speaker, type="start")
         await speak(speaker, SPEECH)
@@ -83,7 +67,7 @@ async def test_a_reader_who_comes_late_gets_all_texts(new_service: NewService, e
 
 
 @pytest.mark.slow
-async def test_a_lost_connection_loses_neither_audio_nor_text(new_service: NewService, expected: Texts) -> None:
+async def test_a_lost_connection_loses_neither_audio_nor_text(new_service, expected):
     async with running(new_service()) as server:
         records: list[dict[str, Any]] = []
         async with server.connect() as first:
@@ -102,7 +86,7 @@ async def test_a_lost_connection_loses_neither_audio_nor_text(new_service: NewSe
 
 
 @pytest.mark.slow
-async def test_a_session_whose_speaker_does_not_come_back_ends(new_service: NewService) -> None:
+async def test_a_session_whose_speaker_does_not_come_back_ends(new_service):
     async with running(new_service(resume_s=0.0)) as server:
         async with server.connect() as speaker:
             started = await ask(speaker, type="start")
@@ -114,7 +98,7 @@ async def test_a_session_whose_speaker_does_not_come_back_ends(new_service: NewS
             assert records[-1]["type"] == "end"
 
 
-async def test_a_second_connection_of_the_speaker_replaces_the_first(new_service: NewService) -> None:
+async def test_a_second_connection_of_the_speaker_replaces_the_first(new_service):
     async with running(new_service()) as server, server.connect() as first:
         started = await ask(first, type="start")
         async with server.connect() as second:
@@ -154,9 +138,7 @@ START = '{"type": "start"}'
         (['{"type": "resume", "session": "x", "key": "y"}'], "no-session"),
     ],
 )
-async def test_what_is_wrong_is_answered_with_its_code(
-    messages: list[str | bytes], code: str, new_service: NewService
-) -> None:
+async def test_what_is_wrong_is_answered_with_its_code(messages, code, new_service):
     async with running(new_service(resume_s=0.0)) as server:
         error = await answer(server, *messages)
     # Audio after the end may find that the session has ended already.
@@ -165,7 +147,7 @@ async def test_what_is_wrong_is_answered_with_its_code(
 
 
 @pytest.mark.slow
-async def test_a_session_may_have_captions_in_the_language_spoken(new_service: NewService, expected: Texts) -> None:
+async def test_a_session_may_have_captions_in_the_language_spoken(new_service, expected):
     async with running(new_service()) as server, server.connect() as speaker:
         assert (await ask(speaker, type="start", targets=["en"]))["targets"] == ["en"]
         await speak(speaker, SPEECH)
@@ -174,7 +156,7 @@ async def test_a_session_may_have_captions_in_the_language_spoken(new_service: N
     assert captions == {sentence: text for (sentence, language), text in expected.items() if language == "en"}
 
 
-async def test_one_speaker_too_many_is_told_so(new_service: NewService) -> None:
+async def test_one_speaker_too_many_is_told_so(new_service):
     async with running(new_service(max_sessions=1)) as server, server.connect() as first:
         await ask(first, type="start")
         async with server.connect() as second:
@@ -187,7 +169,7 @@ async def test_one_speaker_too_many_is_told_so(new_service: NewService) -> None:
         assert server.service.refused == {"busy": 1}
 
 
-async def test_one_reader_too_many_is_told_so(new_service: NewService) -> None:
+async def test_one_reader_too_many_is_told_so(new_service):
     async with running(new_service(max_viewers=1)) as server, server.connect() as speaker:
         started = await ask(speaker, type="start")
         watch = json.dumps({"type": "watch", "session": started["session"]})
@@ -197,7 +179,7 @@ async def test_one_reader_too_many_is_told_so(new_service: NewService) -> None:
             assert (await answer(server, watch))["code"] == "busy"
 
 
-async def test_speakers_need_the_token_and_the_key(new_service: NewService) -> None:
+async def test_speakers_need_the_token_and_the_key(new_service):
     access = Access.of("0123456789abcdef")
     async with running(new_service(), access) as server, server.connect() as speaker:
         for token in ({}, {"token": "0123456789abcdeg"}):
@@ -209,7 +191,7 @@ async def test_speakers_need_the_token_and_the_key(new_service: NewService) -> N
 
 
 @pytest.mark.parametrize(("name", "origin"), [("127.0.0.1", "http://evil.example"), ("evil.example", None)])
-async def test_other_sites_pages_and_names_are_refused(name: str, origin: str | None, new_service: NewService) -> None:
+async def test_other_sites_pages_and_names_are_refused(name, origin, new_service):
     async with running(new_service()) as server:
         with pytest.raises(InvalidStatus) as refused:
             async with server.connect(name, origin=origin):
@@ -220,7 +202,7 @@ async def test_other_sites_pages_and_names_are_refused(name: str, origin: str | 
             assert (await rest(socket))[-1]["code"] == "no-session"
 
 
-async def test_a_message_that_is_too_large_ends_the_connection_alone(new_service: NewService) -> None:
+async def test_a_message_that_is_too_large_ends_the_connection_alone(new_service):
     async with running(new_service(message_bytes=1_000)) as server, server.connect() as first:
         await ask(first, type="start")
         async with server.connect() as second:
@@ -233,22 +215,20 @@ async def test_a_message_that_is_too_large_ends_the_connection_alone(new_service
         assert (await finish(first))[-1]["type"] == "end"
 
 
-async def test_a_silent_connection_is_closed(new_service: NewService) -> None:
+async def test_a_silent_connection_is_closed(new_service):
     async with running(new_service(first_message_s=0.0)) as server, server.connect() as socket:
         assert (await rest(socket))[-1]["code"] == "no-message"
 
 
 @pytest.mark.parametrize(("limit", "code"), [({"idle_s": 0.0}, "idle"), ({"session_s": 0.0}, "too-long")])
-async def test_a_session_has_limits(limit: dict[str, float], code: str, new_service: NewService) -> None:
+async def test_a_session_has_limits(limit, code, new_service):
     async with running(new_service(**limit)) as server, server.connect() as speaker:
         await say(speaker, type="start")
         *_, end, error = await rest(speaker)
         assert (end["type"], error["code"]) == ("end", code)
 
 
-async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(
-    demo_config: PipelineConfig, demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, demo_models, monkeypatch):
     now_s = 0.0
     monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
     limits = ServerLimits(idle_s=300.0, backlog_s=1.0)
@@ -270,9 +250,7 @@ async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(
 
 
 @pytest.mark.slow
-async def test_a_stopping_server_ends_sessions_as_their_speakers_would(
-    new_service: NewService, expected: Texts
-) -> None:
+async def test_a_stopping_server_ends_sessions_as_their_speakers_would(new_service, expected):
     async with running(new_service()) as server, server.connect() as speaker:
         await ask(speaker, type="start")
         await speak(speaker, SPEECH)
@@ -287,7 +265,7 @@ async def test_a_stopping_server_ends_sessions_as_their_speakers_would(
         assert speaker.close_code == 1000
 
 
-async def test_a_stopping_server_is_healthy_and_not_ready(new_service: NewService) -> None:
+async def test_a_stopping_server_is_healthy_and_not_ready(new_service):
     async with running(new_service(max_sessions=1)) as server, server.connect() as speaker:
         await ask(speaker, type="start")
         full = await server.get("/readyz")
@@ -297,7 +275,7 @@ async def test_a_stopping_server_is_healthy_and_not_ready(new_service: NewServic
 
 
 @pytest.mark.slow
-async def test_the_client_of_the_examples_prints_the_translation(new_service: NewService, expected: Texts) -> None:
+async def test_the_client_of_the_examples_prints_the_translation(new_service, expected):
     wanted = [text for (_, language), text in sorted(expected.items()) if language == "zh"]
     # At real pace, Whisper may hear "7 o'clock", and two sentences as one.
     async with running(new_service()) as server:
@@ -311,9 +289,7 @@ async def test_the_client_of_the_examples_prints_the_translation(new_service: Ne
 
 
 @pytest.mark.slow
-async def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
-    demo_config: PipelineConfig, demo_models: Models, expected: Texts
-) -> None:
+async def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(demo_config, demo_models, expected):
     session = Session(demo_config, demo_models, ServerLimits(), 16_000)
     await session.hear(SPEECH.tobytes())
     session.end()
@@ -325,9 +301,7 @@ async def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(
     assert await feed.take() is None
 
 
-async def test_a_snapshot_is_not_written_on_the_event_loop(
-    new_service: NewService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_snapshot_is_not_written_on_the_event_loop(new_service, monkeypatch):
     threads = []
 
     def noted(events: Sequence[ChangeEvent]) -> str:

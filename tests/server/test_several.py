@@ -1,7 +1,5 @@
 """Two servers behind nginx with the files in examples/deploy: a room's readers reach the server of its speaker."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import sys
@@ -16,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from pipeline.server.access import Access
 from pipeline.server.protocol import room_name
 from tests.conftest import HANG_S, PHRASES, read_wav
-from tests.server.running import NewService, ask, final, rest, running, say, speak, until
+from tests.server.running import ask, final, rest, running, say, speak, until
 from tests.server.test_deploy import DEPLOY, NAME, NGINX, TOKEN, free_port, nginx, proxying, replaced
 from tests.server.test_serve import Command, certificate, command, openssl
 
@@ -98,9 +96,7 @@ async def speak_and_read(site: Site, speaker: ClientConnection, key: str) -> Non
 @openssl
 @pytest.mark.skipif(NGINX is None, reason="needs nginx, which .ci/run installs")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs several addresses of the loopback interface")
-async def test_rooms_are_shared_out_and_move_when_their_server_is_killed(
-    certificate: tuple[Path, Path], tmp_path: Path
-) -> None:
+async def test_rooms_are_shared_out_and_move_when_their_server_is_killed(certificate, tmp_path):
     token = tmp_path / "token"
     token.write_text(TOKEN)
     options = ["--token-file", token, "--allow-host", NAME, "--proxy", "127.0.0.1", "--max-sessions", "40"]
@@ -135,9 +131,7 @@ async def test_rooms_are_shared_out_and_move_when_their_server_is_killed(
 
 @openssl
 @pytest.mark.skipif(NGINX is None, reason="needs nginx, which .ci/run installs")
-async def test_servers_with_too_many_connections_are_not_left_out(
-    new_service: NewService, certificate: tuple[Path, Path], tmp_path: Path
-) -> None:
+async def test_servers_with_too_many_connections_are_not_left_out(new_service, certificate, tmp_path):
     async with AsyncExitStack() as stack:
         servers = [
             await stack.enter_async_context(

@@ -1,7 +1,5 @@
 """Uploaded files: where they are kept, and what becomes of those in progress when the server stops."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -17,7 +15,7 @@ from pipeline.server import uploads
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
 from tests.conftest import PHRASE_SECONDS, PHRASES
-from tests.server.running import NewService, Running, running, until
+from tests.server.running import Running, running, until
 
 SPEECH = PHRASES.read_bytes()[: 44 + round(PHRASE_SECONDS * 32_000)]
 
@@ -46,7 +44,7 @@ async def in_progress(server: Running) -> AsyncIterator[asyncio.Task[str]]:
 
 
 @pytest.mark.slow
-def test_a_recording_in_progress_is_translated_before_the_server_ends(new_service: NewService) -> None:
+def test_a_recording_in_progress_is_translated_before_the_server_ends(new_service):
     async def work() -> tuple[str, str]:
         service = new_service()
         async with running(service) as server:
@@ -64,9 +62,7 @@ def test_a_recording_in_progress_is_translated_before_the_server_ends(new_servic
     assert len(text.split()) > 3
 
 
-async def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(
-    new_service: NewService, own_folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(new_service, own_folder, caplog):
     async with running(new_service(drain_s=0.0)) as server:
         async with in_progress(server) as working:
             server.stop()
@@ -77,14 +73,12 @@ async def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, open files have no path")
-async def test_a_file_has_no_name_while_it_is_translated(new_service: NewService, own_folder: Path) -> None:
+async def test_a_file_has_no_name_while_it_is_translated(new_service, own_folder):
     async with running(new_service()) as server, in_progress(server):
         assert not os.listdir(own_folder)
 
 
-def test_a_file_is_copied_where_open_files_have_no_path(
-    new_service: NewService, own_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_copied_where_open_files_have_no_path(new_service, own_folder, monkeypatch):
     monkeypatch.setattr(uploads, "_OPEN_FILES", own_folder / "missing")
 
     async def work(service: Service) -> None:

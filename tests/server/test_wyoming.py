@@ -1,14 +1,11 @@
 """The Wyoming protocol with the client of the wyoming package as it is."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from wyoming.asr import Transcribe, Transcript, TranscriptChunk
@@ -26,7 +23,7 @@ from pipeline.events import Samples
 from pipeline.server.service import Service
 from pipeline.server.wyoming import serving_wyoming
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import NewService, serving, translated, until
+from tests.server.running import serving, translated, until
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
@@ -70,7 +67,7 @@ async def answers(client: AsyncClient, events: Sequence[Eventable | Event], last
 
 
 @pytest.mark.slow
-async def test_speech_is_recognised_and_translated(new_service: NewService, expected: tuple[str, str]) -> None:
+async def test_speech_is_recognised_and_translated(new_service, expected):
     service = new_service()
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
         # Several recordings on one connection, each with a request of its own.
@@ -84,7 +81,7 @@ async def test_speech_is_recognised_and_translated(new_service: NewService, expe
             assert "".join(TranscriptChunk.from_event(chunk).text for chunk in chunks) == text
 
 
-async def test_the_description_has_a_program_for_the_source_and_one_for_each_language(new_service: NewService) -> None:
+async def test_the_description_has_a_program_for_the_source_and_one_for_each_language(new_service):
     async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as client:
         (info,) = await answers(client, [Describe()], "info")
         programs = Info.from_event(info).asr
@@ -98,7 +95,7 @@ async def test_the_description_has_a_program_for_the_source_and_one_for_each_lan
         await answers(client, [Event("ping", {"text": {}})], "pong")
 
 
-async def test_half_a_surrogate_pair_does_not_end_the_connection(new_service: NewService) -> None:
+async def test_half_a_surrogate_pair_does_not_end_the_connection(new_service):
     async with listening(new_service()) as uri:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
         for _ in range(2):
@@ -130,9 +127,7 @@ CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
         ([AudioStart(**FORMAT), AudioChunk(rate=8_000, width=2, channels=1, audio=bytes(4))], "bad-audio"),
     ],
 )
-async def test_what_is_wrong_is_answered_with_its_code(
-    events: list[Eventable], code: str, new_service: NewService
-) -> None:
+async def test_what_is_wrong_is_answered_with_its_code(events, code, new_service):
     service = new_service(resume_s=HANG_S)
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
         *_, error = await answers(client, events)
@@ -155,7 +150,7 @@ async def test_what_is_wrong_is_answered_with_its_code(
         b"x" * 100_000,
     ],
 )
-async def test_garbage_ends_the_connection_alone(data: bytes, new_service: NewService) -> None:
+async def test_garbage_ends_the_connection_alone(data, new_service):
     async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as other:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
         writer.write(data)
@@ -164,7 +159,7 @@ async def test_garbage_ends_the_connection_alone(data: bytes, new_service: NewSe
         assert [event.type for event in await answers(other, [Ping()], "pong")] == ["pong"]
 
 
-async def test_a_client_that_goes_away_ends_its_session(new_service: NewService) -> None:
+async def test_a_client_that_goes_away_ends_its_session(new_service):
     service = new_service(resume_s=HANG_S)
     async with listening(service) as uri:
         async with AsyncClient.from_uri(uri) as client:
@@ -174,20 +169,20 @@ async def test_a_client_that_goes_away_ends_its_session(new_service: NewService)
 
 
 @pytest.mark.parametrize(("limits", "code"), [({"max_sessions": 0}, "busy"), ({"session_s": 0.0}, "too-long")])
-async def test_limits_are_kept(limits: dict[str, Any], code: str, new_service: NewService) -> None:
+async def test_limits_are_kept(limits, code, new_service):
     async with listening(new_service(**limits)) as uri, AsyncClient.from_uri(uri) as client:
         *_, error = await answers(client, [AudioStart(**FORMAT)])
         assert (error.type, error.data["code"]) == ("error", code)
 
 
-async def test_a_client_that_sends_nothing_is_let_go(new_service: NewService) -> None:
+async def test_a_client_that_sends_nothing_is_let_go(new_service):
     service = new_service(idle_s=0.0)
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
         assert await answers(client, []) == []
 
 
 @pytest.mark.slow
-async def test_a_client_that_does_not_read_is_cut(new_service: NewService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_does_not_read_is_cut(new_service, monkeypatch):
     monkeypatch.setattr("pipeline.server.wyoming._SEND_S", 0.1)
     service = new_service(closing_s=0.1)
     async with listening(service) as uri:
@@ -201,9 +196,7 @@ async def test_a_client_that_does_not_read_is_cut(new_service: NewService, monke
         writer.close()
 
 
-async def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(
-    new_service: NewService, expected: tuple[str, str]
-) -> None:
+async def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(new_service, expected):
     service = new_service()
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
         events = [event.event() for event in recording(SPEECH)[:-1]]
@@ -216,9 +209,7 @@ async def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(
         await service_ends
 
 
-async def test_a_conversation_has_one_program_that_translates(
-    demo_config: PipelineConfig, demo_models: Models, expected: tuple[str, str]
-) -> None:
+async def test_a_conversation_has_one_program_that_translates(demo_config, demo_models, expected):
     languages = replace(demo_config.languages, source="auto", targets=("zh", "en"))
     config = replace(demo_config, languages=languages)
     assert languages.only_spoken is None
@@ -234,12 +225,12 @@ async def test_a_conversation_has_one_program_that_translates(
 @pytest.mark.parametrize(
     "uri", ["", "tcp://127.0.0.1", "127.0.0.1:10300", "http://127.0.0.1:1", "tcp://127.0.0.1:x", "tcp://127.0.0.1:1/x"]
 )
-def test_an_address_that_is_none_is_invalid_usage(uri: str) -> None:
+def test_an_address_that_is_none_is_invalid_usage(uri):
     with pytest.raises(UsageError, match="give an address such as"):
         wyoming_address(uri)
 
 
-def test_addresses_that_others_reach_are_invalid_usage() -> None:
+def test_addresses_that_others_reach_are_invalid_usage():
     assert wyoming_address("tcp://localhost:10300") == ("localhost", 10_300)
     assert wyoming_address("tcp://[::1]:10300") == ("::1", 10_300)
     for host in ("0.0.0.0", "192.168.1.2", "example.org", "[::]"):

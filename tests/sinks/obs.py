@@ -1,7 +1,5 @@
 """A server that speaks obs-websocket 5 as OBS does: greeting, password, and the requests that set text."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

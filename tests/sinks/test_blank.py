@@ -1,9 +1,5 @@
 """Files of this package without a cue are detected, and no others."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.events import EndOfInput, LoadChanged, PipelineEvent, Transcript
@@ -24,9 +20,7 @@ SHOWN: list[PipelineEvent] = [
     "rules", [SubtitleRules(), SubtitleRules(bilingual=True, source_position="top")], ids=["plain", "bilingual"]
 )
 @pytest.mark.parametrize("kind", FORMATS)
-def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(
-    tmp_path: Path, kind: str, rules: SubtitleRules
-) -> None:
+def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(tmp_path, kind, rules):
     path = tmp_path / "out"
     for events, blank in (
         ([EndOfInput(1.0)], True),
@@ -60,12 +54,12 @@ def test_an_output_is_blank_without_a_cue_and_not_blank_with_one(
         ("jsonl", b'{"type": "transcript", "text": "\\"rejected\\": \\""}\n'),
     ],
 )
-def test_a_file_of_another_program_is_not_blank(tmp_path: Path, kind: str, content: bytes) -> None:
+def test_a_file_of_another_program_is_not_blank(tmp_path, kind, content):
     path = tmp_path / "out"
     path.write_bytes(content)
     assert not is_blank(path, kind)
 
 
-def test_a_missing_file_is_not_blank(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_blank(tmp_path):
     assert not is_blank(tmp_path / "none.srt", "srt")
     assert not is_blank(tmp_path, "jsonl")

@@ -1,7 +1,5 @@
 """Subtitle files, read back by independent parsers."""
 
-from __future__ import annotations
-
 import errno
 import html
 import itertools
@@ -139,7 +137,7 @@ def unmarked(text: str) -> str:
     return re.sub("[\u2060\u200e\u200f\u202b\u202c]", "", text).translate(str.maketrans("｛｝", "{}"))
 
 
-def test_other_programs_read_the_same_from_every_format(tmp_path: Path) -> None:
+def test_other_programs_read_the_same_from_every_format(tmp_path):
     paths = write(tmp_path)
     cues = cues_of(paths)
     assert len(cues) == 4  # the third sentence takes two
@@ -165,7 +163,7 @@ def test_other_programs_read_the_same_from_every_format(tmp_path: Path) -> None:
                if not line.isascii())  # fmt: skip
 
 
-def test_jsonl_has_every_event_and_every_cue(tmp_path: Path) -> None:
+def test_jsonl_has_every_event_and_every_cue(tmp_path):
     paths = write(tmp_path)
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     assert records[-1]["type"] == "end"
@@ -177,7 +175,7 @@ def test_jsonl_has_every_event_and_every_cue(tmp_path: Path) -> None:
     assert records[ended + 1]["type"] == "cue"
 
 
-def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path: Path) -> None:
+def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path):
     words = (Word("Yes,", 1.0, 1.25), Word(" now.", 1.5, 2.0))
     transcript = Transcript(0, 1.0, 2.0, "Yes, now.", "en", words=words)
     said = SourceSentence(0, "en", "Yes, now.", 1.0, 2.0, 2.00005, words)
@@ -193,7 +191,7 @@ def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path: Path) -> Non
         assert read_event(json.loads(line(event, exact=True))) == event
 
 
-def test_two_languages_have_files_of_their_own_and_share_the_jsonl(tmp_path: Path) -> None:
+def test_two_languages_have_files_of_their_own_and_share_the_jsonl(tmp_path):
     rules = SubtitleRules()
     files = {
         language: SrtSink(tmp_path / f"out.{language}.srt", rules, languages=[language]) for language in ("zh", "de")
@@ -220,7 +218,7 @@ def test_two_languages_have_files_of_their_own_and_share_the_jsonl(tmp_path: Pat
     ]  # fmt: skip
 
 
-def test_both_languages_in_every_format(tmp_path: Path) -> None:
+def test_both_languages_in_every_format(tmp_path):
     paths = write(tmp_path, rules=BILINGUAL)
     first = next(srt.parse(paths["srt"].read_text("utf-8")))
     assert first.content.splitlines() == ["去柏林的火车几点出发？", "Where is it?"]
@@ -243,7 +241,7 @@ def test_both_languages_in_every_format(tmp_path: Path) -> None:
     assert '<p region="top" begin="01:00:00.000" end="01:00:04.000" xml:lang=""><span style="box">Where is it?<' in ttml
 
 
-def test_a_source_without_a_translation_is_in_every_format(tmp_path: Path) -> None:
+def test_a_source_without_a_translation_is_in_every_format(tmp_path):
     paths, sinks = opened(tmp_path, BILINGUAL)
     for event in events(["", "好的。"]):
         write_all(sinks, event)
@@ -255,7 +253,7 @@ def test_a_source_without_a_translation_is_in_every_format(tmp_path: Path) -> No
     assert [cue["source_lines"] for cue in records if cue["type"] == "cue"] == [["Where is it?"]] * 2
 
 
-def test_positions_are_the_configured_ones(tmp_path: Path) -> None:
+def test_positions_are_the_configured_ones(tmp_path):
     paths = write(tmp_path, rules=SubtitleRules(bilingual=True, position="top", source_position="top"))
     captions = webvtt.read(str(paths["vtt"])).captions
     assert captions[0].lines == ["去柏林的火车几点出发？", "<c.source>Where is it?</c>"]
@@ -265,7 +263,7 @@ def test_positions_are_the_configured_ones(tmp_path: Path) -> None:
     assert lines.styles["Translation"].alignment == 8
 
 
-def test_each_language_has_its_own_direction(tmp_path: Path) -> None:
+def test_each_language_has_its_own_direction(tmp_path):
     paths, sinks = opened(tmp_path, BILINGUAL)
     for event in (*spoken(0, SOURCE, 1.0, 3.0), *translated(0, ["أين؟ GPU."])):
         write_all(sinks, event)
@@ -277,7 +275,7 @@ def test_each_language_has_its_own_direction(tmp_path: Path) -> None:
     assert paths["txt"].read_text("utf-8") == f"أين؟ GPU.\n{SOURCE}\n\n"
 
 
-def test_files_are_valid_after_every_event(tmp_path: Path) -> None:
+def test_files_are_valid_after_every_event(tmp_path):
     paths, sinks = opened(tmp_path)
     for count, event in enumerate(events(), 1):
         write_all(sinks, event)
@@ -290,7 +288,7 @@ def test_files_are_valid_after_every_event(tmp_path: Path) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=4), RULES)
-def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: SubtitleRules) -> None:
+def test_any_text_is_read_back_after_every_sentence(texts, rules):
     with tempfile.TemporaryDirectory() as folder:
         paths, sinks = opened(Path(folder), rules)
         for event in events(texts):
@@ -312,7 +310,7 @@ def test_any_text_is_read_back_after_every_sentence(texts: list[str], rules: Sub
             sink.close()
 
 
-def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short(tmp_path: Path) -> None:
+def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short(tmp_path):
     paths, sinks = opened(tmp_path)
     for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
         write_all(sinks, event)
@@ -323,7 +321,7 @@ def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short
     assert parsed(paths)["srt by srt"] == [(1000, 1833, "好。")]
 
 
-def test_a_run_without_results_leaves_an_existing_file_alone(tmp_path: Path) -> None:
+def test_a_run_without_results_leaves_an_existing_file_alone(tmp_path):
     (tmp_path / "out.srt").write_text("precious")
     _, sinks = opened(tmp_path)
     for sink in sinks:
@@ -332,14 +330,14 @@ def test_a_run_without_results_leaves_an_existing_file_alone(tmp_path: Path) -> 
     assert not (tmp_path / "out.vtt").exists()
 
 
-def test_a_run_with_results_replaces_the_whole_file(tmp_path: Path) -> None:
+def test_a_run_with_results_replaces_the_whole_file(tmp_path):
     (tmp_path / "out.srt").write_text("old\n" * 1000)
     write(tmp_path)
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 4
 
 
 @pytest.mark.parametrize("torn", [0, 7, 400])
-def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_path: Path, torn: int) -> None:
+def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_path, torn):
     for folder in ("whole", "cut"):
         (tmp_path / folder).mkdir()
     whole = write(tmp_path / "whole")
@@ -359,7 +357,7 @@ def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_
         assert path.read_bytes() == whole[kind].read_bytes()
 
 
-def test_a_full_disk_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_what_was_written(tmp_path, monkeypatch):
     (sink,) = open_sinks({("srt", ""): tmp_path / "out.srt"}, None, sink_makers(DEFAULT))
     everything = events()
     half = len(everything) // 2
@@ -381,9 +379,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "out.srt").read_bytes() == before
 
 
-def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(tmp_path, monkeypatch):
     def full_disk(descriptor: int, data: bytes) -> int:
         """Simulates a disk with space for a file's name only."""
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -395,19 +391,19 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_empty_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_created_is_named_in_the_error(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_is_named_in_the_error(tmp_path):
     with pytest.raises(UsageError, match=r"cannot write .*nowhere/out\.srt \(No such file or directory\)"):
         open_sinks({("srt", ""): tmp_path / "nowhere" / "out.srt"}, None, sink_makers(DEFAULT))
 
 
-def test_a_link_to_itself_is_named_in_the_error(tmp_path: Path) -> None:
+def test_a_link_to_itself_is_named_in_the_error(tmp_path):
     (tmp_path / "out.srt").symlink_to("out.srt")
     with pytest.raises(UsageError, match=r"cannot write .*out\.srt \(Too many levels of symbolic links\)"):
         open_sinks({("srt", ""): tmp_path / "out.srt"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
-def test_two_runs_never_write_the_same_file(tmp_path: Path) -> None:
+def test_two_runs_never_write_the_same_file(tmp_path):
     paths, sinks = opened(tmp_path)
     write_all(sinks, events()[0])
     with pytest.raises(UsageError, match=r"out\.srt is being written by another run"):
@@ -420,7 +416,7 @@ def test_two_runs_never_write_the_same_file(tmp_path: Path) -> None:
     assert paths["vtt"].read_text() == "WEBVTT\n\n"
 
 
-def test_a_pipe_gets_the_end_of_a_document_once_at_its_end(tmp_path: Path) -> None:
+def test_a_pipe_gets_the_end_of_a_document_once_at_its_end(tmp_path):
     path = tmp_path / "pipe.ttml"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -434,20 +430,20 @@ def test_a_pipe_gets_the_end_of_a_document_once_at_its_end(tmp_path: Path) -> No
     assert len(list(ElementTree.fromstring(document).iter("{http://www.w3.org/ns/ttml}p"))) == 4
 
 
-def test_timestamps_round_to_the_millisecond() -> None:
+def test_timestamps_round_to_the_millisecond():
     assert timestamp(3599.9996, ",") == "01:00:00,000"
     assert timestamp(59.9994, ".") == "00:00:59.999"
     assert timestamp(36000.5, ",") == "10:00:00,500"
 
 
-def test_a_new_file_is_valid_from_the_start(tmp_path: Path) -> None:
+def test_a_new_file_is_valid_from_the_start(tmp_path):
     paths, _ = opened(tmp_path)
     assert webvtt.read(str(paths["vtt"])).captions == []
     assert ttml_cues(paths["ttml"]) == []
     assert len(pysubs2.load(str(paths["ass"]))) == 0
 
 
-def test_no_file_is_written_twice_and_never_the_recording(tmp_path: Path) -> None:
+def test_no_file_is_written_twice_and_never_the_recording(tmp_path):
     (tmp_path / "talk.wav").write_bytes(b"sound")
     with pytest.raises(UsageError, match=r"talk\.wav is also the recording; choose another place for the srt file"):
         open_sinks({("srt", ""): tmp_path / "sub" / ".." / "talk.wav"}, tmp_path / "talk.wav", sink_makers(DEFAULT))
@@ -470,7 +466,7 @@ sys.stdin.read()
 """
 
 
-def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
+def test_kill_9_at_random_moments_leaves_whole_files(tmp_path):
     moments = random.Random(8)
     for n in range(3):
         folder = tmp_path / str(n)
@@ -493,7 +489,7 @@ def test_kill_9_at_random_moments_leaves_whole_files(tmp_path: Path) -> None:
         assert lines[-1] == ""
 
 
-def test_a_sink_that_fails_to_close_costs_others_no_cue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sink_that_fails_to_close_costs_others_no_cue(tmp_path, monkeypatch):
     paths, sinks = opened(tmp_path)
     for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
         write_all(sinks, event)
@@ -504,7 +500,7 @@ def test_a_sink_that_fails_to_close_costs_others_no_cue(tmp_path: Path, monkeypa
     assert "好。" in paths["vtt"].read_text("utf-8")
 
 
-def test_no_jsonl_line_is_split_by_any_reader(tmp_path: Path) -> None:
+def test_no_jsonl_line_is_split_by_any_reader(tmp_path):
     paths, sinks = opened(tmp_path)
     text = "a\x85b\u2028c\u2029d\ne"
     for event in (*spoken(0, "Yes.", 1.0, 2.0), *translated(0, [text])):

@@ -1,7 +1,5 @@
 """The content of latency logs, line by line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging
@@ -13,7 +11,6 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, TranslationLost
-from pipeline.latency.emissions import Unit
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, written
 from tests.streams import translated
@@ -23,7 +20,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_simulstreams_format_has_one_line_per_change(tmp_path: Path) -> None:
+def test_simulstreams_format_has_one_line_per_change(tmp_path):
     written(tmp_path / "run.jsonl", "char")
     header, first, second, third, fourth, *rest, end = lines(tmp_path / "run.jsonl")
     assert header == {"id": 0, "metadata": {"wav_name": "talk0.wav"}}
@@ -47,13 +44,13 @@ def test_simulstreams_format_has_one_line_per_change(tmp_path: Path) -> None:
     }
 
 
-def test_simulstreams_format_marks_spaces_like_sentencepiece(tmp_path: Path) -> None:
+def test_simulstreams_format_marks_spaces_like_sentencepiece(tmp_path):
     written(tmp_path / "run.jsonl", "word")
     tokens = [token for line in lines(tmp_path / "run.jsonl")[1:] for token in line["generated_tokens"]]
     assert "".join(tokens) == "Good▁morning.▁The▁meeting▁is▁upstairs."
 
 
-def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
+def test_simulstreams_format_withdraws_whole_tokens(tmp_path):
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", iter([1.0, 2.0]).__next__)
     log.write(TargetText(0, "zh", "三十", heard_s=0.5))
@@ -64,7 +61,7 @@ def test_simulstreams_format_withdraws_whole_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
-def test_only_one_language_of_several_is_logged(name: str, tmp_path: Path) -> None:
+def test_only_one_language_of_several_is_logged(name, tmp_path):
     log = open_latency_log(tmp_path / name, "word", "de")
     log.start("talk.wav", iter([3.0, 4.0]).__next__)
     log.write(TargetText(0, "de", "Guten", heard_s=2.0))
@@ -87,7 +84,7 @@ DRAFTS = [
 ]
 
 
-def test_a_log_has_the_text_as_displayed_or_as_committed(tmp_path: Path) -> None:
+def test_a_log_has_the_text_as_displayed_or_as_committed(tmp_path):
     found = {}
     for name, committed in (("displayed", False), ("committed", True)):
         for suffix in (".jsonl", ".log"):
@@ -115,7 +112,7 @@ def test_a_log_has_the_text_as_displayed_or_as_committed(tmp_path: Path) -> None
     }
 
 
-def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
+def test_simulevals_format_has_one_line_per_recording(tmp_path):
     written(tmp_path / "instances.log", "word", streams=2)
     first, second = lines(tmp_path / "instances.log")
     assert first == {
@@ -132,14 +129,14 @@ def test_simulevals_format_has_one_line_per_recording(tmp_path: Path) -> None:
     assert second == first | {"index": 1, "source": ["talk1.wav"]}
 
 
-def test_simulevals_format_counts_chinese_characters(tmp_path: Path) -> None:
+def test_simulevals_format_counts_chinese_characters(tmp_path):
     written(tmp_path / "instances.log", "char")
     (line,) = lines(tmp_path / "instances.log")
     assert line["prediction"] == "早上好。会议在三楼。"
     assert len(line["delays"]) == len(line["elapsed"]) == line["prediction_length"] == 10
 
 
-def test_a_stream_that_was_stopped_is_logged_as_far_as_it_came(tmp_path: Path) -> None:
+def test_a_stream_that_was_stopped_is_logged_as_far_as_it_came(tmp_path):
     log = open_latency_log(tmp_path / "instances.log", "char")
     log.start("talk.wav", iter([3.0, 3.1]).__next__)
     for event in events("char")[:5]:
@@ -151,7 +148,7 @@ def test_a_stream_that_was_stopped_is_logged_as_far_as_it_came(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
 @pytest.mark.parametrize("unit", ["char", "word"])
-def test_a_run_that_produces_nothing_leaves_an_old_log_alone(name: str, unit: Unit, tmp_path: Path) -> None:
+def test_a_run_that_produces_nothing_leaves_an_old_log_alone(name, unit, tmp_path):
     (tmp_path / name).write_text("precious")
     log = open_latency_log(tmp_path / name, unit)
     log.start("talk.wav", lambda: 0.0)
@@ -159,7 +156,7 @@ def test_a_run_that_produces_nothing_leaves_an_old_log_alone(name: str, unit: Un
     assert (tmp_path / name).read_text() == "precious"
 
 
-def test_audio_faster_than_real_time_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_audio_faster_than_real_time_is_reported(tmp_path, caplog):
     log = open_latency_log(tmp_path / "run.jsonl", "char")
     log.start("talk.wav", lambda: 1.0)
     log.write(events("char")[3])
@@ -172,7 +169,7 @@ def test_audio_faster_than_real_time_is_reported(tmp_path: Path, caplog: pytest.
     assert not caplog.text
 
 
-def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
+def test_the_suffix_selects_the_format(tmp_path):
     with pytest.raises(UsageError, match=r"\.jsonl for simulstream's form"):
         open_latency_log(tmp_path / "run.txt", "char")
     with pytest.raises(UsageError, match="cannot write"):
@@ -205,7 +202,7 @@ def logged(path: Path, events: Sequence[PipelineEvent]) -> LatencyLog:
     return log
 
 
-def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(tmp_path: Path) -> None:
+def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(tmp_path):
     path = tmp_path / "run.jsonl"
     log = logged(path, AHEAD)
     assert replayed(path) == "你好"
@@ -215,7 +212,7 @@ def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
-def test_what_waits_is_logged_if_the_stream_is_stopped(name: str, tmp_path: Path) -> None:
+def test_what_waits_is_logged_if_the_stream_is_stopped(name, tmp_path):
     logged(tmp_path / name, AHEAD).close()
     if name == "run.jsonl":
         assert replayed(tmp_path / name) == "你好谢谢"
@@ -223,7 +220,7 @@ def test_what_waits_is_logged_if_the_stream_is_stopped(name: str, tmp_path: Path
         assert lines(tmp_path / name)[0]["prediction"] == "你好谢谢"
 
 
-def test_a_sentence_in_the_target_language_is_withdrawn_before_the_next(tmp_path: Path) -> None:
+def test_a_sentence_in_the_target_language_is_withdrawn_before_the_next(tmp_path):
     path = tmp_path / "run.jsonl"
     log = logged(path, [*AHEAD, SourceSentence(0, "zh", "你好。", heard_s=3.0)])
     assert replayed(path) == "你好"
@@ -231,7 +228,7 @@ def test_a_sentence_in_the_target_language_is_withdrawn_before_the_next(tmp_path
     assert replayed(path) == "谢谢"
 
 
-def test_nothing_waits_for_a_language_that_was_lost(tmp_path: Path) -> None:
+def test_nothing_waits_for_a_language_that_was_lost(tmp_path):
     log = logged(tmp_path / "run.jsonl", [*AHEAD, TranslationLost("zh", "full")])
     assert replayed(tmp_path / "run.jsonl") == "你好谢谢"
     for number in range(2, 100):

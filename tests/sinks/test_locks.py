@@ -1,7 +1,5 @@
 """One run may write a file, regardless of queries and of what other runs leave or remove."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -53,7 +51,7 @@ def ended(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> Non
     process.communicate(timeout=HANG_S)
 
 
-def test_concurrent_queries_never_keep_a_writer_out(tmp_path: Path) -> None:
+def test_concurrent_queries_never_keep_a_writer_out(tmp_path):
     path, over = tmp_path / "out.srt", threading.Event()
     path.write_text("there before")
 
@@ -76,7 +74,7 @@ def test_concurrent_queries_never_keep_a_writer_out(tmp_path: Path) -> None:
             ended(process)
 
 
-def test_a_writer_may_start_during_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_may_start_during_a_query(tmp_path, monkeypatch):
     path, close, writers = tmp_path / "out.srt", os.close, list[BlockFile]()
     path.touch()
 
@@ -94,7 +92,7 @@ def test_a_writer_may_start_during_a_query(tmp_path: Path, monkeypatch: pytest.M
     assert os.listdir(tmp_path) == ["out.srt"]  # no lock file is left
 
 
-def test_a_file_is_in_use_until_its_writer_ends_in_any_way(tmp_path: Path) -> None:
+def test_a_file_is_in_use_until_its_writer_ends_in_any_way(tmp_path):
     path = tmp_path / "out.srt"
     assert not in_use(path)
     process = started(HOLDER, path)
@@ -112,9 +110,7 @@ def test_a_file_is_in_use_until_its_writer_ends_in_any_way(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_file_that_another_run_removes_while_it_is_opened_is_created_again(
-    again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_another_run_removes_while_it_is_opened_is_created_again(again, tmp_path, monkeypatch):
     path, lock = tmp_path / "out.srt", sink.lock
     other = BlockFile(path)  # wrote nothing, so closing it removes its file
 
@@ -133,7 +129,7 @@ def test_a_file_that_another_run_removes_while_it_is_opened_is_created_again(
     assert path.read_text() == "a line"
 
 
-def test_a_file_removed_before_it_is_opened_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_removed_before_it_is_opened_is_created_again(tmp_path, monkeypatch):
     path, opening = tmp_path / "out.srt", os.open
     other = BlockFile(path)
 
@@ -150,7 +146,7 @@ def test_a_file_removed_before_it_is_opened_is_created_again(tmp_path: Path, mon
     assert path.read_text() == "a line"
 
 
-def test_files_are_written_on_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_written_on_file_systems_without_locks(tmp_path, monkeypatch):
     import errno
     import fcntl
 

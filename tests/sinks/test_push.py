@@ -1,7 +1,5 @@
 """Sentences are sent to servers of the tests that speak the protocols of Zoom, YouTube, webhooks and OBS."""
 
-from __future__ import annotations
-
 import json
 import logging
 import queue
@@ -126,7 +124,7 @@ def sent(sink: PushSink, texts: list[str] = TEXTS) -> PushSink:
     return sink
 
 
-def test_zoom_gets_numbers_that_go_on_and_retries_with_the_same(server: Server) -> None:
+def test_zoom_gets_numbers_that_go_on_and_retries_with_the_same(server):
     server.seq, server.answers = "41", [(503, ""), (400, "not started"), (200, "")]
     sink = opened("zoom", server.url, "pt-BR")
     for event in [event for number in (0, 1) for event in sentence(number, TEXTS[number], "pt-BR")]:
@@ -144,7 +142,7 @@ def test_zoom_gets_numbers_that_go_on_and_retries_with_the_same(server: Server) 
 
 
 @pytest.mark.parametrize(("language", "code"), [("ja", "jp-JP"), ("zh", "zh-CN"), ("zh-TW", "zh-TW"), ("en", "en-US")])
-def test_zoom_wants_a_country_with_the_language(server: Server, language: str, code: str) -> None:
+def test_zoom_wants_a_country_with_the_language(server, language, code):
     sink = opened("zoom", server.url, language)
     for event in [*spoken(0, "Hallo", language="de"), *translated(0, ["Hi"], language=language)]:
         sink.write(event)
@@ -153,7 +151,7 @@ def test_zoom_wants_a_country_with_the_language(server: Server, language: str, c
 
 
 @pytest.mark.parametrize("kind", ["zoom", "youtube", "webhook"])
-def test_numbers_survive_a_restart(server: Server, kind: str) -> None:
+def test_numbers_survive_a_restart(server, kind):
     for _ in range(2):
         assert sent(opened(kind, server.url)).lost == 0
     posts = [one for one in server.asked.queue if one.method == "POST"]
@@ -161,7 +159,7 @@ def test_numbers_survive_a_restart(server: Server, kind: str) -> None:
     assert numbers == [1, 2, 3, 4]
 
 
-def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server: Server) -> None:
+def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server):
     long = "Meine Schwester stellt morgen früh in Berlin ein neues Produkt vor, und der Direktor kommt auch, also kommt bitte nicht zu spät."
     sent(opened("youtube", server.url), ["Hallo.", long])
     first, second = server.next().body, server.next().body
@@ -176,7 +174,7 @@ def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server: S
     assert " ".join(texts).replace("<br>", " ") == long
 
 
-def test_a_webhook_gets_json_of_all_languages(server: Server) -> None:
+def test_a_webhook_gets_json_of_all_languages(server):
     sink = opened("webhook", server.url, "de", "fr")
     for event in [
         *spoken(0, "Where is it?", 1.0, 2.5),
@@ -197,9 +195,7 @@ def test_a_webhook_gets_json_of_all_languages(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 302])
-def test_a_place_that_refuses_is_named_once_and_everything_else_goes_on(
-    server: Server, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_place_that_refuses_is_named_once_and_everything_else_goes_on(server, status, caplog):
     server.answers = [(status, "")]
     sink = sent(opened("webhook", server.url))
     assert sink.lost == 2
@@ -211,7 +207,7 @@ def test_a_place_that_refuses_is_named_once_and_everything_else_goes_on(
     assert "secret" not in caplog.text
 
 
-def test_too_many_requests_are_tried_again_and_said_once(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_requests_are_tried_again_and_said_once(server, caplog):
     server.answers = [(429, ""), (429, ""), (200, "")]
     sink = opened("webhook", server.url)
     for event in sentence(0, TEXTS[0]):
@@ -226,9 +222,7 @@ def test_too_many_requests_are_tried_again_and_said_once(server: Server, caplog:
     ]
 
 
-def test_a_server_that_never_answers_holds_nothing_back_and_the_newest_wait(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_never_answers_holds_nothing_back_and_the_newest_wait(monkeypatch, caplog):
     monkeypatch.setattr(push, "_ANSWER_S", 0.05)
     monkeypatch.setattr(push, "_CLOSE_S", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -239,7 +233,7 @@ def test_a_server_that_never_answers_holds_nothing_back_and_the_newest_wait(
     assert "50 of 50 sentences were not sent" in caplog.text
 
 
-def test_nobody_listens(caplog: pytest.LogCaptureFixture) -> None:
+def test_nobody_listens(caplog):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     assert sent(opened("youtube", f"http://127.0.0.1:{port}/")).lost == 2
@@ -252,7 +246,7 @@ def obs() -> Iterator[FakeObs]:
         yield obs
 
 
-def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs: FakeObs) -> None:
+def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs):
     assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")).lost == 0
     assert obs.requests == [("SendStreamCaption", {"captionText": text}) for text in TEXTS]
     obs.requests.clear()
@@ -260,9 +254,7 @@ def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs: FakeObs) 
     assert obs.requests == [("SetInputSettings", {"inputName": "My text", "inputSettings": {"text": TEXTS[0]}})]
 
 
-def test_obs_refuses_a_wrong_password_and_a_missing_source(
-    obs: FakeObs, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_obs_refuses_a_wrong_password_and_a_missing_source(obs, caplog, monkeypatch):
     monkeypatch.setenv("OBS_WEBSOCKET_PASSWORD", "wrong")
     assert sent(opened("obs", f"ws://127.0.0.1:{obs.port}")).lost == 2
     assert "the password is missing or wrong; give it in OBS_WEBSOCKET_PASSWORD" in caplog.text
@@ -270,9 +262,7 @@ def test_obs_refuses_a_wrong_password_and_a_missing_source(
     assert "OBS refuses SetInputSettings (600 No source was found" in caplog.text
 
 
-def test_obs_that_does_not_stream_is_said_once_and_one_that_restarts_is_found_again(
-    obs: FakeObs, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_obs_that_does_not_stream_is_said_once_and_one_that_restarts_is_found_again(obs, caplog):
     obs.streaming = False
     assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")).lost == 0
     assert [record.getMessage() for record in caplog.records] == [
@@ -297,7 +287,7 @@ def test_obs_that_does_not_stream_is_said_once_and_one_that_restarts_is_found_ag
         ("zoom=@/no/such/file", "/no/such/file cannot be read"),
     ],
 )
-def test_what_cannot_be_meant(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_meant(given, said, capsys):
     with pytest.raises(SystemExit) as end:
         live.run(["talk.wav", "--push", given])
     assert end.value.code == 2
@@ -315,19 +305,19 @@ def test_what_cannot_be_meant(given: str, said: str, capsys: pytest.CaptureFixtu
         ("hls.pt=/dev/null/x", "name a folder that can be written"),
     ],
 )
-def test_addresses_and_languages_that_do_not_fit(given: str, said: str) -> None:
+def test_addresses_and_languages_that_do_not_fit(given, said):
     targets = ("de", "pt") if "language" in said else ("pt",)
     with pytest.raises(UsageError, match=".") as error:
         open_pushes([some_push(given)], targets, SubtitleRules())
     assert said in str(error.value)
 
 
-def test_a_file_keeps_an_address_from_others(tmp_path: Path) -> None:
+def test_a_file_keeps_an_address_from_others(tmp_path):
     (tmp_path / "zoom.txt").write_text("https://host/closedcaption?id=1\n", "utf-8")
     assert some_push(f"zoom.pt=@{tmp_path}/zoom.txt") == Where("zoom", "pt", "https://host/closedcaption?id=1")
 
 
-def test_nothing_of_it_is_imported_by_other_runs() -> None:
+def test_nothing_of_it_is_imported_by_other_runs():
     program = "import sys; import pipeline.apps.live, pipeline.apps.live_run; print(*sys.modules, sep='\\n')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
@@ -340,7 +330,7 @@ def test_nothing_of_it_is_imported_by_other_runs() -> None:
 
 
 @pytest.mark.slow
-def test_a_live_run_sends_while_it_writes(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_live_run_sends_while_it_writes(server, tmp_path, capsys):
     talk = write_wav(tmp_path / "talk.wav", read_wav(PHRASES)[: 16_000 * 5])
     given = ["--push", f"webhook={server.url}", "--push", f"hls={tmp_path / 'hls'}"]
     assert live.run([str(talk), "--config", "demo-zh", "--srt", str(tmp_path / "out.srt"), *given]) == 0

@@ -1,7 +1,5 @@
 """WebVTT segments for HLS, read by FFmpeg and webvtt-py."""
 
-from __future__ import annotations
-
 import html
 import re
 import threading
@@ -57,7 +55,7 @@ class Stream:
         return [html.unescape(caption.text) for caption in webvtt.read(str(self.folder / f"captions-{segment}.vtt"))]
 
 
-def test_ffmpeg_reads_the_playlist_and_cues_keep_their_times(tmp_path: Path) -> None:
+def test_ffmpeg_reads_the_playlist_and_cues_keep_their_times(tmp_path):
     stream = Stream(tmp_path)
     stream.say("Eins <b>& zwei.", 1.0, 3.0)
     stream.say("Über die Grenze hinweg.", 5.0, 7.5)
@@ -80,9 +78,7 @@ def test_ffmpeg_reads_the_playlist_and_cues_keep_their_times(tmp_path: Path) -> 
     assert stream.sink.lost == stream.sink.late == 0
 
 
-def test_segments_come_with_time_also_in_silence_and_late_cues_are_shown_next(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_segments_come_with_time_also_in_silence_and_late_cues_are_shown_next(tmp_path, caplog):
     stream = Stream(tmp_path)
     stream.until(13.0, 0)
     stream.until(19.0, 1)
@@ -96,7 +92,7 @@ def test_segments_come_with_time_also_in_silence_and_late_cues_are_shown_next(
     assert "1 captions came later than their segments" in caplog.text
 
 
-def test_a_short_sentence_does_not_wait_for_the_next_one_beyond_its_segment(tmp_path: Path) -> None:
+def test_a_short_sentence_does_not_wait_for_the_next_one_beyond_its_segment(tmp_path):
     stream = Stream(tmp_path)
     stream.write(*spoken(0, "Hi.", 1.0, 1.4, before_pause=False), *translated(0, ["Ja."], language="de"))
     stream.until(13.0, 0)
@@ -104,7 +100,7 @@ def test_a_short_sentence_does_not_wait_for_the_next_one_beyond_its_segment(tmp_
     stream.sink.close()
 
 
-def test_the_playlist_slides_and_another_run_goes_on(tmp_path: Path) -> None:
+def test_the_playlist_slides_and_another_run_goes_on(tmp_path):
     first = Stream(tmp_path)
     first.until(30 * 6 + 6.0, 29)
     listed = re.findall(r"captions-(\d+)\.vtt", first.playlist)
@@ -121,7 +117,7 @@ def test_the_playlist_slides_and_another_run_goes_on(tmp_path: Path) -> None:
     second.sink.close()
 
 
-def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_told(tmp_path):
     stream = Stream(tmp_path / "hls")
     for path in (tmp_path / "hls").iterdir():
         path.unlink()
@@ -135,7 +131,7 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
         stream.sink.close()
 
 
-def test_a_run_without_text_leaves_an_empty_playlist_and_the_one_of_an_earlier_run_as_it_was(tmp_path: Path) -> None:
+def test_a_run_without_text_leaves_an_empty_playlist_and_the_one_of_an_earlier_run_as_it_was(tmp_path):
     Stream(tmp_path).sink.close()
     assert (tmp_path / "captions.m3u8").read_text("utf-8").startswith("#EXTM3U\n")
     assert not list(tmp_path.glob("*.vtt"))

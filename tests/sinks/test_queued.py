@@ -1,7 +1,5 @@
 """Queued sinks: a lossless one holds its writer back, one of the latest text drops whole sentences; failures are reported."""
 
-from __future__ import annotations
-
 import io
 import threading
 import time
@@ -17,7 +15,7 @@ from pipeline.events import EndOfInput, PipelineEvent, SourceText, TargetText, T
 from pipeline.sinks.queued import Delivery, QueuedSink
 from pipeline.sinks.terminal import TerminalSink
 from tests.conftest import HANG_S, Panic
-from tests.streams import Stream, spoken, streams, translated
+from tests.streams import spoken, streams, translated
 
 
 class Slow:
@@ -53,7 +51,7 @@ class Call(threading.Thread):
 
     def waits_for(self, sink: QueuedSink) -> bool:
         """Whether the call waits for ``sink``, which is busy; False once the call has returned."""
-        while self.is_alive() and not sink._changed._waiters:  # type: ignore[attr-defined]  # of its condition
+        while self.is_alive() and not sink._changed._waiters:  # of its condition
             time.sleep(0)
         return self.is_alive()
 
@@ -87,7 +85,7 @@ def opened() -> Iterator[Opened]:
         sink.close()
 
 
-def test_of_a_text_only_the_latest_is_delivered_and_writing_does_not_wait(opened: Opened) -> None:
+def test_of_a_text_only_the_latest_is_delivered_and_writing_does_not_wait(opened):
     slow, sink = opened(Delivery.LATEST)
     source = spoken(0, "Good morning.")
     *_, last, end = translated(0, "你早上")
@@ -99,7 +97,7 @@ def test_of_a_text_only_the_latest_is_delivered_and_writing_does_not_wait(opened
     assert slow.events[1:] == [*source, last, end]
 
 
-def test_texts_of_different_sentences_and_languages_do_not_replace_each_other(opened: Opened) -> None:
+def test_texts_of_different_sentences_and_languages_do_not_replace_each_other(opened):
     slow, sink = opened(Delivery.LATEST)
     drafts = TargetText(0, "zh", "一"), TargetText(0, "de", "Eins"), TargetText(1, "zh", "二")
     events = [*drafts, *spoken(2, "Three.")]
@@ -110,7 +108,7 @@ def test_texts_of_different_sentences_and_languages_do_not_replace_each_other(op
     assert slow.events[1:] == events
 
 
-def test_a_full_lossless_queue_holds_the_writer_back_and_loses_nothing(opened: Opened) -> None:
+def test_a_full_lossless_queue_holds_the_writer_back_and_loses_nothing(opened):
     slow, sink = opened(Delivery.LOSSLESS, capacity=3)
     events = [*spoken(0, "Good morning."), *translated(0, "早上好。"), EndOfInput(2.0)]
     written: list[PipelineEvent] = []
@@ -130,7 +128,7 @@ def test_a_full_lossless_queue_holds_the_writer_back_and_loses_nothing(opened: O
     assert sink.dropped == 0
 
 
-def test_draining_waits_only_for_what_was_handed_over_before(opened: Opened) -> None:
+def test_draining_waits_only_for_what_was_handed_over_before(opened):
     slow, sink = opened(Delivery.LOSSLESS)
     before, later = spoken(0, "Good morning.")
     sink.write(before)
@@ -142,7 +140,7 @@ def test_draining_waits_only_for_what_was_handed_over_before(opened: Opened) -> 
     assert slow.events == [EndOfInput(), before]
 
 
-def test_a_stalled_sink_is_waited_for_once_until_it_delivers_again(opened: Opened) -> None:
+def test_a_stalled_sink_is_waited_for_once_until_it_delivers_again(opened):
     slow, sink = opened(Delivery.LOSSLESS)
     first, second = spoken(0, "Good morning.")
     sink.write(first)
@@ -160,7 +158,7 @@ def test_a_stalled_sink_is_waited_for_once_until_it_delivers_again(opened: Opene
     assert slow.events == [EndOfInput(), first, second]
 
 
-def test_draining_does_not_wait_for_what_is_dropped(opened: Opened) -> None:
+def test_draining_does_not_wait_for_what_is_dropped(opened):
     slow, sink = opened(Delivery.LATEST, capacity=2)
     source, *more = spoken(0, "One."), *translated(0, ["一。"])
     for event in (*source, *more):  # all of one sentence, so that the newest event is dropped as well
@@ -173,7 +171,7 @@ def test_draining_does_not_wait_for_what_is_dropped(opened: Opened) -> None:
     assert slow.events == [EndOfInput()]
 
 
-def test_the_latest_text_replaces_whole_sentences_which_are_counted(opened: Opened) -> None:
+def test_the_latest_text_replaces_whole_sentences_which_are_counted(opened):
     slow, sink = opened(Delivery.LATEST, capacity=8)
     events = [[*spoken(number, f"{number}."), *translated(number, f"第{number}。")] for number in range(5)]
     for event in (event for sentence in events for event in sentence):
@@ -184,7 +182,7 @@ def test_the_latest_text_replaces_whole_sentences_which_are_counted(opened: Open
     assert texts(slow.events[1:]) == {(3, "en"): "3.", (3, "zh"): "第3。", (4, "en"): "4.", (4, "zh"): "第4。"}
 
 
-def test_a_sentence_of_which_a_part_was_delivered_is_dropped_to_its_end(opened: Opened) -> None:
+def test_a_sentence_of_which_a_part_was_delivered_is_dropped_to_its_end(opened):
     slow, sink = opened(Delivery.LATEST, capacity=3)
     source, last = spoken(0, "One."), translated(0, ["一。"])
     sink.write(source[0])
@@ -199,7 +197,7 @@ def test_a_sentence_of_which_a_part_was_delivered_is_dropped_to_its_end(opened: 
     assert slow.events[1:] == [source[0], *spoken(2, "Three.")]
 
 
-def test_a_slow_language_loses_only_what_is_dropped(opened: Opened) -> None:
+def test_a_slow_language_loses_only_what_is_dropped(opened):
     """The German translation of the first sentence comes after the source of the third."""
     slow, sink = opened(Delivery.LATEST, capacity=4)
     for event in [*spoken(0, "One."), *translated(0, ["一。"])]:
@@ -215,7 +213,7 @@ def test_a_slow_language_loses_only_what_is_dropped(opened: Opened) -> None:
     assert slow.events[5:] == [*spoken(2, "Three."), *german]
 
 
-def test_neither_the_loss_of_a_language_nor_the_end_is_dropped(opened: Opened) -> None:
+def test_neither_the_loss_of_a_language_nor_the_end_is_dropped(opened):
     """A terminal that missed the loss would wait for that language with every sentence."""
     slow, sink = opened(Delivery.LATEST, capacity=3)
     lost = TranslationLost("de", "broken")
@@ -228,7 +226,7 @@ def test_neither_the_loss_of_a_language_nor_the_end_is_dropped(opened: Opened) -
     assert sink.dropped == 1
 
 
-def test_a_terminal_shows_the_sentences_after_those_that_were_dropped(opened: Opened) -> None:
+def test_a_terminal_shows_the_sentences_after_those_that_were_dropped(opened):
     file = io.StringIO()
     terminal = TerminalSink(Console(file=file, width=60), ["zh"])
     slow, sink = opened(Delivery.LATEST, 8, terminal.write)
@@ -258,7 +256,7 @@ def texts(events: Sequence[PipelineEvent]) -> dict[tuple[int, str], str]:
 
 
 @given(streams(st.text(max_size=12)), st.lists(st.integers(0, 3), min_size=1, max_size=20))
-def test_any_states_delivered_late_end_with_the_same_texts(stream: Stream, allowances: list[int]) -> None:
+def test_any_states_delivered_late_end_with_the_same_texts(stream, allowances):
     """After each event as many are delivered as the next allowance says, so that any of those that wait are replaced."""
     slow = Slow()
     sink = QueuedSink(slow.write, Delivery.LATEST)
@@ -281,7 +279,7 @@ def test_any_states_delivered_late_end_with_the_same_texts(stream: Stream, allow
 @pytest.mark.parametrize(
     "error", [SinkError("gone"), BrokenPipeError(), Panic("odd")], ids=lambda error: type(error).__name__
 )
-def test_a_failure_reaches_the_writer_and_nothing_waits_for_the_sink(error: BaseException, delivery: Delivery) -> None:
+def test_a_failure_reaches_the_writer_and_nothing_waits_for_the_sink(error, delivery):
     def fail(event: PipelineEvent) -> None:
         raise error
 
@@ -294,7 +292,7 @@ def test_a_failure_reaches_the_writer_and_nothing_waits_for_the_sink(error: Base
     sink.close()
 
 
-def test_a_writer_that_waits_gets_the_failure(opened: Opened) -> None:
+def test_a_writer_that_waits_gets_the_failure(opened):
     def fail(event: PipelineEvent) -> None:
         raise SinkError("gone")
 
@@ -312,7 +310,7 @@ def test_a_writer_that_waits_gets_the_failure(opened: Opened) -> None:
     assert writer.result() == "gone"
 
 
-def test_the_newest_task_runs_after_the_events(opened: Opened) -> None:
+def test_the_newest_task_runs_after_the_events(opened):
     slow, sink = opened(Delivery.LATEST)
     ran: list[str] = []
     sink.call(lambda: ran.append("old"))
@@ -323,7 +321,7 @@ def test_the_newest_task_runs_after_the_events(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("delivery", Delivery)
-def test_closing_delivers_what_waits(opened: Opened, delivery: Delivery) -> None:
+def test_closing_delivers_what_waits(opened, delivery):
     slow, sink = opened(delivery)
     events = [*spoken(0, "One."), *translated(0, ["一。"])]
     for event in events:
@@ -334,7 +332,7 @@ def test_closing_delivers_what_waits(opened: Opened, delivery: Delivery) -> None
 
 
 @pytest.mark.parametrize("delivery", Delivery)
-def test_closing_does_not_wait_for_a_stuck_sink(opened: Opened, delivery: Delivery) -> None:
+def test_closing_does_not_wait_for_a_stuck_sink(opened, delivery):
     slow, sink = opened(delivery, capacity=1)
     sink.write(EndOfInput())
     Call(lambda: sink.close(timeout_s=0.01)).result()
@@ -342,7 +340,7 @@ def test_closing_does_not_wait_for_a_stuck_sink(opened: Opened, delivery: Delive
     sink.write(EndOfInput())  # does not wait for room either
 
 
-def test_texts_of_two_languages_replace_each_their_own(opened: Opened) -> None:
+def test_texts_of_two_languages_replace_each_their_own(opened):
     """The two languages take turns, so the last waiting text is always one of the other language."""
     slow, sink = opened(Delivery.LATEST)
     for number in range(1, 51):

@@ -1,7 +1,5 @@
 """Every consumer of a stream ends up with the same texts, in whatever states they come and however these interleave."""
 
-from __future__ import annotations
-
 import html
 import io
 import itertools
@@ -34,7 +32,7 @@ from pipeline.sinks.vtt import VttSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import normalized
 from tests.sinks.test_files import flat, unmarked
-from tests.streams import Stream, states, streams
+from tests.streams import states, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH, RIGHT_TO_LEFT
 
 LANGUAGES = ("zh", "de")
@@ -137,7 +135,7 @@ def plain(text: str) -> str:
 
 @settings(max_examples=40)
 @given(streams(st.one_of(ENGLISH, CHINESE, RIGHT_TO_LEFT), LANGUAGES))
-def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
+def test_every_consumer_ends_up_with_the_same_texts(stream):
     expected = {(number, "en"): text for number, text in stream.sources.items()} | stream.translations
     joined = {
         language: "".join(expected[number, language] for number in sorted(stream.sources)) for language in LANGUAGES
@@ -167,9 +165,7 @@ def test_every_consumer_ends_up_with_the_same_texts(stream: Stream) -> None:
     st.lists(st.integers(0, 3), min_size=1),
     st.sampled_from([2, 6, 1000]),
 )
-def test_a_terminal_that_is_slow_or_stopped_ends_up_with_the_same_texts(
-    stream: Stream, taken: list[int], capacity: int
-) -> None:
+def test_a_terminal_that_is_slow_or_stopped_ends_up_with_the_same_texts(stream, taken, capacity):
     """After each event the terminal takes as many as the next number says; 0 is a stopped one. No other text than that of
     sentences that are counted as dropped is missing."""
     file, gate = io.StringIO(), threading.Semaphore(0)

@@ -1,7 +1,5 @@
 """Terminal output, on an emulated screen."""
 
-from __future__ import annotations
-
 import errno
 import io
 import re
@@ -62,7 +60,7 @@ def visible(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
-def test_the_translation_grows_token_by_token() -> None:
+def test_the_translation_grows_token_by_token():
     heard, source, ended, first, second, *_, finished = steps(EVENTS[:7], terminal=True)[:7]
     assert heard == ""
     assert "Good morning." in source
@@ -73,7 +71,7 @@ def test_the_translation_grows_token_by_token() -> None:
     assert finished.rstrip().endswith("早上好。")
 
 
-def test_a_pipe_gets_whole_lines() -> None:
+def test_a_pipe_gets_whole_lines():
     assert "".join(steps(EVENTS, terminal=False)).splitlines() == [
         "00:00.5–00:03.4  Good morning.",
         " " * 17 + "早上好。",
@@ -82,7 +80,7 @@ def test_a_pipe_gets_whole_lines() -> None:
     ]
 
 
-def test_the_next_source_is_shown_during_a_translation() -> None:
+def test_the_next_source_is_shown_during_a_translation():
     first, end = translated(0, ["早上好。"])
     events = [*GOOD_MORNING, *THANK_YOU, first, *translated(1, ["谢谢。"])[:1], end]
     shown = steps(events, terminal=True)
@@ -93,7 +91,7 @@ def test_the_next_source_is_shown_during_a_translation() -> None:
     assert re.search(r"Good morning\.\s+早上好。\s+01:03.0–01:05.0  Thank you\.\s+谢谢。 ▌\s*$", shown[6])
 
 
-def test_a_draft_is_replaced_in_source_and_translation() -> None:
+def test_a_draft_is_replaced_in_source_and_translation():
     events: list[PipelineEvent] = [
         SourceText(0, "en", "I see.", 5, 0.5, 1.0),
         TargetText(0, "zh", "我明白。"),
@@ -116,14 +114,14 @@ def dim(passage: Passage) -> str:
 
 
 @pytest.mark.parametrize("source", ["I see the sea", "أرى البحر"])
-def test_text_that_may_change_is_dim(source: str) -> None:
+def test_text_that_may_change_is_dim(source):
     translations = (("zh", "我看见"), ("de", "Ich sehe"))
     assert dim(Passage(0.0, 5.0, source, translations)) == ""
     committed = {"": len(source) - 3, "zh": 0, "de": len("Ich sehe")}
     assert dim(Passage(0.0, 5.0, source, translations, committed=committed)) == source[-3:] + "我看见"
 
 
-def test_nothing_is_left_of_a_draft_of_noise() -> None:
+def test_nothing_is_left_of_a_draft_of_noise():
     events: list[PipelineEvent] = [
         SourceText(0, "en", "Thank you"),
         TargetText(0, "zh", "谢谢"),
@@ -141,7 +139,7 @@ def test_nothing_is_left_of_a_draft_of_noise() -> None:
     assert "".join(steps(events, terminal=False)) == ""
 
 
-def test_a_draft_of_noise_does_not_hold_up_what_follows() -> None:
+def test_a_draft_of_noise_does_not_hold_up_what_follows():
     events: list[PipelineEvent] = [
         SourceText(0, "en", "Thank you"),
         SourceText(0, "en", ""),
@@ -152,7 +150,7 @@ def test_a_draft_of_noise_does_not_hold_up_what_follows() -> None:
     assert [line.split("  ")[1] for line in lines] == ["Good morning."]
 
 
-def test_sentences_stay_in_their_order_when_a_draft_is_withdrawn_and_comes_back() -> None:
+def test_sentences_stay_in_their_order_when_a_draft_is_withdrawn_and_comes_back():
     events: list[PipelineEvent] = [
         SourceText(0, "en", "Hello."),
         SourceText(1, "en", "I sea"),
@@ -166,7 +164,7 @@ def test_sentences_stay_in_their_order_when_a_draft_is_withdrawn_and_comes_back(
     assert lines == ["Hello there.", "你好。", "I see.", "我明白。"]
 
 
-def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
+def test_each_language_has_a_line_and_a_sentence_waits_for_all():
     events = [
         *GOOD_MORNING,
         *translated(0, ["早上好。"]),
@@ -189,7 +187,7 @@ def test_each_language_has_a_line_and_a_sentence_waits_for_all() -> None:
     )
 
 
-def test_languages_are_in_the_configured_order_whichever_comes_first() -> None:
+def test_languages_are_in_the_configured_order_whichever_comes_first():
     german, chinese = translated(0, ["Guten Morgen."], language="de"), translated(0, ["早上好。"])
     events = [*GOOD_MORNING, *german, *chinese]
     assert "".join(steps(events, terminal=False, languages=["zh", "de"])).splitlines() == [
@@ -203,15 +201,13 @@ def test_languages_are_in_the_configured_order_whichever_comes_first() -> None:
     assert re.search(r"zh\s+早上好。 ▌\s+de\s+Guten Morgen\. ▌", second)
 
 
-def test_a_sentence_spoken_in_one_of_the_languages_has_no_line_for_it() -> None:
+def test_a_sentence_spoken_in_one_of_the_languages_has_no_line_for_it():
     source, *_ = steps(spoken(0, "谢谢。", language="zh"), terminal=True, languages=["zh", "de"])
     assert re.fullmatch(r"\s*00:00\.0–00:01\.0  谢谢。\s+▌\s*", source)
 
 
 @pytest.mark.parametrize(("rewritten", "lines"), [((), 1), (("zh-TW",), 2)])
-def test_what_is_in_the_language_spoken_is_shown_once_unless_it_is_rewritten(
-    rewritten: tuple[str, ...], lines: int
-) -> None:
+def test_what_is_in_the_language_spoken_is_shown_once_unless_it_is_rewritten(rewritten, lines):
     file = io.StringIO()
     sink = TerminalSink(Console(file=file, width=60), ["zh-TW"], rewritten)
     for event in [*spoken(0, "谢谢。", language="zh"), *translated(0, ["謝謝。"], language="zh-TW")]:
@@ -220,7 +216,7 @@ def test_what_is_in_the_language_spoken_is_shown_once_unless_it_is_rewritten(
     sink.close()
 
 
-def test_a_lost_language_is_not_waited_for() -> None:
+def test_a_lost_language_is_not_waited_for():
     events = [*GOOD_MORNING, *translated(0, ["早上好。"]), TranslationLost("de", "broken"), *THANK_YOU]
     shown = steps([*events, *translated(1, ["谢谢。"])], terminal=False, languages=["zh", "de"])
     assert shown[:4] == [""] * 4
@@ -229,7 +225,7 @@ def test_a_lost_language_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("languages", [["zh"], ["zh", "de"]])
-def test_a_sentence_in_the_other_language_does_not_hurry_the_one_before(languages: list[str]) -> None:
+def test_a_sentence_in_the_other_language_does_not_hurry_the_one_before(languages):
     """It needs no translation into that language, but comes after a sentence that does."""
     chinese = spoken(1, "谢谢。", 4.0, 5.0, language="zh")
     german = translated(0, ["Guten Morgen."], language="de"), translated(1, ["Danke."], language="de")
@@ -250,7 +246,7 @@ def test_a_sentence_in_the_other_language_does_not_hurry_the_one_before(language
     ]
 
 
-def test_a_sentence_that_lost_its_end_does_not_hold_back_the_later_ones() -> None:
+def test_a_sentence_that_lost_its_end_does_not_hold_back_the_later_ones():
     """As behind a ``QueuedSink`` for the latest text."""
     shown = steps([GOOD_MORNING[0], *THANK_YOU, *translated(1, ["谢谢。"])], terminal=False)
     assert shown[4].splitlines() == [
@@ -262,7 +258,7 @@ def test_a_sentence_that_lost_its_end_does_not_hold_back_the_later_ones() -> Non
 
 @pytest.mark.parametrize("terminal", [False, True])
 @pytest.mark.parametrize("reason", ["silence", "empty", "repetition", "uncertain"])
-def test_text_that_is_not_reliable_is_not_shown(reason: str, terminal: bool) -> None:
+def test_text_that_is_not_reliable_is_not_shown(reason, terminal):
     events = [
         replace(WITHHELD, rejected=reason),
         *GOOD_MORNING,
@@ -277,28 +273,28 @@ def test_text_that_is_not_reliable_is_not_shown(reason: str, terminal: bool) -> 
 
 
 @pytest.mark.parametrize("growing", [False, True])
-def test_a_long_line_without_spaces_is_wrapped_and_not_cut(growing: bool) -> None:
+def test_a_long_line_without_spaces_is_wrapped_and_not_cut(growing):
     chinese = "我妹妹明天早上将在会议室里向大家介绍我们公司今年秋天要推出的全部新产品和新的价格方案，请大家准时参加。"
     console = Console(file=io.StringIO(), force_terminal=True, width=50)
     console.print(drawn(Passage(0.0, 5.0, chinese[::-1], (("zh", chinese),)), growing))
-    lines = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    lines = visible(console.file.getvalue()).splitlines()
     assert "".join(line[17:].strip() for line in lines).removesuffix("▌").strip() == chinese[::-1] + chinese
     assert all(cell_len(line) <= 50 for line in lines)
 
 
-def test_the_translation_stands_under_its_source_after_an_hour_and_a_half_too() -> None:
+def test_the_translation_stands_under_its_source_after_an_hour_and_a_half_too():
     source, translation = plain(Passage(7225.2, 7227.4, "What time?", (("zh", "几点？"),))).splitlines()
     assert translation.index("几") == source.index("W")
 
 
-def test_times_are_rounded_before_they_are_split_into_minutes() -> None:
+def test_times_are_rounded_before_they_are_split_into_minutes():
     assert plain(Passage(59.97, 119.94, "One.", (("zh", "一。"),))).startswith("01:00.0–01:59.9  One.")
 
 
-def test_arabic_is_enclosed_in_direction_marks_without_affecting_other_text() -> None:
+def test_arabic_is_enclosed_in_direction_marks_without_affecting_other_text():
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
     console.print(drawn(Passage(0.0, 5.0, "\u202eHi\x1b[31m.\ud800", (("ar", "GPU سريع جدا."),)), growing=False))
-    source, translation = visible(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    source, translation = visible(console.file.getvalue()).splitlines()
     assert source.strip() == "00:00.0–00:05.0  Hi[31m."
     assert translation.strip() == "\u200fGPU سريع جدا.\u200f"
     assert plain(Passage(0.0, 5.0, "Hi.", (("ar", "سريع\u202e"),))).splitlines()[1].strip() == "سريع"
@@ -314,7 +310,7 @@ class BrokenTerminal(Broken):
         return True
 
 
-def test_a_closed_terminal_and_an_unwritable_file_are_different_failures() -> None:
+def test_a_closed_terminal_and_an_unwritable_file_are_different_failures():
     sink = TerminalSink(Console(file=BrokenTerminal()))
     with pytest.raises(TerminalClosedError, match="cannot write to the terminal"):
         sink.write(EVENTS[0])
@@ -326,7 +322,7 @@ def test_a_closed_terminal_and_an_unwritable_file_are_different_failures() -> No
         assert not isinstance(failure.value, TerminalClosedError)
 
 
-def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed() -> None:
+def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed():
     class Dropped:
         def write(self, event: PipelineEvent) -> None:
             outputs.drop(self)
@@ -347,7 +343,7 @@ def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed() -> None:
     assert later == EVENTS[:2]
 
 
-def test_nothing_is_drawn_before_the_first_event() -> None:
+def test_nothing_is_drawn_before_the_first_event():
     file = io.StringIO()
     sink = TerminalSink(Console(file=file, force_terminal=True))
     sink.close()
@@ -359,7 +355,7 @@ class Tty(io.StringIO):
         return True
 
 
-def test_only_a_terminal_shows_how_the_run_is_doing() -> None:
+def test_only_a_terminal_shows_how_the_run_is_doing():
     """Important for a pipe whose reader is gone: Rich reports that once and then discards all output."""
     file = io.StringIO()
     sink = TerminalSink(Console(file=file, force_terminal=True))  # as with FORCE_COLOR
@@ -373,9 +369,7 @@ def test_only_a_terminal_shows_how_the_run_is_doing() -> None:
 
 
 @pytest.mark.parametrize(("errors", "terminal"), [(io.StringIO(), Tty()), (Tty(), io.StringIO())])
-def test_redirected_standard_error_is_not_drawn_on_the_terminal(
-    errors: io.StringIO, terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_redirected_standard_error_is_not_drawn_on_the_terminal(errors, terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", errors)
     sink = TerminalSink(Console(file=terminal, force_terminal=True))
     sink.write(EVENTS[0])

@@ -1,7 +1,5 @@
 """Mozilla's catalogue of translators on this machine, with a random student from English into German."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import http.server

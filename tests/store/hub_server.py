@@ -1,7 +1,5 @@
 """A local server with the hub's protocol, as used by huggingface_hub 0.30 to 2.4, its faults, and client programs."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import json

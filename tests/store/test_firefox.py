@@ -1,7 +1,5 @@
 """Students of Mozilla's catalogue, from a local server that speaks it."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -34,7 +32,7 @@ def fetched(name: str = "firefox/en-de") -> Path:
     return fetch_student(name, lambda what, done: None)
 
 
-def test_a_pair_is_fetched_once_and_translates(catalogue: Catalogue) -> None:
+def test_a_pair_is_fetched_once_and_translates(catalogue):
     model = load_translation_model("en", "de", NmtConfig("firefox/en-de", max_tokens=8))
     assert isinstance(model, MarianModel)
     assert model.languages == ("en", "de")
@@ -44,7 +42,7 @@ def test_a_pair_is_fetched_once_and_translates(catalogue: Catalogue) -> None:
     assert len(catalogue.asked) == 4  # nothing is asked of the network
 
 
-def test_the_released_model_is_taken_and_a_newer_one_replaces_it_on_pull(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_the_released_model_is_taken_and_a_newer_one_replaces_it_on_pull(catalogue, tmp_path):
     write_student(tmp_path / "other", pair="ende", floats=True)
     catalogue.add("tiny", "Nightly", tmp_path / "other")
     folder = fetched()
@@ -58,14 +56,14 @@ def test_the_released_model_is_taken_and_a_newer_one_replaces_it_on_pull(catalog
     assert state_of(model).state == "complete"
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_was(catalogue: Catalogue) -> None:
+def test_a_download_that_breaks_off_goes_on_where_it_was(catalogue):
     catalogue.cut = [1000, 500, 100_000_000]
     folder = fetched()
     assert catalogue.ranges[:3] == [None, "bytes=1000-", "bytes=1500-"]
     assert cached_student("firefox/en-de") == folder
 
 
-def test_what_arrived_is_kept_for_the_next_run(catalogue: Catalogue) -> None:
+def test_what_arrived_is_kept_for_the_next_run(catalogue):
     catalogue.cut = [700, 0, 0]
     with pytest.raises(HubUnreachableError, match="What arrived is kept"):
         fetched()
@@ -73,7 +71,7 @@ def test_what_arrived_is_kept_for_the_next_run(catalogue: Catalogue) -> None:
     assert catalogue.ranges[3] == "bytes=700-"
 
 
-def test_a_damaged_or_other_file_is_refused_and_fetched_anew(catalogue: Catalogue) -> None:
+def test_a_damaged_or_other_file_is_refused_and_fetched_anew(catalogue):
     place = next(path for path in catalogue.files if "/model." in path)
     right = catalogue.files[place]
     for wrong, message in (
@@ -88,7 +86,7 @@ def test_a_damaged_or_other_file_is_refused_and_fetched_anew(catalogue: Catalogu
     assert fetched()
 
 
-def test_a_damaged_file_in_the_cache_is_fetched_again_on_pull(catalogue: Catalogue) -> None:
+def test_a_damaged_file_in_the_cache_is_fetched_again_on_pull(catalogue):
     path = next(fetched().glob("vocab*"))
     right = path.read_bytes()
     path.write_bytes(bytes(len(right)))
@@ -102,13 +100,13 @@ def test_a_damaged_file_in_the_cache_is_fetched_again_on_pull(catalogue: Catalog
     [b"<html>", b"[]", b'{"models": []}', b'{"baseUrl": "ftp://x", "models": {"en-de": [{"files": {"model": {"path": "a"}}}]}}',
      b'{"baseUrl": "http://x", "models": {"en-de": [{"files": {"model": {"path": "../model.a.bin.gz"}}}]}}', b"\xff"],
 )  # fmt: skip
-def test_a_catalogue_that_is_no_catalogue_is_named(catalogue: Catalogue, answer: bytes) -> None:
+def test_a_catalogue_that_is_no_catalogue_is_named(catalogue, answer):
     catalogue.answer = answer
     with pytest.raises(DownloadError, match=r"the catalogue at http://127.0.0.1:\d+/models.json is not readable"):
         fetched()
 
 
-def test_a_pair_nobody_has_and_a_catalogue_that_is_down(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_nobody_has_and_a_catalogue_that_is_down(catalogue, monkeypatch):
     with pytest.raises(ModelError, match="has no model en-haw"):
         fetched("firefox/en-haw")
     catalogue.server.shutdown()
@@ -120,7 +118,7 @@ def test_a_pair_nobody_has_and_a_catalogue_that_is_down(catalogue: Catalogue, mo
         find_student_model("firefox/en-de")
 
 
-def test_an_installed_package_serves_its_pair_without_a_download(catalogue: Catalogue) -> None:
+def test_an_installed_package_serves_its_pair_without_a_download(catalogue):
     assert next(find_student_model("firefox/en-pt").glob("model*.bin")).name == "model.enpt.intgemm.alphas.bin"
     assert catalogue.asked == []
 
@@ -167,7 +165,7 @@ def settings(catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return served
 
 
-def test_the_newest_model_of_remote_settings_that_is_for_everybody(settings: RemoteSettings, tmp_path: Path) -> None:
+def test_the_newest_model_of_remote_settings_that_is_for_everybody(settings, tmp_path):
     folder = fetched()
     for path in (tmp_path / "10.1").iterdir():
         assert (folder / path.name).read_bytes() == path.read_bytes()
@@ -177,7 +175,7 @@ def test_the_newest_model_of_remote_settings_that_is_for_everybody(settings: Rem
         fetched("firefox/en-haw")
 
 
-def test_a_file_of_remote_settings_with_another_hash_is_refused(settings: RemoteSettings) -> None:
+def test_a_file_of_remote_settings_with_another_hash_is_refused(settings):
     place = next(path for path in settings.catalogue.files if "/10.1/vocab." in path)
     for wrong, message in ((b"damaged", "arrived damaged"), (zstd.compress(b"other"), "the catalogue lists")):
         settings.catalogue.files[place] = wrong
@@ -186,7 +184,7 @@ def test_a_file_of_remote_settings_with_another_hash_is_refused(settings: Remote
         assert cached_student("firefox/en-de") is None
 
 
-def test_without_zstandard_the_package_is_named(settings: RemoteSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_zstandard_the_package_is_named(settings, monkeypatch):
     for name in ("compression.zstd", "backports.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DownloadError, match="pip install backports-zstd"):
@@ -196,7 +194,7 @@ def test_without_zstandard_the_package_is_named(settings: RemoteSettings, monkey
 @pytest.mark.parametrize(
     "change", [{"name": "../x.bin"}, {"decompressedSize": "1"}, {"attachment": {}}, {"version": None}]
 )
-def test_records_that_are_none_are_named(settings: RemoteSettings, change: dict[str, Any]) -> None:
+def test_records_that_are_none_are_named(settings, change):
     for record in settings.records:
         record.update(change)
     assert settings.url
@@ -204,7 +202,7 @@ def test_records_that_are_none_are_named(settings: RemoteSettings, change: dict[
         fetched()
 
 
-def test_names() -> None:
+def test_names():
     assert [is_student(name) for name in ("firefox/en-de", "firefox/zh_hant-en", "firefox/en-pt-tiny", "firefox/x", "a/b")] == [
         True, True, False, False, False,
     ]  # fmt: skip

@@ -1,7 +1,5 @@
 """Models by name: from directories, from the cache, and from a local server with the hub's protocol."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +17,11 @@ from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.store.hub_server import HubServer, python
 
 
-def test_a_directory_is_used_as_it_is(tmp_path: Path) -> None:
+def test_a_directory_is_used_as_it_is(tmp_path):
     assert resolve_model(str(tmp_path), None, FileSet(("config.json",))) == tmp_path
 
 
-def test_a_file_and_a_missing_directory_are_reported(tmp_path: Path) -> None:
+def test_a_file_and_a_missing_directory_are_reported(tmp_path):
     (tmp_path / "model.bin").touch()
     with pytest.raises(ModelError, match="is a file; give the directory"):
         resolve_model(str(tmp_path / "model.bin"), None)
@@ -32,7 +30,7 @@ def test_a_file_and_a_missing_directory_are_reported(tmp_path: Path) -> None:
             resolve_model(name, None)
 
 
-def test_an_invalid_hub_id_is_reported() -> None:
+def test_an_invalid_hub_id_is_reported():
     with pytest.raises(ModelError, match="neither a directory nor a hub id"):
         resolve_model("own er/na me", None)
 
@@ -53,17 +51,17 @@ def cache(folder: Path, files: list[str]) -> Path:
     return snapshot
 
 
-def test_a_cached_model_needs_no_connection(tmp_path: Path) -> None:
+def test_a_cached_model_needs_no_connection(tmp_path):
     snapshot = cache(tmp_path, ["config.json", "model.bin"])
     assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
 
 
-def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path: Path) -> None:
+def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path):
     (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
     assert resolve.cached_snapshot("owner/name", None) is None
 
 
-def test_a_complete_cache_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_cache_is_not_written_to(tmp_path, monkeypatch):
     """The cache may belong to somebody else, while the hub is asked whether it is up to date."""
     snapshot = cache(tmp_path, [])
     blob = snapshot.parents[1] / "blobs" / ("b" * 64)
@@ -77,7 +75,7 @@ def test_a_complete_cache_is_not_written_to(tmp_path: Path, monkeypatch: pytest.
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_an_unreadable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_cache_is_reported(tmp_path, monkeypatch):
     snapshot = cache(tmp_path, ["config.json"])
     real = Path.is_dir
 
@@ -93,7 +91,7 @@ def test_an_unreadable_cache_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
         resolve_model("owner/name", None, FileSet(("config.json",)))
 
 
-def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch):
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     with resolve._no_bars():
@@ -136,7 +134,7 @@ def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-def test_the_real_configuration_fetches_once_and_then_works_offline(hub: HubServer, tmp_path: Path) -> None:
+def test_the_real_configuration_fetches_once_and_then_works_offline(hub, tmp_path):
     first = live(tmp_path, hub.url)
     assert first.returncode == 0, first.stderr
     assert f"{len(spoken_texts()['meeting'])} sentences" in first.stderr

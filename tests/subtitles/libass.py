@@ -1,7 +1,5 @@
 """Render ASS and SubRip files with libass through FFmpeg, with the one font that Matplotlib includes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Hypothesis strategies for subtitles: sentences in several scripts, and arbitrary text."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from pipeline.subtitles.rules import SubtitleRules

@@ -1,7 +1,5 @@
 """Words and syllables of scripts without spaces. Spaces in the examples show where a line may break."""
 
-from __future__ import annotations
-
 from itertools import accumulate, pairwise
 
 import pytest
@@ -30,20 +28,20 @@ THAI_WORDS = [
 
 
 @pytest.mark.parametrize("spelled", SYLLABLES)
-def test_syllables_begin_where_the_spelling_says(spelled: str) -> None:
+def test_syllables_begin_where_the_spelling_says(spelled):
     pieces = spelled.split(" ")
     assert atoms("".join(pieces)) == pieces
 
 
 @pytest.mark.parametrize(("text", "words"), list(zip(THAI, THAI_WORDS, strict=True)))
-def test_thai_breaks_at_words(text: str, words: str) -> None:
+def test_thai_breaks_at_words(text, words):
     allowed = set(accumulate(map(len, words.split(" "))))
     assert syllable_starts(text) <= allowed
     assert len(syllable_starts(text)) >= len(allowed) // 2
 
 
 @pytest.mark.parametrize("text", ["เพราะ" * 30, "ເພາະ" * 30, "ကျွန်ုပ်" * 20, "ក្រុង" * 20, "क्षत्रिय" * 20])
-def test_a_letter_keeps_its_vowels_however_narrow_the_line(text: str) -> None:
+def test_a_letter_keeps_its_vowels_however_narrow_the_line(text):
     lines = [line for lines in layout(text, SubtitleRules(line_columns=20)) for line in lines]
     for pieces in (clusters(text), lines):
         assert len(pieces) > 1
@@ -53,11 +51,11 @@ def test_a_letter_keeps_its_vowels_however_narrow_the_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["ๆ", "ฯ", "ໆ", "។", "៕", "ៗ", "၊", "။"])
-def test_no_line_begins_with_a_mark_that_closes(text: str) -> None:
+def test_no_line_begins_with_a_mark_that_closes(text):
     assert atoms("ab " + text + " cd") == ["ab " + text + " ", "cd"]
 
 
-def test_lao_and_khmer_break_between_words_where_seams_mark_them() -> None:
+def test_lao_and_khmer_break_between_words_where_seams_mark_them():
     words = ["ພວກເຮົາ", "ຈະ", "ເວົ້າ", "ກ່ຽວກັບ", "ເຕັກໂນໂລຊີ", "ໃໝ່", "ທີ່", "ຊ່ວຍ", "ແປພາສາ"]
     text = "".join(words)
     seams = set(accumulate(map(len, words)))
@@ -74,7 +72,7 @@ def test_lao_and_khmer_break_between_words_where_seams_mark_them() -> None:
         ("在會議裡向大家介紹我們公司", "在 會議 裡 向 大家 介紹 我們 公司"),
     ],
 )
-def test_phrases_of_japanese_and_chinese(text: str, phrases: str) -> None:
+def test_phrases_of_japanese_and_chinese(text, phrases):
     starts = set(accumulate(map(len, phrases.split(" "))))
     assert phrase_starts(text) - {0} == starts - {len(text)}
 
@@ -88,9 +86,9 @@ def test_phrases_of_japanese_and_chinese(text: str, phrases: str) -> None:
         ("他昨天晚上在图书馆遇到了", "小学时候的数学老师"),
     ],
 )
-def test_lines_end_with_a_phrase(lines: tuple[str, str]) -> None:
+def test_lines_end_with_a_phrase(lines):
     assert layout("".join(lines), SubtitleRules()) == [lines]
 
 
-def test_spaced_languages_have_no_phrases() -> None:
+def test_spaced_languages_have_no_phrases():
     assert phrase_starts("The train leaves.") == frozenset() == syllable_starts("오늘 날씨가 좋다")

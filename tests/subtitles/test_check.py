@@ -1,7 +1,5 @@
 """The checker finds what breaks the rules, and nothing in what this package writes at an easy pace."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,11 +40,11 @@ def found(text: str, rules: SubtitleRules = DEFAULT) -> list[tuple[int, str]]:
         ([(0, 1_000, "Yes."), (2_000, 3_000, "Yes.")], []),
     ],
 )
-def test_each_rule(cues: list[tuple[int, int, str]], what: list[str]) -> None:
+def test_each_rule(cues, what):
     assert [said for _, said in found(srt_of(*cues))] == what
 
 
-def test_markup_and_invisible_characters_do_not_count() -> None:
+def test_markup_and_invisible_characters_do_not_count():
     text = "<i>" + "a" * 20 + "</i> {\\an8}\u202b" + "b" * 20 + "\u202c\u2060"
     assert found(srt_of((0, 3_000, text))) == []
     vtt = "WEBVTT\n\nNOTE a note\n\nfirst\n00:01.000 --> 00:03.000 line:0\n&lt;b&gt; &amp; <c.source>c</c>\n"
@@ -54,7 +52,7 @@ def test_markup_and_invisible_characters_do_not_count() -> None:
     assert (cue.line, cue.start_ms, cue.end_ms, cue.lines) == (6, 1_000, 3_000, ("<b> & c",))
 
 
-def test_each_language_of_a_bilingual_file_has_its_own_lines_and_speed() -> None:
+def test_each_language_of_a_bilingual_file_has_its_own_lines_and_speed():
     rules = SubtitleRules(bilingual=True)
     both = srt_of((0, 3_000, "去柏林的火车几点出发？\n我们走吧。\nWhen does the train to Berlin leave?\nLet us go."))
     assert found(both, rules) == []
@@ -71,14 +69,14 @@ def test_each_language_of_a_bilingual_file_has_its_own_lines_and_speed() -> None
         ("1\n00:00:01 --> 00:00:02\nYes.\n", "line 2 is '00:00:01 --> 00:00:02'; expected times such as"),
     ],
 )
-def test_what_is_no_subtitle_file(text: str, said: str) -> None:
+def test_what_is_no_subtitle_file(text, said):
     with pytest.raises(UsageError) as error:
         read_cues(text)
     assert said in str(error.value)
 
 
 @given(st.text(st.sampled_from("0123456789:,.->\n\r\ufeff WEBVTTa<{\\}&;字の")), st.booleans())
-def test_any_text_is_read_or_refused(text: str, bilingual: bool) -> None:
+def test_any_text_is_read_or_refused(text, bilingual):
     try:
         cues = read_cues(text)
     except UsageError:
@@ -86,7 +84,7 @@ def test_any_text_is_read_or_refused(text: str, bilingual: bool) -> None:
     list(violations(cues, SubtitleRules(bilingual=bilingual)))
 
 
-def test_presets_are_valid_rules_and_netflix_is_the_default() -> None:
+def test_presets_are_valid_rules_and_netflix_is_the_default():
     assert SubtitleRules(**PRESETS["netflix"]) == DEFAULT
     text = srt_of((0, 3_000, "字" * 15))
     assert found(text) == []

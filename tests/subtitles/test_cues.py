@@ -1,7 +1,5 @@
 """Cues from sentences and their translations: their texts and times."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import chain, count, pairwise
@@ -15,7 +13,7 @@ from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import normalized, reading_ms
-from tests.streams import Stream, spoken, streams, translated
+from tests.streams import spoken, streams, translated
 from tests.subtitles.strategies import RULES, TEXTS
 
 DEFAULT = SubtitleRules()
@@ -66,7 +64,7 @@ def runs(draw: st.DrawFn) -> list[Events]:
 
 
 @given(runs(), RULES)
-def test_durations_and_gaps_are_kept_and_cues_never_go_back(said: list[Events], rules: SubtitleRules) -> None:
+def test_durations_and_gaps_are_kept_and_cues_never_go_back(said, rules):
     cues = built(said, rules)
     assert [cue.index for cue in cues] == list(range(1, len(cues) + 1))
     for cue in cues:
@@ -79,9 +77,7 @@ def test_durations_and_gaps_are_kept_and_cues_never_go_back(said: list[Events], 
 
 
 @given(TEXTS.filter(normalized), st.floats(1, 60))
-def test_the_screen_is_not_empty_while_a_sentence_is_spoken_but_after_the_longest_cues(
-    text: str, spoken_s: float
-) -> None:
+def test_the_screen_is_not_empty_while_a_sentence_is_spoken_but_after_the_longest_cues(text, spoken_s):
     cues = built([sentence(text, 5.0, 5.0 + spoken_s)])
     ends_s = [cue.end_s for cue in cues]
     starts_s = [*(cue.start_s for cue in cues[1:]), 5.0 + spoken_s]
@@ -91,14 +87,14 @@ def test_the_screen_is_not_empty_while_a_sentence_is_spoken_but_after_the_longes
 
 
 @given(runs(), RULES)
-def test_no_text_is_lost(said: list[Events], rules: SubtitleRules) -> None:
+def test_no_text_is_lost(said, rules):
     text = "".join(event.text for event in chain(*said) if isinstance(event, Translation))
     shown = "".join(line for cue in built(said, rules) for line in cue.lines)
     assert "".join(shown.split()) == "".join(normalized(text).split())
 
 
 @given(runs(), RULES)
-def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(said: list[Events], rules: SubtitleRules) -> None:
+def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(said, rules):
     builder = CueBuilder(rules)
     for events in said:
         _, source, *_, last = events
@@ -118,26 +114,26 @@ def test_a_cue_stands_long_enough_to_be_read_unless_a_limit_ends_it(said: list[E
 
 
 @given(runs(), RULES, st.integers(0, 60))
-def test_a_cue_does_not_depend_on_later_events(said: list[Events], rules: SubtitleRules, known: int) -> None:
+def test_a_cue_does_not_depend_on_later_events(said, rules, known):
     early = pushed(CueBuilder(rules), list(chain(*said))[:known])
     assert built(said, rules)[: len(early)] == early
 
 
-def test_a_sentence_is_a_cue_when_its_translation_is_finished() -> None:
+def test_a_sentence_is_a_cue_when_its_translation_is_finished():
     builder = CueBuilder(DEFAULT)
     *before, finished = sentence("你好。", 1.0, 2.0)
     assert pushed(builder, [Transcript(0, 1.0, 2.0, "source", "en"), *before]) == []
     assert builder.push(finished) == [Cue(1, 1.0, 2.0, ("你好。",))]
 
 
-def test_withdrawn_text_is_not_in_the_cue() -> None:
+def test_withdrawn_text_is_not_in_the_cue():
     states = [TargetText(0, "zh", "早上"), TargetText(0, "zh", "早上好"), TargetText(0, "zh", "晚上好", committed=3)]
     (cue,) = built([spoken(0, "Good evening.", 1.0, 2.0), [*states, Translation(0, "zh", "晚上好")]])
     assert cue.lines == ("晚上好",)
 
 
 @given(streams(TEXTS), RULES)
-def test_drafts_and_other_languages_do_not_change_the_cues(stream: Stream, rules: SubtitleRules) -> None:
+def test_drafts_and_other_languages_do_not_change_the_cues(stream, rules):
     """The same cues as from the committed texts of one language."""
     alone = [
         event
@@ -153,34 +149,34 @@ def test_drafts_and_other_languages_do_not_change_the_cues(stream: Stream, rules
     assert {cue.language for cue in found} <= {"zh"}
 
 
-def test_a_sentence_without_text_is_no_cue() -> None:
+def test_a_sentence_without_text_is_no_cue():
     assert [cue.index for cue in built([sentence("", 1, 2), sentence(" ", 2, 3), sentence("字", 4, 5)])] == [1]
 
 
-def test_a_cue_that_takes_longer_to_read_than_to_say_lingers() -> None:
+def test_a_cue_that_takes_longer_to_read_than_to_say_lingers():
     # 18 characters take two seconds at nine a second.
     assert times(built([sentence("字" * 18, 1.0, 2.5)])) == [(1.0, 3.0)]
     assert times(built([sentence("字" * 18, 1.0, 2.5)], SubtitleRules(linger_ms=200))) == [(1.0, 2.7)]
 
 
-def test_the_next_cue_waits_for_one_that_lingers_and_pauses_catch_up() -> None:
+def test_the_next_cue_waits_for_one_that_lingers_and_pauses_catch_up():
     cues = built([sentence("字" * 18, 1.0, 2.0), sentence("字", 2.5, 4.0), sentence("字", 6.0, 7.0)])
     assert times(cues) == [(1.0, 3.0), (3.083, 4.0), (6.0, 7.0)]
 
 
-def test_a_short_answer_shares_a_cue_with_what_follows_without_a_pause() -> None:
+def test_a_short_answer_shares_a_cue_with_what_follows_without_a_pause():
     cues = built([sentence("好。", 1.0, 1.4, before_pause=False), sentence("我们走吧。", 1.4, 3.0)])
     assert [(cue.lines, cue.start_s, cue.end_s) for cue in cues] == [(("好。我们走吧。",), 1.0, 3.0)]
     cues = built([sentence("Yes.", 1.0, 1.4, before_pause=False), sentence("Let us go.", 1.4, 3.0)])
     assert cues[0].lines == ("Yes. Let us go.",)
 
 
-def test_a_short_answer_before_a_pause_is_shown_at_once_for_the_least_time() -> None:
+def test_a_short_answer_before_a_pause_is_shown_at_once_for_the_least_time():
     builder = CueBuilder(DEFAULT)
     assert pushed(builder, sentence("好。", 1.0, 1.2)) == [Cue(1, 1.0, 1.833, ("好。",))]
 
 
-def test_a_short_answer_does_not_share_a_cue_over_a_long_pause() -> None:
+def test_a_short_answer_does_not_share_a_cue_over_a_long_pause():
     builder = CueBuilder(DEFAULT)
     assert pushed(builder, sentence("Yes.", 10.0, 10.4, before_pause=False)) == []
     shown, later = pushed(builder, sentence("No, never.", 12.4, 13.9))
@@ -190,7 +186,7 @@ def test_a_short_answer_does_not_share_a_cue_over_a_long_pause() -> None:
     assert [cue.lines for cue in both] == [("Yes. No, never.",)]
 
 
-def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end() -> None:
+def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end():
     """Each sentence is shorter than its cue: 0.78 s, while a cue takes 0.92 s."""
     said = [0.78 * n for n in range(150)]
     cues = built([sentence(f"{n};", start, start + 0.26) for n, start in enumerate(said)])
@@ -199,13 +195,13 @@ def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end() -> No
     assert max(shown[n] - start for n, start in enumerate(said)) < 4
 
 
-def test_a_short_answer_before_a_long_sentence_is_a_cue_of_its_own() -> None:
+def test_a_short_answer_before_a_long_sentence_is_a_cue_of_its_own():
     cues = built([sentence("好。", 1.0, 1.4, before_pause=False), sentence("字" * 40, 1.4, 8.0)])
     assert cues[0].lines == ("好。",)
     assert len(cues) == 3
 
 
-def test_long_speech_is_shown_in_cues_of_its_own_pace() -> None:
+def test_long_speech_is_shown_in_cues_of_its_own_pace():
     text = "我妹妹明天早上将在北京介绍新产品，经理和司机都会来，请不要迟到。"
     cues = built([sentence(text, 10.0, 20.0)])
     assert len(cues) == 2
@@ -221,7 +217,7 @@ def test_long_speech_is_shown_in_cues_of_its_own_pace() -> None:
     assert built([sentence("好的", 0.0, 12.0)]) == [Cue(1, 0.0, 7.0, ("好的",))]
 
 
-def test_both_languages_keep_the_rules_of_lines() -> None:
+def test_both_languages_keep_the_rules_of_lines():
     source = "My sister will present the new product in Beijing tomorrow morning, and the manager and the driver will both come."
     cues = built([sentence("我妹妹明天介绍产品，大家都来。", 0.0, 6.0, source=source)], SubtitleRules(bilingual=True))
     assert len(cues) == 2
@@ -230,7 +226,7 @@ def test_both_languages_keep_the_rules_of_lines() -> None:
     assert all(len(line) <= 42 for cue in cues for line in cue.source_lines)
 
 
-def test_both_languages_can_be_read_at_their_speed() -> None:
+def test_both_languages_can_be_read_at_their_speed():
     source = "And Mr. John Dashwood had then leisure to consider how much there might be prudently in his power to do for them."
     text = "E o Sr. John Dashwood tinha então descansadamente para considerar o quanto poderia haver prudentemente em seu poder."
     cues = built([sentence(text, 0.0, 8.66, source=source)], SubtitleRules(bilingual=True))
@@ -245,7 +241,7 @@ def test_both_languages_can_be_read_at_their_speed() -> None:
     assert cue.end_s == pytest.approx(31 / 17, abs=0.001)
 
 
-def test_japanese_has_shorter_lines_and_more_time_than_chinese() -> None:
+def test_japanese_has_shorter_lines_and_more_time_than_chinese():
     (japanese,) = built([sentence("明日の会議で新しい製品を紹介します。", 0.0, 4.0)])
     assert all(len(line) <= 13 for line in japanese.lines)
     assert len(japanese.lines) == 2
@@ -254,14 +250,14 @@ def test_japanese_has_shorter_lines_and_more_time_than_chinese() -> None:
     assert (len(chinese.lines), chinese.end_s) == (1, pytest.approx(13 / 9, abs=0.001))
 
 
-def test_a_translation_with_no_place_to_break_still_shows_the_whole_source() -> None:
+def test_a_translation_with_no_place_to_break_still_shows_the_whole_source():
     source = "This long source sentence goes on and on, and nobody knows why it should need so many words to say yes."
     cues = built([sentence("Ja", 0.0, 6.0, source=source)], SubtitleRules(bilingual=True))
     assert [cue.lines for cue in cues] == [("Ja",), ()]
     assert " ".join(line for cue in cues for line in cue.source_lines) == source
 
 
-def test_bilingual_cues_show_captions_in_the_language_spoken_once() -> None:
+def test_bilingual_cues_show_captions_in_the_language_spoken_once():
     number = next(_numbers)
     said = [*spoken(number, "So it is.", 0.0, 2.0), *translated(number, ["So it is."], language="en")]
     assert [(cue.lines, cue.source_lines) for cue in built([said], SubtitleRules(bilingual=True))] == [
@@ -269,7 +265,7 @@ def test_bilingual_cues_show_captions_in_the_language_spoken_once() -> None:
     ]
 
 
-def test_bilingual_cues_show_a_source_without_translation() -> None:
+def test_bilingual_cues_show_a_source_without_translation():
     said = [
         sentence("", 0.0, 2.0, source="Hm, hm, hm."),
         sentence("", 3.0, 3.2, source="Ah.", before_pause=False),
@@ -291,7 +287,7 @@ def in_words(text: str, start_s: float, end_s: float) -> tuple[Word, ...]:
     return tuple(Word(piece, start_s + each_s * at, start_s + each_s * (at + 1)) for at, piece in enumerate(pieces))
 
 
-def test_the_cues_of_a_sentence_with_a_pause_follow_its_words() -> None:
+def test_the_cues_of_a_sentence_with_a_pause_follow_its_words():
     words = (
         *in_words("In the morning ", 10.0, 11.5),
         *in_words("we leave at eight and arrive before dark.", 13.4, 17.4),
@@ -340,9 +336,7 @@ def talks(draw: st.DrawFn) -> tuple[Events, list[tuple[float, float]]]:
 
 
 @given(talks(), RULES, st.integers(0, 2_000))
-def test_no_cue_spans_a_long_pause(
-    talk: tuple[Events, list[tuple[float, float]]], rules: SubtitleRules, linger_ms: int
-) -> None:
+def test_no_cue_spans_a_long_pause(talk, rules, linger_ms):
     events, pauses = talk
     cues = built([events], replace(rules, linger_ms=linger_ms))
     for begin_s, end_s in pauses:

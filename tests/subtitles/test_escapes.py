@@ -1,7 +1,5 @@
 """Text that looks like markup."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.subtitles import escapes
@@ -22,13 +20,13 @@ J = "\u2060"
         ("at 10:30", "at 10:30"),
     ],
 )
-def test_subrip(text: str, written: str) -> None:
+def test_subrip(text, written):
     assert escapes.srt(text) == written
 
 
-def test_ass() -> None:
+def test_ass():
     assert escapes.ass(r"{\an8}a\Nb\h <b>&lt;") == rf"｛\{J}an8｝a\{J}Nb\{J}h <b>&lt;"
 
 
-def test_webvtt() -> None:
+def test_webvtt():
     assert escapes.vtt("a --> <b> &lt; {x}") == "a --&gt; &lt;b&gt; &amp;lt; {x}"

@@ -1,7 +1,5 @@
 """Subtitles stay inside the picture, as rendered by FFmpeg's libass in Matplotlib's font."""
 
-from __future__ import annotations
-
 import tempfile
 import unicodedata
 from pathlib import Path
@@ -44,7 +42,7 @@ def size(line: str) -> int:
     return font_size([line], 64, 1800, 50)
 
 
-def test_everyday_text_keeps_its_size() -> None:
+def test_everyday_text_keeps_its_size():
     for line in (
         "The train to Berlin leaves at half past nine",
         "THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG",
@@ -56,13 +54,13 @@ def test_everyday_text_keeps_its_size() -> None:
         assert size(line) == 64
 
 
-def test_text_that_cannot_be_wrapped_is_drawn_smaller() -> None:
+def test_text_that_cannot_be_wrapped_is_drawn_smaller():
     assert size("W" * 42) < 48
     assert size("a" + "\u0301" * 20) < 20
     assert size("") == 64
 
 
-def test_no_letter_of_a_wide_font_is_wider_than_assumed() -> None:
+def test_no_letter_of_a_wide_font_is_wider_than_assumed():
     font = TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf")
     height = font["OS/2"].usWinAscent + font["OS/2"].usWinDescent
     unseen = ("Mn", "Me", "Cf", "Co", "Zs")
@@ -107,23 +105,21 @@ def outside(texts: list[str], rules: SubtitleRules) -> list[str]:
         SubtitleRules(max_lines=4, bilingual=True, source_position="bottom"),
     ],
 )
-def test_wide_and_tall_text_stays_inside_the_picture(rules: SubtitleRules) -> None:
+def test_wide_and_tall_text_stays_inside_the_picture(rules):
     assert outside([*WIDE, *STACKED], rules) == []
 
 
 @pytest.mark.libass
 @settings(max_examples=15)
 @given(st.lists(st.one_of(TEXTS, ANY_LETTER), min_size=8, max_size=16))
-def test_any_text_stays_inside_the_picture(texts: list[str]) -> None:
+def test_any_text_stays_inside_the_picture(texts):
     assert outside(texts, SubtitleRules()) == []
 
 
 @pytest.mark.libass
 @pytest.mark.parametrize("sink", [AssSink, SrtSink])
 @pytest.mark.parametrize("text", ["שלום! 12,500.", "GPU מהיר 12,500."])
-def test_a_full_stop_is_at_the_left_end_of_a_line_from_right_to_left(
-    text: str, sink: type[AssSink | SrtSink], tmp_path: Path
-) -> None:
+def test_a_full_stop_is_at_the_left_end_of_a_line_from_right_to_left(text, sink, tmp_path):
     """With the full stop the leftmost glyph is narrower than without it, and the rightmost one is the same."""
 
     def ink(said: str) -> list[bool]:

@@ -1,7 +1,5 @@
 """Breaking into subtitles and lines."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 
@@ -26,13 +24,13 @@ def columns(line: str, text: str) -> int:
 
 
 @given(TEXTS, RULES)
-def test_nothing_is_lost(text: str, rules: SubtitleRules) -> None:
+def test_nothing_is_lost(text, rules):
     text = normalized(text)
     assert "".join(flat(layout(text, rules))).replace(" ", "") == text.replace(" ", "")
 
 
 @given(TEXTS, RULES)
-def test_no_line_is_too_wide_and_no_cue_has_a_line_too_many(text: str, rules: SubtitleRules) -> None:
+def test_no_line_is_too_wide_and_no_cue_has_a_line_too_many(text, rules):
     text = normalized(text)
     for lines in layout(text, rules):
         assert 1 <= len(lines) <= rules.max_lines
@@ -42,7 +40,7 @@ def test_no_line_is_too_wide_and_no_cue_has_a_line_too_many(text: str, rules: Su
 
 
 @given(TEXTS, RULES)
-def test_only_what_is_wider_than_a_line_is_broken_inside(text: str, rules: SubtitleRules) -> None:
+def test_only_what_is_wider_than_a_line_is_broken_inside(text, rules):
     text = normalized(text)
     pieces = atoms(text)
     if any(columns(piece.rstrip(" "), text) > line_limit(text, rules) for piece in pieces):
@@ -58,7 +56,7 @@ def test_only_what_is_wider_than_a_line_is_broken_inside(text: str, rules: Subti
 
 
 @given(TEXTS, RULES)
-def test_no_line_ends_in_a_number_or_before_a_closing_mark(text: str, rules: SubtitleRules) -> None:
+def test_no_line_ends_in_a_number_or_before_a_closing_mark(text, rules):
     """The rule, written independently of the code."""
     text = normalized(text)
     if any(columns(piece.rstrip(" "), text) > line_limit(text, rules) for piece in atoms(text)):
@@ -75,7 +73,7 @@ def test_no_line_ends_in_a_number_or_before_a_closing_mark(text: str, rules: Sub
 
 
 @given(TEXTS, RULES, st.integers(1, 5))
-def test_as_many_cues_as_asked_for_where_the_text_has_places(text: str, rules: SubtitleRules, count: int) -> None:
+def test_as_many_cues_as_asked_for_where_the_text_has_places(text, rules, count):
     text = normalized(text)
     least, pieces = len(layout(text, rules)), len(atoms(text))
     found = layout(text, rules, cues=count)
@@ -84,7 +82,7 @@ def test_as_many_cues_as_asked_for_where_the_text_has_places(text: str, rules: S
         assert len(found) == count
 
 
-def test_short_text_is_one_line() -> None:
+def test_short_text_is_one_line():
     assert layout("去柏林的火车几点出发？", DEFAULT) == [("去柏林的火车几点出发？",)]
     assert layout("", DEFAULT) == []
 
@@ -104,11 +102,11 @@ def test_short_text_is_one_line() -> None:
         ("去了位于市中心的酒店，花了三百二十五块钱。", [("去了位于市中心的酒店，", "花了三百二十五块钱。")]),
     ],
 )  # fmt: skip
-def test_breaks_fall_at_clauses(text: str, cues: list[Lines]) -> None:
+def test_breaks_fall_at_clauses(text, cues):
     assert layout(text, DEFAULT) == cues
 
 
-def test_chinese_words_are_not_broken_where_seams_mark_them() -> None:
+def test_chinese_words_are_not_broken_where_seams_mark_them():
     text = "我们在十二月三十一日晚上到达北京首都国际机场"
     words = ["我们", "在", "十二月", "三十一日", "晚上", "到达", "北京", "首都", "国际", "机场"]
     seams = {len("".join(words[:n])) for n in range(1, len(words))}
@@ -116,22 +114,22 @@ def test_chinese_words_are_not_broken_where_seams_mark_them() -> None:
     assert len(lines[0]) in seams
 
 
-def test_a_word_wider_than_a_line_is_broken_and_kept() -> None:
+def test_a_word_wider_than_a_line_is_broken_and_kept():
     assert layout("x" * 100, DEFAULT) == [("x" * 42, "x" * 42), ("x" * 16,)]
 
 
-def test_an_endless_combining_sequence_is_broken_and_kept() -> None:
+def test_an_endless_combining_sequence_is_broken_and_kept():
     text = "so " + "👩\u200d" * 22 + "👩"
     cues = layout(text, SubtitleRules())
     assert "".join(line for lines in cues for line in lines).replace(" ", "") == text.replace(" ", "")
 
 
-def test_layout_time_is_linear_in_the_texts_length() -> None:
+def test_layout_time_is_linear_in_the_texts_length():
     """Quadratic work on this text would not finish."""
     assert len(flat(layout("你好，" * 5_000, DEFAULT))) >= 1_000
 
 
-def test_a_last_line_one_column_too_wide_is_another_cue() -> None:
+def test_a_last_line_one_column_too_wide_is_another_cue():
     words = ["c" * 20, "a" * 10, "b" * 10]
     lines = flat(layout(" ".join(words), SubtitleRules(line_columns=20)))
     assert lines == words

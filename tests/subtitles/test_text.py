@@ -1,7 +1,5 @@
 """Display width, reading time, and where text may break."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.subtitles.rules import SubtitleRules
@@ -36,7 +34,7 @@ RULES = SubtitleRules()
         ("👍🏽", 2),
     ],
 )
-def test_width_counts_columns(text: str, columns: int) -> None:
+def test_width_counts_columns(text, columns):
     assert width(text) == columns
 
 
@@ -76,11 +74,11 @@ def test_width_counts_columns(text: str, columns: int) -> None:
         ("👍🏽👍🏽", ["👍🏽", "👍🏽"]),
     ],
 )
-def test_text_breaks_only_where_it_may(text: str, pieces: list[str]) -> None:
+def test_text_breaks_only_where_it_may(text, pieces):
     assert atoms(text) == pieces
 
 
-def test_a_break_after_a_clause_is_better_than_elsewhere() -> None:
+def test_a_break_after_a_clause_is_better_than_elsewhere():
     text = "我们走吧，明天的火车"
     after_clause, inside_word, before_particle = 5, 6, text.index("的")
     assert break_cost(text, after_clause) < break_cost(text, inside_word)
@@ -92,38 +90,38 @@ def test_a_break_after_a_clause_is_better_than_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(("mark", "cost"), [*((m, COST_SENTENCE) for m in "؟۔।॥"), *((m, COST_CLAUSE) for m in "،؛")])
-def test_the_marks_of_other_scripts_end_sentences_and_clauses(mark: str, cost: float) -> None:
+def test_the_marks_of_other_scripts_end_sentences_and_clauses(mark, cost):
     text = f"الميزانية{mark} الجديدة"
     assert break_cost(text, text.index(" ") + 1) == cost
 
 
-def test_reading_time_is_each_scripts_own() -> None:
+def test_reading_time_is_each_scripts_own():
     assert reading_ms("你" * 9, RULES) == 1000
     assert reading_ms("a" * 17, RULES) == 1000
     assert reading_ms("你" * 9 + "a" * 17, RULES) == 2000
     assert reading_ms("e\u0301" * 17, RULES) == 1000
 
 
-def test_a_quoted_name_does_not_change_the_script() -> None:
+def test_a_quoted_name_does_not_change_the_script():
     assert is_cjk("请把这个文件发给 International Business Machines。")
     assert not is_cjk("He pronounced 北京 badly, as foreigners do.")
     assert not is_cjk("3.5")
 
 
-def test_blanks_and_control_characters_are_cleaned_and_no_break_spaces_kept() -> None:
+def test_blanks_and_control_characters_are_cleaned_and_no_break_spaces_kept():
     assert normalized("a \x07 b") == "a b"
     assert normalized(" a\n\tb\u2028c\x00d 10\u00a0% ") == "a b cd 10\u00a0%"
 
 
-def test_direction_controls_and_byte_order_marks_are_removed() -> None:
+def test_direction_controls_and_byte_order_marks_are_removed():
     assert normalized("\ufeffa \u202ab\u202e \u2067c") == "a b c"
     assert normalized("a\u200fb\u200c") == "a\u200fb\u200c"
 
 
 @pytest.mark.parametrize("text", ["\u202a", " \u200b\u2060 ", "\u00a0", "\x00"])
-def test_invisible_text_is_empty(text: str) -> None:
+def test_invisible_text_is_empty(text):
     assert normalized(text) == ""
 
 
-def test_clusters_keep_combining_characters() -> None:
+def test_clusters_keep_combining_characters():
     assert clusters("e\u0301a👩\u200d🚀") == ["e\u0301", "a", "👩\u200d🚀"]

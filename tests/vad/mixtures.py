@@ -3,8 +3,6 @@
 A seed determines all scenes. Sounds are float32 samples in [-1, 1] at 16 kHz; labels are booleans, one per 10 ms step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Frame decisions of whole streams, on real speech."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -30,7 +28,7 @@ def silence(seconds: float) -> Samples:
 
 @pytest.mark.parametrize("frame_ms", [10, 20, 30])
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_every_sample_comes_back_once_and_in_order(detector: str, frame_ms: int) -> None:
+def test_every_sample_comes_back_once_and_in_order(detector, frame_ms):
     samples = read_wav(PHRASES)[: 16_000 * 3 + 77]
     found = decisions(samples, VadConfig(detector=detector, frame_ms=frame_ms), chunk=1000)
     assert np.array_equal(np.concatenate([frame for frame, _ in found]), samples)
@@ -39,7 +37,7 @@ def test_every_sample_comes_back_once_and_in_order(detector: str, frame_ms: int)
 
 
 @pytest.mark.parametrize("frame_ms", [10, 20, 30])
-def test_a_frame_waits_for_a_window_and_a_frame_at_most(frame_ms: int) -> None:
+def test_a_frame_waits_for_a_window_and_a_frame_at_most(frame_ms):
     detector = SpeechDetector(VadConfig(frame_ms=frame_ms))
     given = 0
     for frame in read_wav(PHRASES)[: 16 * frame_ms * 200].reshape(-1, 16 * frame_ms):
@@ -49,17 +47,17 @@ def test_a_frame_waits_for_a_window_and_a_frame_at_most(frame_ms: int) -> None:
 
 @pytest.mark.parametrize("frame_ms", [10, 20, 30])
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_every_detector_hears_each_sentence(detector: str, frame_ms: int) -> None:
+def test_every_detector_hears_each_sentence(detector, frame_ms):
     segments = segments_of(read_wav(PHRASES), VadConfig(detector=detector, frame_ms=frame_ms, mode=2))
     assert len(segments) == len(spoken_texts()["phrases"])
 
 
-def test_silero_does_not_run_while_nothing_is_proposed() -> None:
+def test_silero_does_not_run_while_nothing_is_proposed():
     detector = SpeechDetector(VadConfig())
     assert detector._silero is not None
     asked: list[bool] = []
     push = detector._silero.push
-    detector._silero.push = lambda window, run=True: asked.append(run) or push(window, run)  # type: ignore[method-assign,func-returns-value]
+    detector._silero.push = lambda window, run=True: asked.append(run) or push(window, run)
     for _ in detector.push(silence(60)):
         pass
     assert len(asked) == 60 * 16_000 // 512
@@ -70,7 +68,7 @@ def test_silero_does_not_run_while_nothing_is_proposed() -> None:
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_twenty_minutes_of_silence_change_no_cut(detector: str) -> None:
+def test_twenty_minutes_of_silence_change_no_cut(detector):
     config = VadConfig(detector=detector)
     samples = read_wav(PHRASES)[: 16_000 * 8]
     before, long = 1.024, 1200.0 if detector != "silero" else 120.0  # whole windows and frames
@@ -81,7 +79,7 @@ def test_twenty_minutes_of_silence_change_no_cut(detector: str) -> None:
     assert all(np.array_equal(a.samples, b.samples) for a, b in zip(found, expected, strict=True))
 
 
-def test_repeated_audio_is_cut_the_same_way_every_time() -> None:
+def test_repeated_audio_is_cut_the_same_way_every_time():
     speech = read_wav(PHRASES)[: 16_000 * 15]
     noise = at_level(NOISES["fan"](16_000 * 20, np.random.default_rng(0)), -40)
     minute = np.concatenate([speech, noise, silence(25)])
@@ -93,7 +91,7 @@ def test_repeated_audio_is_cut_the_same_way_every_time() -> None:
     assert cut[1:] == [cut[1]] * 4
 
 
-def test_the_first_word_is_whole_after_a_minute_of_noise() -> None:
+def test_the_first_word_is_whole_after_a_minute_of_noise():
     speech = read_wav(PHRASES)[: 16_000 * 4]
     noise = at_level(NOISES["fan"](16_000 * 64, np.random.default_rng(0)), -45).astype(np.int32)
     noise[16_000 * 60 :] += speech
@@ -103,7 +101,7 @@ def test_the_first_word_is_whole_after_a_minute_of_noise() -> None:
     assert first.speech_end_s - 60 >= alone.speech_end_s - 0.1
 
 
-def test_a_dc_offset_does_not_raise_the_level() -> None:
+def test_a_dc_offset_does_not_raise_the_level():
     quiet = at_level(NOISES["white"](1600, np.random.default_rng(0)), -70)
     assert level_db(quiet + np.int16(3000)) == pytest.approx(level_db(quiet), abs=0.1) == pytest.approx(-70, abs=0.5)
     assert level_db(silence(0.02)) == pytest.approx(-120)
@@ -111,7 +109,7 @@ def test_a_dc_offset_does_not_raise_the_level() -> None:
     assert len(segments_of(shifted, VadConfig())) == len(spoken_texts()["phrases"])
 
 
-def test_the_memory_of_a_detector_does_not_grow() -> None:
+def test_the_memory_of_a_detector_does_not_grow():
     detector = SpeechDetector(VadConfig())
     noise = at_level(NOISES["pink"](16_000 * 30, np.random.default_rng(0)), -20)
     for start in range(0, len(noise), 1600):
@@ -127,7 +125,7 @@ def test_the_memory_of_a_detector_does_not_grow() -> None:
         )
 
 
-def test_settings_of_one_stream_do_not_reach_another() -> None:
+def test_settings_of_one_stream_do_not_reach_another():
     strict = SpeechDetector(dataclasses.replace(VadConfig(), threshold=0.99, release_threshold=0.99, level_weight=0))
     usual = SpeechDetector(VadConfig())
     samples = read_wav(PHRASES)[: 16_000 * 4]
@@ -135,11 +133,11 @@ def test_settings_of_one_stream_do_not_reach_another() -> None:
     assert counts[0] < counts[1]
 
 
-def test_a_frame_is_decided_by_the_window_that_holds_its_end() -> None:
+def test_a_frame_is_decided_by_the_window_that_holds_its_end():
     detector = SpeechDetector(VadConfig(detector="silero", level_weight=0))
     assert detector._silero is not None
     # Replaces the model: returns 1 for a window with a nonzero sample, to show which window decides a frame.
-    detector._silero.push = lambda window, run=True: float(window.any())  # type: ignore[method-assign]
+    detector._silero.push = lambda window, run=True: float(window.any())
     samples = np.zeros(320 * 10, np.int16)
     samples[1000] = 1  # in the second window, 512 … 1023
     found = [*detector.push(samples), *detector.flush()]

@@ -1,7 +1,5 @@
 """The endpointing rules on synthetic decisions, without a model or a clock."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +30,7 @@ def frame(i: int) -> np.ndarray:
     return ((np.arange(FRAME) + i * FRAME) % 2**15).astype(np.int16)
 
 
-def test_a_segment_has_pre_roll_and_post_roll() -> None:
+def test_a_segment_has_pre_roll_and_post_roll():
     (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
     assert (segment.start_sample, len(segment.samples)) == ((50 - 5) * FRAME, (5 + 50 + 4) * FRAME)
     assert (segment.start_s, segment.speech_end_s, segment.heard_s) == (0.9, 2.0, 2.5)
@@ -46,91 +44,91 @@ def faint(decisions: str) -> list[tuple[int, int]]:
     return [(s.start_sample // FRAME, (s.start_sample + len(s.samples)) // FRAME) for s in segments]
 
 
-def test_faint_sounds_on_both_sides_of_speech_belong_to_it() -> None:
+def test_faint_sounds_on_both_sides_of_speech_belong_to_it():
     assert faint("." * 50 + "a" * 10 + "S" * 50 + "a" * 12 + "." * 50) == [(50 - 5, 122 + 4)]
 
 
-def test_faint_sounds_reach_across_a_closure_but_not_across_a_pause() -> None:
+def test_faint_sounds_reach_across_a_closure_but_not_across_a_pause():
     assert faint("." * 50 + "aaa...aaa" + "S" * 50 + "..a...a" + "." * 50) == [(50 - 5, 116 + 4)]
     assert faint("." * 50 + "aaa....aaa" + "S" * 50 + "....aaa" + "." * 50) == [(57 - 5, 110 + 4)]
 
 
-def test_faint_sounds_far_from_speech_are_not_taken() -> None:
+def test_faint_sounds_far_from_speech_are_not_taken():
     assert faint("a" * 200 + "S" * 50 + "a" * 200) == [(200 - 25 - 5, 250 + 25)]
 
 
-def test_faint_sounds_alone_are_not_a_segment_and_do_not_keep_one_open() -> None:
+def test_faint_sounds_alone_are_not_a_segment_and_do_not_keep_one_open():
     assert faint("a" * 500) == []
     assert len(faint("S" * 50 + "a" * 30 + "S" * 50)) == 2
 
 
-def test_a_loud_word_in_the_silence_after_speech_belongs_to_it() -> None:
+def test_a_loud_word_in_the_silence_after_speech_belongs_to_it():
     assert faint("." * 50 + "S" * 50 + "." * 18 + "L" * 14 + "." * 50) == [(50 - 5, 132 + 4)]
     assert faint("." * 50 + "S" * 50 + "." * 18 + "L" * 14 + "." * 9 + "L" * 9 + "." * 50) == [(50 - 5, 132 + 4)]
 
 
-def test_loud_sound_that_is_short_or_late_or_without_speech_is_no_word() -> None:
+def test_loud_sound_that_is_short_or_late_or_without_speech_is_no_word():
     assert faint("." * 50 + "S" * 50 + ".LLLL" * 10 + "." * 50) == [(50 - 5, 100 + 4)]
     assert faint("." * 50 + "S" * 50 + "." * 25 + "L" * 14 + "." * 50) == [(50 - 5, 100 + 4)]
     assert faint("." * 50 + "L" * 50 + "." * 50) == []
 
 
-def test_loud_sound_keeps_a_segment_open_for_a_while_only() -> None:
+def test_loud_sound_keeps_a_segment_open_for_a_while_only():
     assert faint("." * 50 + "S" * 50 + "L" * 500) == [(50 - 5, 100 + 45)]
 
 
-def test_frames_after_a_segment_are_available_to_the_next() -> None:
+def test_frames_after_a_segment_are_available_to_the_next():
     first, second = faint("S" * 50 + "." * 24 + "." + "a" * 4 + "S" * 50)
     assert (first, second) == ((0, 54), (70, 129))
     assert faint("S" * 50 + "." * 20 + "a" * 9 + "S" * 50) == [(0, 54), (65, 129)]
 
 
-def test_noise_after_the_end_of_a_cut_segment_is_dropped() -> None:
+def test_noise_after_the_end_of_a_cut_segment_is_dropped():
     options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
     segments = run([True] * 250 + [False] * 60 + [True] * 5 + [False] * 60, options)
     assert [segment.forced_cut for segment in segments] == [True, False]
 
 
-def test_the_tail_of_a_noise_burst_is_the_pre_roll_of_the_word_after_it() -> None:
+def test_the_tail_of_a_noise_burst_is_the_pre_roll_of_the_word_after_it():
     (segment,) = run([False] * 50 + [True] * 5 + [False] * 25 + [True] * 50)
     assert segment.start_sample == (50 + 5 + 25 - 5) * FRAME
 
 
-def test_samples_are_those_of_the_input() -> None:
+def test_samples_are_those_of_the_input():
     (segment,) = run([False] * 50 + [True] * 50 + [False] * 100)
     expected = (np.arange(len(segment.samples)) + segment.start_sample) % 2**15
     assert np.array_equal(segment.samples, expected)
 
 
-def test_the_end_of_the_input_delivers_the_segment_in_progress() -> None:
+def test_the_end_of_the_input_delivers_the_segment_in_progress():
     (segment,) = run([False] * 10 + [True] * 30)
     assert segment.start_sample + len(segment.samples) == 40 * FRAME
 
 
-def test_a_word_that_ends_with_the_input_is_not_lost() -> None:
+def test_a_word_that_ends_with_the_input_is_not_lost():
     assert len(run([False] * 10 + [True, False] * 8)) == 1
 
 
-def test_silence_and_an_empty_input_give_nothing() -> None:
+def test_silence_and_an_empty_input_give_nothing():
     assert run([False] * 500) == []
     assert run([]) == []
 
 
-def test_a_click_is_not_a_segment() -> None:
+def test_a_click_is_not_a_segment():
     assert run([False] * 50 + [True] * 2 + [False] * 100) == []
 
 
-def test_a_noise_burst_shorter_than_speech_is_dropped_and_what_follows_is_not() -> None:
+def test_a_noise_burst_shorter_than_speech_is_dropped_and_what_follows_is_not():
     (segment,) = run([False] * 50 + [True] * 5 + [False] * 60 + [True] * 40 + [False] * 60)
     assert segment.start_sample == (115 - 5) * FRAME
 
 
-def test_a_pause_shorter_than_the_hangover_does_not_split() -> None:
+def test_a_pause_shorter_than_the_hangover_does_not_split():
     assert len(run([True] * 40 + [False] * 20 + [True] * 40 + [False] * 60)) == 1
     assert len(run([True] * 40 + [False] * 30 + [True] * 40 + [False] * 60)) == 2
 
 
-def test_a_segment_has_the_short_silence_before_it_if_wanted() -> None:
+def test_a_segment_has_the_short_silence_before_it_if_wanted():
     decisions = [False] * 50 + [True] * 40 + [False] * 90 + [True] * 40 + [False] * 120 + [True] * 40 + [False] * 40
     plain = run(decisions, EndpointingOptions())
     filled = run(decisions, EndpointingOptions(fill_ms=2000))
@@ -140,7 +138,7 @@ def test_a_segment_has_the_short_silence_before_it_if_wanted() -> None:
     assert [len(one.speech) for one in filled] == [len(one.samples) for one in plain]
 
 
-def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit() -> None:
+def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit():
     options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
     quiet = {170: 10, 40: 0}  # frame 40 is quieter, but too far from the limit at frame 200
     first, second = run([True] * 300, options, loud=quiet)
@@ -151,14 +149,14 @@ def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit() -> No
     assert not second.forced_cut
 
 
-def test_a_maximum_length_cut_never_falls_before_the_speech() -> None:
+def test_a_maximum_length_cut_never_falls_before_the_speech():
     options = EndpointingOptions(max_segment_ms=1000, cut_search_ms=980, pre_roll_ms=500)
     first, *_ = run([False] * 50 + [True] * 100, options, loud=dict.fromkeys(range(50), 0))
     assert first.start_sample == 25 * FRAME
     assert first.end_s > 1.0
 
 
-def test_a_cut_on_the_newest_frame_loses_nothing() -> None:
+def test_a_cut_on_the_newest_frame_loses_nothing():
     options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
     first, second = run([True] * 300, options, loud={199: 0})
     assert (len(first.samples), second.start_sample, len(second.samples)) == (200 * FRAME, 200 * FRAME, 100 * FRAME)
@@ -175,16 +173,7 @@ def test_a_cut_on_the_newest_frame_loses_nothing() -> None:
     audible=st.frozensets(st.integers(0, 500), max_size=300),
     fill=st.sampled_from([None, 200, 900]),
 )
-def test_no_sample_of_speech_is_lost_or_doubled(
-    runs: list[tuple[bool, int]],
-    maximum: int,
-    search: int,
-    hangover: int,
-    pre_roll: int,
-    post_roll: int,
-    audible: frozenset[int],
-    fill: int | None,
-) -> None:
+def test_no_sample_of_speech_is_lost_or_doubled(runs, maximum, search, hangover, pre_roll, post_roll, audible, fill):
     options = EndpointingOptions(
         fill_ms=fill,
         max_segment_ms=maximum,
@@ -212,14 +201,14 @@ def test_no_sample_of_speech_is_lost_or_doubled(
         start += count
 
 
-def test_a_day_of_silence_holds_no_more_than_a_minute() -> None:
+def test_a_day_of_silence_holds_no_more_than_a_minute():
     endpointer = Endpointer(EndpointingOptions())
     assert not any(endpointer.push(frame(i), False) for i in range(20_000))
     assert len(endpointer._recent) == 35
     assert endpointer.flush() == []
 
 
-def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said() -> None:
+def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said():
     decisions = [False] * 50 + [True] * 50 + [False] * 30
     endpointer = Endpointer(EndpointingOptions())
     early: SpeechSegment | None = None
@@ -236,7 +225,7 @@ def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said() -> None:
     assert (endpointer.silent_ms, endpointer.so_far()) == (0, None)  # no segment is open
 
 
-def test_noise_is_no_segment_so_far() -> None:
+def test_noise_is_no_segment_so_far():
     endpointer = Endpointer(EndpointingOptions())
     for i, speech in enumerate([False] * 50 + [True] * 5 + [False] * 10):
         assert endpointer.push(frame(i), speech) == []
@@ -245,7 +234,7 @@ def test_noise_is_no_segment_so_far() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=200))
-def test_looking_at_a_segment_so_far_changes_nothing(decisions: list[bool]) -> None:
+def test_looking_at_a_segment_so_far_changes_nothing(decisions):
     endpointer = Endpointer(EndpointingOptions())
     found: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):

@@ -1,7 +1,5 @@
 """The rules that confirm frames, on synthetic probabilities and levels, without a model or audio."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.vad.gate import FrameDecision, GateOptions, LevelMeter, SpeechGate
@@ -25,16 +23,16 @@ def last(
     return decision
 
 
-def test_frames_that_both_detectors_accept_are_speech() -> None:
+def test_frames_that_both_detectors_accept_are_speech():
     assert last(gate_in_a_room(), 0.9, ROOM_DB + 20).speech
 
 
-def test_frames_that_one_detector_rejects_are_not_speech() -> None:
+def test_frames_that_one_detector_rejects_are_not_speech():
     assert not last(gate_in_a_room(), 0.99, ROOM_DB + 20, proposed=False).speech
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 20).speech
 
 
-def test_speech_continues_at_a_lower_probability_than_it_begins() -> None:
+def test_speech_continues_at_a_lower_probability_than_it_begins():
     unsure, level_db = 0.35, ROOM_DB + 12
     assert not last(gate_in_a_room(), unsure, level_db).speech
     gate = gate_in_a_room()
@@ -43,7 +41,7 @@ def test_speech_continues_at_a_lower_probability_than_it_begins() -> None:
     assert not last(gate, 0.15, level_db).speech
 
 
-def test_the_lower_threshold_ends_some_time_after_speech() -> None:
+def test_the_lower_threshold_ends_some_time_after_speech():
     gate = gate_in_a_room()
     last(gate, 0.9, ROOM_DB + 12)
     last(gate, 0.01, ROOM_DB, frames=20)
@@ -53,31 +51,31 @@ def test_the_lower_threshold_ends_some_time_after_speech() -> None:
 
 
 @pytest.mark.parametrize(("above_db", "needed"), [(0, 0.90), (12, 0.6), (25, 0.18), (60, 0.18)])
-def test_louder_sound_needs_less_probability(above_db: float, needed: float) -> None:
+def test_louder_sound_needs_less_probability(above_db, needed):
     assert last(gate_in_a_room(), needed + 0.02, ROOM_DB + above_db).speech
     assert not last(gate_in_a_room(), needed - 0.02, ROOM_DB + above_db).speech
 
 
-def test_without_a_weight_the_level_does_not_matter() -> None:
+def test_without_a_weight_the_level_does_not_matter():
     for above_db in (0, 40):
         assert last(gate_in_a_room(GateOptions(level_weight=0)), 0.61, ROOM_DB + above_db).speech
         assert not last(gate_in_a_room(GateOptions(level_weight=0)), 0.59, ROOM_DB + above_db).speech
 
 
 @pytest.mark.parametrize("frame_ms", [10, 20, 30])
-def test_keystrokes_do_not_raise_the_level(frame_ms: int) -> None:
+def test_keystrokes_do_not_raise_the_level(frame_ms):
     gate = gate_in_a_room(frame_ms=frame_ms)
     for i in range(600 // frame_ms):
         stroke = i * frame_ms % 120 < frame_ms
         assert not gate.decide(0.4, True, ROOM_DB + 40 if stroke else ROOM_DB).speech
 
 
-def test_loud_sound_is_audible_but_not_speech() -> None:
+def test_loud_sound_is_audible_but_not_speech():
     assert last(gate_in_a_room(), 0.01, ROOM_DB + 11, proposed=False) == FrameDecision(False, True)
     assert last(gate_in_a_room(), 0.01, ROOM_DB + 9, proposed=False) == FrameDecision(False, False)
 
 
-def test_sound_far_above_the_floor_is_loud_if_it_may_be_speech() -> None:
+def test_sound_far_above_the_floor_is_loud_if_it_may_be_speech():
     assert last(gate_in_a_room(), 0.02, ROOM_DB + 30).loud
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 30).speech
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 25).loud
@@ -85,7 +83,7 @@ def test_sound_far_above_the_floor_is_loud_if_it_may_be_speech() -> None:
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 30, proposed=False).loud
 
 
-def test_the_noise_floor_adapts_within_seconds() -> None:
+def test_the_noise_floor_adapts_within_seconds():
     meter = LevelMeter(20)
     for _ in range(500):
         meter.push(-70.0)
@@ -98,7 +96,7 @@ def test_the_noise_floor_adapts_within_seconds() -> None:
     assert above == (pytest.approx(0), pytest.approx(0))
 
 
-def test_speech_with_pauses_does_not_raise_the_noise_floor() -> None:
+def test_speech_with_pauses_does_not_raise_the_noise_floor():
     meter = LevelMeter(20)
     for _ in range(40):
         for _ in range(10):
@@ -108,7 +106,7 @@ def test_speech_with_pauses_does_not_raise_the_noise_floor() -> None:
         assert above[0] == pytest.approx(30)
 
 
-def test_digital_silence_has_the_minimum_noise_floor() -> None:
+def test_digital_silence_has_the_minimum_noise_floor():
     meter = LevelMeter(20)
     for _ in range(100):
         meter.push(-120.0)

@@ -1,7 +1,5 @@
 """Silero on its shared session: probabilities, state, and errors for an unexpected model."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -26,7 +24,7 @@ def probabilities(samples: Samples) -> list[float]:
     return [vad.push(window) for window in windows(samples)]
 
 
-def test_a_new_state_gives_the_probabilities_of_faster_whisper() -> None:
+def test_a_new_state_gives_the_probabilities_of_faster_whisper():
     samples = read_wav(PHRASES)[: WINDOW_SAMPLES * 120]
     expected = get_vad_model()(samples.astype(np.float32) / 32768)
     # faster-whisper zeroes the end of its last window, so that differs.
@@ -34,7 +32,7 @@ def test_a_new_state_gives_the_probabilities_of_faster_whisper() -> None:
     assert max(expected) > 0.9 > 0.1 > min(expected)
 
 
-def test_streams_share_one_session_and_no_state() -> None:
+def test_streams_share_one_session_and_no_state():
     recordings = [windows(read_wav(PHRASES))[start : start + 300] for start in (0, 100, 200, 300)]
     alone = [probabilities(recording.ravel()) for recording in recordings]
     with ThreadPoolExecutor(4) as threads:
@@ -47,7 +45,7 @@ def test_streams_share_one_session_and_no_state() -> None:
 
 
 @pytest.mark.parametrize("minutes", [1, 3])
-def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes: int) -> None:
+def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes):
     speech = windows(read_wav(PHRASES))[19:80]  # from the first sound
     noise = windows(at_level(NOISES["fan"](16_000 * 60, np.random.default_rng(0)), -40))
     with_noise = (speech.astype(np.int32) + noise[: len(speech)]).clip(-32768, 32767).astype(np.int16)
@@ -63,7 +61,7 @@ def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes: int) -> 
     assert heard_at(tired) <= heard_at(fresh) + 1
 
 
-def test_a_stream_that_was_idle_is_warmed_up_with_the_last_second() -> None:
+def test_a_stream_that_was_idle_is_warmed_up_with_the_last_second():
     samples = windows(read_wav(PHRASES))[:60]
     rested, fresh = SileroVad(), SileroVad()
     for window in windows(read_wav(PHRASES))[100:130]:
@@ -74,7 +72,7 @@ def test_a_stream_that_was_idle_is_warmed_up_with_the_last_second() -> None:
     assert [rested.push(w) for w in samples[31:]] == pytest.approx([fresh.push(w) for w in samples[31:]], abs=1e-5)
 
 
-def test_the_memory_of_a_stream_does_not_grow() -> None:
+def test_the_memory_of_a_stream_does_not_grow():
     vad = SileroVad()
     for _ in range(1000):
         vad.push(np.zeros(WINDOW_SAMPLES, np.int16))
@@ -82,7 +80,7 @@ def test_the_memory_of_a_stream_does_not_grow() -> None:
     assert vad._h.nbytes + vad._c.nbytes + vad._context.nbytes < 2000
 
 
-def test_a_missing_model_file_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_file_is_one_clear_error(monkeypatch):
     def missing() -> None:
         raise RuntimeError("silero_vad_v6.onnx: no such file")
 
@@ -94,7 +92,7 @@ def test_a_missing_model_file_is_one_clear_error(monkeypatch: pytest.MonkeyPatch
         silero.load_silero()
 
 
-def test_the_error_for_a_different_model_names_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_different_model_names_its_inputs(monkeypatch):
     session = SimpleNamespace(get_inputs=lambda: [SimpleNamespace(name="input"), SimpleNamespace(name="state")])
     monkeypatch.setattr(silero, "get_vad_model", lambda: SimpleNamespace(session=session))
     silero._session.cache_clear()

@@ -1,7 +1,5 @@
 """The VAD stage on real speech."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
@@ -42,14 +40,14 @@ def cut(samples: Samples, chunk: int) -> list[SpeechSegment]:
     return [item for item in stage_output(samples, chunk) if isinstance(item, SpeechSegment)]
 
 
-def test_each_spoken_sentence_is_one_segment() -> None:
+def test_each_spoken_sentence_is_one_segment():
     segments = cut(read_wav(PHRASES), 1600)
     assert len(segments) == len(spoken_texts()["phrases"])
     assert all(1.0 < segment.end_s - segment.start_s < 6.0 for segment in segments)
 
 
 @pytest.mark.parametrize("chunk", [1, 319, 320, 50_000])
-def test_segments_do_not_depend_on_how_the_audio_was_chunked(chunk: int) -> None:
+def test_segments_do_not_depend_on_how_the_audio_was_chunked(chunk):
     samples = read_wav(PHRASES)[: 16_000 * 5]
     expected = cut(samples, 1600)
     found = cut(samples, chunk)
@@ -57,7 +55,7 @@ def test_segments_do_not_depend_on_how_the_audio_was_chunked(chunk: int) -> None
     assert all(np.array_equal(a.samples, b.samples) for a, b in zip(found, expected, strict=True))
 
 
-def test_the_last_word_is_delivered_when_the_input_ends_in_it() -> None:
+def test_the_last_word_is_delivered_when_the_input_ends_in_it():
     samples = read_wav(PHRASES)
     first = cut(samples, 1600)[0]
     end = first.start_sample + len(first.samples) - 16_000  # inside the last words
@@ -65,7 +63,7 @@ def test_the_last_word_is_delivered_when_the_input_ends_in_it() -> None:
     assert segment.start_sample + len(segment.samples) == end + 7
 
 
-def test_a_segment_has_the_amount_of_audio_received_when_it_was_cut() -> None:
+def test_a_segment_has_the_amount_of_audio_received_when_it_was_cut():
     """Undecided frames count as well, so that the reported delay is the reader's."""
     stage = VadStage(VadConfig(), asyncio.Queue(), asyncio.Queue())
     found = 0
@@ -85,7 +83,7 @@ def with_pauses(*pauses_s: float) -> Samples:
     return np.concatenate([np.zeros(16_000, np.int16), *(part for both in parts for part in both)])
 
 
-def test_a_pause_is_reported_each_time_that_it_reaches_a_length() -> None:
+def test_a_pause_is_reported_each_time_that_it_reaches_a_length():
     items = stage_output(with_pauses(2.5, 1.2, 2.5), 1600, (2_000, 0, 1_000))
     assert [type(item) for item in items] == [
         SpeechSegment,
@@ -103,7 +101,7 @@ def test_a_pause_is_reported_each_time_that_it_reaches_a_length() -> None:
             assert following.start_s == segment.speech_end_s
 
 
-def test_a_pause_is_reported_when_the_audio_completes_it_and_not_before() -> None:
+def test_a_pause_is_reported_when_the_audio_completes_it_and_not_before():
     samples = with_pauses(3.0)
     segment, pause = stage_output(samples, 160, (1_500,))
     assert isinstance(segment, SpeechSegment)
@@ -113,14 +111,14 @@ def test_a_pause_is_reported_when_the_audio_completes_it_and_not_before() -> Non
     assert len(stage_output(samples[: end - 160], 160, (1_500,))) == 1
 
 
-def test_no_pause_comes_before_speech_or_during_it() -> None:
+def test_no_pause_comes_before_speech_or_during_it():
     assert stage_output(np.zeros(16_000 * 4, np.int16), 1600, (1_000,)) == []
     first, second = stage_output(with_pauses(0.6, 0.6), 1600, (1_500,))
     assert isinstance(first, SpeechSegment)
     assert isinstance(second, SpeechSegment)
 
 
-def test_both_detectors_run_on_the_stages_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_detectors_run_on_the_stages_own_thread(monkeypatch):
     ran_on: dict[str, set[threading.Thread]] = {}
     for kind, method in ((SileroVad, "__init__"), (SileroVad, "push"), (WebRtcVad, "is_speech")):
         real = getattr(kind, method)
@@ -138,13 +136,13 @@ def test_both_detectors_run_on_the_stages_own_thread(monkeypatch: pytest.MonkeyP
     assert not thread.is_alive(), "the thread outlives its stage"
 
 
-def test_samples_of_another_type_are_refused() -> None:
+def test_samples_of_another_type_are_refused():
     """Silero would take float samples for near silence."""
     with pytest.raises(ValueError, match=r"expected mono int16 samples \[n\]; got float32 \[1600\]"):
-        cut(np.zeros(1600, np.float32), 1600)  # type: ignore[arg-type]
+        cut(np.zeros(1600, np.float32), 1600)
 
 
-def test_cancelling_does_not_wait_for_a_detector(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_does_not_wait_for_a_detector(monkeypatch):
     hanging, go = threading.Event(), threading.Event()
 
     def hang(*_: object) -> list[object]:
@@ -171,7 +169,7 @@ def test_cancelling_does_not_wait_for_a_detector(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("allowed_ms", "sooner"), [(1_000, False), (8_000, True)])
-def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms: int, sooner: bool) -> None:
+def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms, sooner):
     load, stats = LoadControl(OverloadOptions(max_segment_ms=2_000)), PipelineStats()
     load.observe(6.0)
 
@@ -203,7 +201,7 @@ async def fed_in_chunks(make: Callable[[Queue, Queue], Stage], samples: Samples)
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_segment_is_announced_before_it_ends_if_asked_for(early: bool) -> None:
+def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
     def stage(inbox: Queue, outbox: Queue) -> VadStage:
         return VadStage(VadConfig(), inbox, outbox, early=lambda: early)
 
@@ -225,7 +223,7 @@ def test_a_segment_is_announced_before_it_ends_if_asked_for(early: bool) -> None
 
 
 @pytest.mark.parametrize("drafts", [True, False])
-def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(drafts: bool) -> None:
+def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(drafts):
     def stage(inbox: Queue, outbox: Queue) -> VadStage:
         return VadStage(VadConfig(), inbox, outbox, drafts=lambda: drafts)
 

@@ -1,7 +1,5 @@
 """The demo's recogniser, and copies of it whose model is watched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Which segments of a window are recognised alone, and whose words may be mixed up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,9 +11,7 @@ from pipeline.asr.whisper import recognizer as whisper
 from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
 from pipeline.bench.play import segments_of
 from pipeline.bench.words import edits, units
-from pipeline.config import PipelineConfig
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
-from pipeline.loading import Models
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
@@ -57,11 +53,11 @@ def doubted_of(shares: Sequence[Share], *alone: Transcript) -> list[int]:
         ("我住在二一", 0.1, 1.0, False),
     ],
 )
-def test_few_words_in_a_small_part_of_a_segment_are_sparse(text: str, begin_s: float, end_s: float, few: bool) -> None:
+def test_few_words_in_a_small_part_of_a_segment_are_sparse(text, begin_s, end_s, few):
     assert sparse(segment(0, 2.2), words(text, begin_s, end_s)) == few
 
 
-def test_neighbours_are_doubted_only_if_they_may_have_the_words_of_a_segment_without_any() -> None:
+def test_neighbours_are_doubted_only_if_they_may_have_the_words_of_a_segment_without_any():
     shares = [share(0, "Where is it?"), share(1, ""), share(2, "My room is two. Come at nine."), share(3, "Good bye.")]
     assert doubted_of(shares, transcript(1, "The museum opens at ten.")) == []
     assert doubted_of(shares, transcript(1, "My room is two.")) == [0, 2]
@@ -69,7 +65,7 @@ def test_neighbours_are_doubted_only_if_they_may_have_the_words_of_a_segment_wit
     assert doubted_of(shares, transcript(1, "My room is two.", "uncertain")) == []
 
 
-def test_neighbours_of_a_segment_that_has_other_words_alone_are_doubted() -> None:
+def test_neighbours_of_a_segment_that_has_other_words_alone_are_doubted():
     shares = [
         share(0, "Where is it?"),
         share(1, "I", doubtful=True),
@@ -81,7 +77,7 @@ def test_neighbours_of_a_segment_that_has_other_words_alone_are_doubted() -> Non
     assert doubted_of(shares) == []
 
 
-def test_transcripts_come_in_order_and_know_the_marks_before_them() -> None:
+def test_transcripts_come_in_order_and_know_the_marks_before_them():
     shares = [share(0, "Where is it?"), share(1, ""), share(2, "My room"), share(3, "is two.")]
     found = in_order(shares, {1: transcript(1, "The museum opens.")})
     assert [each.text for each in found] == ["Where is it?", "The museum opens.", "My room", "is two."]
@@ -89,7 +85,7 @@ def test_transcripts_come_in_order_and_know_the_marks_before_them() -> None:
     assert in_order(shares, {1: transcript(1, ""), 3: transcript(3, "Is two.")})[3] == transcript(3, "Is two.")
 
 
-def test_the_words_of_a_window_stay_if_the_segment_alone_is_rejected() -> None:
+def test_the_words_of_a_window_stay_if_the_segment_alone_is_rejected():
     shares = [share(0, "Yes.", few=True), share(1, "My room is two."), share(2, "Hm.", doubtful=True), share(3, "Bye.")]
     assert [each.unsure for each in shares] == [True, False, True, False]
     found = in_order(shares, {number: transcript(number, "", "uncertain") for number in range(4)})
@@ -98,7 +94,7 @@ def test_the_words_of_a_window_stay_if_the_segment_alone_is_rejected() -> None:
     assert [each.previous_end for each in found] == [None, ".", None, None]
 
 
-def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alone() -> None:
+def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alone():
     first, last = share(0, "Where is"), share(2, "produced the block books.")
     for few, texts in (("A ticket", ("Where is", "A ticket produced the block books.")), ("it?", ("Where is it?", ""))):
         shares = [first, share(1, few, few=True), last]
@@ -114,14 +110,12 @@ def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alon
         assert in_order(shares, kept)[1].text == few, "alone, nothing is heard"
 
 
-def test_segments_are_recognised_alone_once() -> None:
+def test_segments_are_recognised_alone_once():
     shares = [share(0, "I", few=True), share(1, "I", doubtful=True), share(2, "would like five.")]
     assert doubted_of(shares, transcript(0, "Where is it?"), transcript(1, "The plane leaves at ten.")) == [2]
 
 
-def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(
-    demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(demo_models, monkeypatch):
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
     segments = cut(read_wav(PHRASES), 1600)[:3]
@@ -138,9 +132,7 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(
     assert rejected == [1, 0, 2]  # the neighbours may have its words
 
 
-def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_has_one_word(
-    demo_models: Models, demo_config: PipelineConfig
-) -> None:
+def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_has_one_word(demo_models, demo_config):
     segments = segments_of(read_wav(EXAMPLES / "travel.wav"), demo_config.vad)
     found = demo_models.recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["travel"], strict=True):
@@ -148,9 +140,7 @@ def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_
 
 
 @pytest.mark.slow
-def test_a_sentence_that_is_far_softer_than_those_around_it_is_heard_in_its_place(
-    demo_models: Models, demo_config: PipelineConfig
-) -> None:
+def test_a_sentence_that_is_far_softer_than_those_around_it_is_heard_in_its_place(demo_models, demo_config):
     """Its time was given to the end of the sentence before it when the window had no sound where the pause was."""
     loud, after, soft = [one.samples for one in segments_of(read_wav(EXAMPLES / "travel.wav"), demo_config.vad)[:3]]
     pause = np.zeros(SAMPLE_RATE * 6 // 10, np.int16)
@@ -168,9 +158,7 @@ def test_a_sentence_that_is_far_softer_than_those_around_it_is_heard_in_its_plac
 
 
 @pytest.mark.slow
-def test_only_segments_that_a_window_leaves_out_are_recognised_again(
-    demo_models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_segments_that_a_window_leaves_out_are_recognised_again(demo_models, monkeypatch):
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
     segments = cut(read_wav(EXAMPLES / "day.wav"), 1600)
@@ -179,7 +167,7 @@ def test_only_segments_that_a_window_leaves_out_are_recognised_again(
 
     def noted(self: WhisperRecognizer, some: Sequence[SpeechSegment], *more: object) -> dict[int, Transcript]:
         again.extend(one.id for one in some)
-        return each_alone(self, some, *more)  # type: ignore[arg-type]
+        return each_alone(self, some, *more)
 
     monkeypatch.setattr(WhisperRecognizer, "_each_alone", noted)
     found = [one for each in recognizer.transcribe_batch([segments[:7], segments[7:13], segments[13:]]) for one in each]

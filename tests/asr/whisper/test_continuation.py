@@ -1,7 +1,5 @@
 """Segments that are recognised after the audio before them, and where their own words begin."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 
 from pipeline.asr.context import Heard
 from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.continuation import continued, first_new_word, with_case_of
 from pipeline.asr.whisper.words import TimedWord
 from pipeline.bench.words import edits, units
@@ -67,33 +64,33 @@ CASES = [
 @pytest.mark.parametrize(
     ("known", "text", "boundary_s", "new"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_new_words_begin_after_those_that_are_known(known: str, text: str, boundary_s: float, new: str) -> None:
+def test_new_words_begin_after_those_that_are_known(known, text, boundary_s, new):
     words = spoken(text)
     found = first_new_word(known, words, boundary_s)
     assert found is not None
     assert "".join(word.text for word in words[found:]).strip() == new
 
 
-def test_without_known_text_words_at_the_boundary_are_new() -> None:
+def test_without_known_text_words_at_the_boundary_are_new():
     assert first_new_word("", spoken("Where is the post office?"), 0.0) == 0
     assert first_new_word("", [], 0.0) == 0
     assert first_new_word("...", spoken("Where is it?"), 0.0) == 0
 
 
-def test_new_words_begin_nowhere_if_the_known_text_is_not_heard() -> None:
+def test_new_words_begin_nowhere_if_the_known_text_is_not_heard():
     known = "The hotel is next to the railway station and"
     assert first_new_word(known, spoken("the museum opens at nine."), 4.5) is None
     assert first_new_word(known, spoken("The hotel and the museum opens at nine."), 1.5) is None
     assert first_new_word(known, [], 4.5) is None
 
 
-def test_new_words_begin_nowhere_in_a_number_that_goes_on() -> None:
+def test_new_words_begin_nowhere_in_a_number_that_goes_on():
     assert first_new_word("They sold 65,000.", spoken("They sold 65,300 tickets."), 1.25) is None
     assert first_new_word("They sold 65,300", spoken("They sold 65,300 tickets."), 1.25) == 3
 
 
 @given(st.lists(st.sampled_from(["one", "two", "three", "four"]), min_size=1, max_size=9), st.integers(0, 9))
-def test_text_that_is_heard_again_as_it_was_is_found_whole(said: list[str], known: int) -> None:
+def test_text_that_is_heard_again_as_it_was_is_found_whole(said, known):
     known = min(known, len(said))
     assert first_new_word(" ".join(said[:known]), spoken(" ".join(said)), 0.5 * known) == known
 
@@ -108,7 +105,7 @@ def halves(whole: SpeechSegment, share: float) -> tuple[SpeechSegment, SpeechSeg
 
 
 @pytest.mark.slow
-def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognizer: WhisperRecognizer) -> None:
+def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognizer):
     said = spoken_texts()["travel"]
     in_context = alone = corrected = 0
     for whole, text in zip(cut(read_wav(EXAMPLES / "travel.wav"), 1600), said, strict=True):
@@ -128,9 +125,7 @@ def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognize
     assert corrected >= 2  # a full stop heard where the audio ended, not where the sentence did
 
 
-def test_a_segment_recognised_alone_goes_on_with_the_sentence(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_segment_recognised_alone_goes_on_with_the_sentence(recognizer, monkeypatch):
     """The words heard in context are doubtful; those heard alone begin with a capital letter."""
     first, second = halves(cut(read_wav(EXAMPLES / "travel.wav"), 1600)[1], 0.4)
     before = recognizer.transcribe([first])[0]
@@ -141,7 +136,7 @@ def test_a_segment_recognised_alone_goes_on_with_the_sentence(
     assert (found.text, found.previous_end) == ("leaves at half past nine.", "")
 
 
-def test_a_sentence_after_a_whole_one_begins_anew(recognizer: WhisperRecognizer) -> None:
+def test_a_sentence_after_a_whole_one_begins_anew(recognizer):
     first, second, third, *_ = cut(read_wav(PHRASES), 1600)
     texts = spoken_texts()["phrases"]
     context = [Heard(first, texts[0]), Heard(second, texts[1])]
@@ -151,7 +146,7 @@ def test_a_sentence_after_a_whole_one_begins_anew(recognizer: WhisperRecognizer)
     assert found.text[0].isupper()
 
 
-def test_context_that_is_not_heard_again_is_left_out(recognizer: WhisperRecognizer) -> None:
+def test_context_that_is_not_heard_again_is_left_out(recognizer):
     first, second, *_ = cut(read_wav(PHRASES), 1600)
     other = Heard(first, "Something else was said there, which nobody can hear in this audio at all.")
     found = recognizer.transcribe([second], RecognitionOptions(context=[other]))[0]
@@ -159,7 +154,7 @@ def test_context_that_is_not_heard_again_is_left_out(recognizer: WhisperRecogniz
     assert found.previous_end is None
 
 
-def test_silence_after_speech_has_no_text(recognizer: WhisperRecognizer) -> None:
+def test_silence_after_speech_has_no_text(recognizer):
     first, *_ = cut(read_wav(PHRASES), 1600)
     silence = SpeechSegment(1, first.start_sample + len(first.samples) + 8_000, np.zeros(2 * SAMPLE_RATE, np.int16))
     found = recognizer.transcribe(
@@ -182,9 +177,7 @@ def test_silence_after_speech_has_no_text(recognizer: WhisperRecognizer) -> None
         ("等。", 0.5, "然后", "zh", "，", "然后"),
     ],
 )
-def test_an_unsure_full_stop_becomes_a_comma(
-    before: str, probability: float, text: str, language: str, marks: str, shown: str
-) -> None:
+def test_an_unsure_full_stop_becomes_a_comma(before, probability, text, language, marks, shown):
     word = TimedWord(before, 0.0, 1.0, (math.log(0.99), math.log(probability)))
     found = continued(Transcript(1, 1.0, 2.0, text, language, words=(Word(f" {text}", 1.0, 2.0),)), word)
     assert (found.previous_end, found.text) == (marks, shown)
@@ -203,6 +196,6 @@ def test_an_unsure_full_stop_becomes_a_comma(
         ("And your call", " And", "And your call"),
     ],
 )
-def test_a_continued_sentence_has_small_words_or_words_in_capitals(text: str, in_context: str, shown: str) -> None:
+def test_a_continued_sentence_has_small_words_or_words_in_capitals(text, in_context, shown):
     found = with_case_of(Transcript(1, 1.0, 2.0, text, "en", words=(Word(f" {text}", 1.0, 2.0),)), in_context)
     assert (found.text, found.words[0].text) == (shown, f" {shown}")

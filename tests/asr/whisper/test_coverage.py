@@ -1,7 +1,5 @@
 """Speech of which a search has made no words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pipeline.asr.whisper.coverage import inserted, shortened, unheard, within_sound
@@ -23,7 +21,7 @@ def words(*timed: tuple[str, float, float]) -> list[TimedWord]:
     return [TimedWord(text, start_s, end_s) for text, start_s, end_s in timed]
 
 
-def test_sound_without_words_is_found() -> None:
+def test_sound_without_words_is_found():
     heard = words((" Good", 0.0, 0.4), (" morning.", 0.4, 1.0))
     assert unheard(heard, sound((0.0, 1.0))) == []
     ((start_s, end_s),) = unheard(heard, sound((0.0, 1.0), (2.0, 4.0)))
@@ -31,12 +29,12 @@ def test_sound_without_words_is_found() -> None:
     assert abs(end_s - 4.0) < 0.05
 
 
-def test_short_sounds_and_known_ones_are_left() -> None:
+def test_short_sounds_and_known_ones_are_left():
     assert unheard(words((" Good", 0.0, 0.4)), sound((0.0, 0.4), (2.0, 2.5))) == []
     assert unheard([], sound((0.0, 1.0)), from_s=1.0) == []
 
 
-def test_a_word_does_not_last_into_the_pause_after_it() -> None:
+def test_a_word_does_not_last_into_the_pause_after_it():
     heard = words((" post", 0.4, 1.0), (" office?", 1.0, 3.1), (" This", 3.1, 3.4))
     post, office, this = within_sound(heard, sound((0.0, 1.4), (3.2, 4.0)))
     assert (post, this) == (heard[0], heard[2])
@@ -44,7 +42,7 @@ def test_a_word_does_not_last_into_the_pause_after_it() -> None:
     assert within_sound(heard, sound((0.0, 4.0))) == heard
 
 
-def test_a_word_that_lasts_for_seconds_hides_others() -> None:
+def test_a_word_that_lasts_for_seconds_hides_others():
     heard = words((" it.", 0.0, 0.5), (" This", 0.5, 4.5), (" is", 4.5, 4.7))
     short = shortened(heard)
     assert (short[0], short[2]) == (heard[0], heard[2])
@@ -54,7 +52,7 @@ def test_a_word_that_lasts_for_seconds_hides_others() -> None:
     assert len(unheard(short, sound((0.0, 4.7)))) == 1
 
 
-def test_steady_noise_is_no_speech_without_words_and_a_hoarse_voice_is() -> None:
+def test_steady_noise_is_no_speech_without_words_and_a_hoarse_voice_is():
     level = np.repeat([3000.0, 300.0, 300.0 * 10 ** (5 / 20)], 2 * SAMPLE_RATE)
     samples = (np.random.default_rng(0).standard_normal(len(level)) * level).astype(np.int16)
     heard = words((" Good", 0.0, 1.0), (" morning.", 1.0, 2.0))
@@ -62,23 +60,23 @@ def test_steady_noise_is_no_speech_without_words_and_a_hoarse_voice_is() -> None
     assert (round(start_s, 1), round(end_s, 1)) == (4.0, 6.0)
 
 
-def test_a_long_word_at_the_end_of_a_sentence_was_said_first() -> None:
+def test_a_long_word_at_the_end_of_a_sentence_was_said_first():
     assert shortened(words((" Yes", 0.0, 0.3), (" sir.", 0.3, 4.0)))[1].start_s == 0.3
 
 
-def test_what_is_heard_later_takes_its_place_without_the_words_at_the_seams() -> None:
+def test_what_is_heard_later_takes_its_place_without_the_words_at_the_seams():
     heard = words((" one", 0.0, 0.5), (" two", 0.5, 1.0), (" five", 4.0, 4.5))
     more = words((" Two,", 0.9, 1.2), (" three", 2.0, 2.5), (" four", 2.5, 3.0), (" five.", 3.5, 4.0))
     assert [word.text for word in inserted(heard, more)] == [" one", " two", " three", " four", " five"]
 
 
-def test_pieces_without_a_blank_belong_to_the_word_before() -> None:
+def test_pieces_without_a_blank_belong_to_the_word_before():
     pieces = [" 83", ",", "200", ",000", " people", " well", "-known", "."]
     texts, lengths = whole_words(pieces, [1] * len(pieces), spaced=True)
     assert texts == [" 83,200,000", " people", " well-known."]
     assert lengths == [4, 1, 3]
 
 
-def test_in_text_without_spaces_only_numbers_are_joined() -> None:
+def test_in_text_without_spaces_only_numbers_are_joined():
     pieces = ["是", "3", ".", "5", "%", "，", "好", "."]
     assert whole_words(pieces, [1] * len(pieces), spaced=False)[0] == ["是", "3.5%", "，", "好", "."]

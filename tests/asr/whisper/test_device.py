@@ -1,7 +1,5 @@
 """Where Whisper computes, by what CTranslate2 reports; a fake stands for it, as no GPU can be had here."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pipeline import Models, PipelineConfig
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper import device as placing
 from pipeline.asr.whisper.device import load_model
@@ -56,9 +53,9 @@ FULL = ("float32", "float16", "int8", "int8_float16", "int8_float32")
     ],
 )
 def test_the_device_and_type_are_those_that_are_reported(
-    types: tuple[str, ...], device: str, compute_type: str, expected: tuple[str, str],
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    types, device, compute_type, expected,
+    monkeypatch, caplog,
+):  # fmt: skip
     fake = FakeLibrary(*types)
     monkeypatch.setattr(placing, "ctranslate2", fake)
     assert load_model(Path("model"), device, compute_type, intra_threads=1).device == expected[0]
@@ -66,9 +63,7 @@ def test_the_device_and_type_are_those_that_are_reported(
     assert not caplog.records
 
 
-def test_a_missing_library_is_one_line_and_the_cpu_is_used(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_library_is_one_line_and_the_cpu_is_used(monkeypatch, caplog):
     fake = FakeLibrary(*FULL, missing="libcublas.so.12")
     monkeypatch.setattr(placing, "ctranslate2", fake)
     assert load_model(Path("model"), "auto", "int8").device == "cpu"
@@ -87,15 +82,13 @@ def test_a_missing_library_is_one_line_and_the_cpu_is_used(
         (("float32", "int8_float32"), "cuda", "float16", "'float16'; this GPU has float32, int8_float32"),
     ],
 )
-def test_what_a_device_cannot_do_is_invalid_usage(
-    types: tuple[str, ...], device: str, compute_type: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_device_cannot_do_is_invalid_usage(types, device, compute_type, message, monkeypatch):
     monkeypatch.setattr(placing, "ctranslate2", FakeLibrary(*types))
     with pytest.raises(UsageError, match=message):
         load_model(Path("model"), device, compute_type)
 
 
-def test_the_text_on_the_cpu_is_the_same(demo_config: PipelineConfig, demo_models: Models) -> None:
+def test_the_text_on_the_cpu_is_the_same(demo_config, demo_models):
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
     config = dataclasses.replace(demo_config.asr, device="cpu")
     named = WhisperRecognizer(config, "en", demo_models.recognizer.engine.weights.directory)

@@ -1,7 +1,5 @@
 """Texts in another language than that in which they were recognised."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.asr.whisper.foreign import foreign_words, in_another_language
@@ -26,7 +24,7 @@ from pipeline.asr.whisper.foreign import foreign_words, in_another_language
         ("1| 2| 3| 4| 5| 6", "zh", None),
     ],
 )
-def test_words_in_another_script_are_found(text: str, language: str, found: str | None) -> None:
+def test_words_in_another_script_are_found(text, language, found):
     """Words are between blanks and bars; those after a bar begin with a blank if there is one."""
     words = [piece for word in text.split("|") for piece in (word.split(" ") if word.strip().count(" ") else [word])]
     run = foreign_words(words, language)
@@ -50,5 +48,5 @@ def test_words_in_another_script_are_found(text: str, language: str, found: str 
         ({}, "en", False),
     ],
 )
-def test_another_language_is_clearly_more_probable(probabilities: dict[str, float], language: str, other: bool) -> None:
+def test_another_language_is_clearly_more_probable(probabilities, language, other):
     assert in_another_language(probabilities, language) is other

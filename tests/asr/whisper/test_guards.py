@@ -1,7 +1,5 @@
 """Which transcripts are rejected, and why."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.asr.whisper.guards import Evidence, compression_ratio, find_loop, rejection
@@ -15,11 +13,11 @@ def reason(text: str, no_speech: float = 0.0, log_probability: float = -0.2, end
 @pytest.mark.parametrize(
     "text", ["Yes.", "好。", "No.", "Thank you.", "The train to Berlin leaves at half past nine.", "OK"]
 )
-def test_short_and_ordinary_utterances_pass(text: str) -> None:
+def test_short_and_ordinary_utterances_pass(text):
     assert reason(text) is None
 
 
-def test_text_that_compresses_too_well_is_flagged_without_direct_repetition() -> None:
+def test_text_that_compresses_too_well_is_flagged_without_direct_repetition():
     text = " ".join(f"and then we go to the {place} and then we" for place in ("bank", "park", "shop", "lake") * 3)
     assert find_loop(text) is None
     assert compression_ratio(text) > Thresholds().compression_ratio
@@ -27,22 +25,22 @@ def test_text_that_compresses_too_well_is_flagged_without_direct_repetition() ->
 
 
 @pytest.mark.parametrize("text", ["", " ", "...", "!?", "。"])
-def test_a_transcript_without_a_letter_is_empty(text: str) -> None:
+def test_a_transcript_without_a_letter_is_empty(text):
     assert reason(text) == "empty"
 
 
-def test_silence_needs_both_signs() -> None:
+def test_silence_needs_both_signs():
     assert reason("Thank you.", no_speech=0.9, log_probability=-1.5) == "silence"
     assert reason("Thank you.", no_speech=0.97, log_probability=-0.8) == "silence"
     assert reason("Thank you.", no_speech=0.7, log_probability=-0.8) is None
     assert reason("Thank you.", no_speech=0.97, log_probability=-0.2) is None
 
 
-def test_possible_speech_in_another_language_is_not_called_silence() -> None:
+def test_possible_speech_in_another_language_is_not_called_silence():
     assert reason("We get a scene in order, and we get a scene.", no_speech=0.65, log_probability=-1.1) == "uncertain"
 
 
-def test_a_model_that_often_invents_text_has_stricter_thresholds() -> None:
+def test_a_model_that_often_invents_text_has_stricter_thresholds():
     strict = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
 
     def judged(no_speech: float, log_probability: float) -> str | None:
@@ -54,11 +52,11 @@ def test_a_model_that_often_invents_text_has_stricter_thresholds() -> None:
     assert judged(0.9, -0.4) == "silence"
 
 
-def test_a_doubtful_transcript_is_flagged() -> None:
+def test_a_doubtful_transcript_is_flagged():
     assert reason("The cat sat", log_probability=-1.4) == "uncertain"
 
 
-def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own() -> None:
+def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own():
     thresholds = Thresholds(log_probability=-1.0, text_log_probability=-2.0)
 
     def judged(text: str, tokens: int, mean: float, of_text: float | None) -> str | None:
@@ -84,7 +82,7 @@ def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own() -> None:
         "one two three four five six seven eight " * 6,
     ],
 )
-def test_loops_are_flagged(text: str) -> None:
+def test_loops_are_flagged(text):
     assert find_loop(text) is not None
     assert reason(text) == "repetition"
 
@@ -107,12 +105,12 @@ def test_loops_are_flagged(text: str) -> None:
         "我爱你。" * 4,
     ],
 )
-def test_ordinary_repetition_is_shown(text: str) -> None:
+def test_ordinary_repetition_is_shown(text):
     assert find_loop(text) is None
     assert reason(text) is None
 
 
-def test_a_truncated_search_that_ends_with_a_repeated_phrase_is_a_loop() -> None:
+def test_a_truncated_search_that_ends_with_a_repeated_phrase_is_a_loop():
     text = "We went to the market and bought some bread and some bread and"
     assert find_loop(text) is None
     assert find_loop(text, ended=False) is not None
@@ -127,7 +125,7 @@ def test_a_truncated_search_that_ends_with_a_repeated_phrase_is_a_loop() -> None
         ("会议开始了", "谢谢大家", 9, ""),
     ],
 )
-def test_a_loop_is_located(before: str, once: str, times: int, after: str) -> None:
+def test_a_loop_is_located(before, once, times, after):
     text = before + once * times + after
     found = find_loop(text)
     assert found is not None
@@ -136,7 +134,7 @@ def test_a_loop_is_located(before: str, once: str, times: int, after: str) -> No
     assert text[found.end :].lstrip(" .,") == after
 
 
-def test_a_long_text_and_certain_speech_may_be_a_little_less_certain() -> None:
+def test_a_long_text_and_certain_speech_may_be_a_little_less_certain():
     thresholds = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
     text = "so I probably sound quite different than the other one did before"
     assert rejection(Evidence(text, 12, -0.8, 0.1), thresholds) is None

@@ -1,7 +1,5 @@
 """The spoken language of each segment: the decision, and recognition of English and Chinese turns."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -45,16 +43,12 @@ heard = st.lists(st.tuples(spoken, st.floats(0.1, 30)), max_size=12)
         (0.2, "en", 3.0, "zh"),
     ],
 )
-def test_a_change_of_language_needs_evidence(
-    english: float, before: str | None, speech_s: float, expected: str
-) -> None:
+def test_a_change_of_language_needs_evidence(english, before, speech_s, expected):
     assert decide({"en": english, "zh": 1 - english}, before, speech_s) == expected
 
 
 @given(heard, st.sampled_from([None, *LANGUAGES]))
-def test_no_language_changes_without_evidence(
-    segments: list[tuple[dict[str, float], float]], before: str | None
-) -> None:
+def test_no_language_changes_without_evidence(segments, before):
     for probabilities, speech_s in segments:
         decided = decide(probabilities, before, speech_s)
         assert decided in probabilities
@@ -68,9 +62,7 @@ def test_no_language_changes_without_evidence(
 
 
 @given(spoken, spoken)
-def test_calibration_removes_part_of_what_a_model_prefers_on_silence(
-    probabilities: dict[str, float], on_silence: dict[str, float]
-) -> None:
+def test_calibration_removes_part_of_what_a_model_prefers_on_silence(probabilities, on_silence):
     # The square root of the preference is divided out.
     assert calibrated({"en": 0.5, "zh": 0.5}, {"en": 0.4, "zh": 0.1})["en"] == pytest.approx(1 / 3)
     found = calibrated(probabilities, on_silence)
@@ -109,9 +101,7 @@ def assert_heard(transcript: Transcript, language: str, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_turns_in_two_languages_are_recognised_each_in_its_own(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_turns_in_two_languages_are_recognised_each_in_its_own(two, turns):
     before = None
     for language, text, segment in turns:
         transcript = two.transcribe([segment], Options(before=before))[0]
@@ -121,9 +111,7 @@ def test_turns_in_two_languages_are_recognised_each_in_its_own(
         before = transcript.language
 
 
-def test_packed_turns_share_a_window_with_their_own_language_only(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_packed_turns_share_a_window_with_their_own_language_only(two, turns):
     copy, model = watched(two)
     found = copy.transcribe([segment for _, _, segment in turns])
     assert [window_s for window_s in model.encoded if window_s != 5.0] == [10.0] * 4, "two of them, one, two and two"
@@ -132,9 +120,7 @@ def test_packed_turns_share_a_window_with_their_own_language_only(
         assert_heard(one, language, text)
 
 
-def test_the_language_is_detected_without_a_second_encoder_run(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_the_language_is_detected_without_a_second_encoder_run(two, turns):
     copy, model = watched(two)
     copy.transcribe([turns[1][2]])
     assert model.encoded == [10.0]
@@ -144,9 +130,7 @@ def unwanted() -> dict[str, float]:
     raise AssertionError("detection of a known language")
 
 
-def test_a_known_language_is_not_detected_again(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_a_known_language_is_not_detected_again(two, turns):
     copy, model = watched(two)
     known = [dataclasses.replace(segment, language=language) for language, _, segment in turns]
     expected = two.transcribe([known[5]])
@@ -158,9 +142,7 @@ def test_a_known_language_is_not_detected_again(
     assert [one.language for one in copy.transcribe([known[0], known[5]])] == ["en", "zh"]
 
 
-def test_streams_that_share_a_recogniser_keep_their_languages(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_streams_that_share_a_recogniser_keep_their_languages(two, turns):
     """With probabilities as on silence there is no evidence for a change."""
     copy, model = watched(two)
     model.detected = lambda: two._on_silence
@@ -172,9 +154,7 @@ def test_streams_that_share_a_recogniser_keep_their_languages(
     assert [one.language for one in found] == ["zh", "zh"]
 
 
-def test_a_second_search_is_in_the_same_language(
-    two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_a_second_search_is_in_the_same_language(two, turns):
     copy, model = watched(two)
     loop = copy.engine.tokens("好的" * 40)
     model.heard = lambda number, found: found if number else result(loop)
@@ -183,9 +163,7 @@ def test_a_second_search_is_in_the_same_language(
     assert model.windows == [(10.0, 5), (FULL_WINDOW_S, 10)]
 
 
-def test_one_language_is_never_detected(
-    recognizer: WhisperRecognizer, two: WhisperRecognizer, turns: list[tuple[str, str, SpeechSegment]]
-) -> None:
+def test_one_language_is_never_detected(recognizer, two, turns):
     one, model = watched(recognizer)
     model.detected = unwanted
     english = [turns[0][2], turns[1][2]]
@@ -195,18 +173,18 @@ def test_one_language_is_never_detected(
     assert [found.language for found in one.transcribe(english, after_chinese)] == ["en", "en"]
 
 
-def test_the_order_of_the_languages_does_not_matter(turns: list[tuple[str, str, SpeechSegment]]) -> None:
+def test_the_order_of_the_languages_does_not_matter(turns):
     other = WhisperRecognizer(AsrConfig(model="base", script="traditional", prompt="Hello."), ["zh", "en"])
     assert_heard(other.transcribe([turns[0][2]])[0], *turns[0][:2])
     # The configured script is Chinese only.
     assert "火車站在哪裡" in other.transcribe([turns[5][2]])[0].text
 
 
-def test_silence_is_withheld_with_two_languages(two: WhisperRecognizer) -> None:
+def test_silence_is_withheld_with_two_languages(two):
     assert two.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))])[0].rejected is not None
 
 
-def test_whisper_is_asked_for_a_language_by_its_own_code() -> None:
+def test_whisper_is_asked_for_a_language_by_its_own_code():
     tags = ["nb", "fil", "jv", "iw", "zh-TW", "pt-BR"]
     assert list(map(whisper_code, [*tags, "yue", "EN"])) == ["no", "tl", "jw", "he", "zh", "pt", "yue", "en"]
     silence = SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))
@@ -224,6 +202,6 @@ def test_whisper_is_asked_for_a_language_by_its_own_code() -> None:
         ("base", [], "the spoken languages are none; name one or more, each once"),
     ],
 )
-def test_languages_that_cannot_be_told_apart_are_refused(model: str, languages: list[str], message: str) -> None:
+def test_languages_that_cannot_be_told_apart_are_refused(model, languages, message):
     with pytest.raises(UsageError, match=message):
         WhisperRecognizer(AsrConfig(model=model), languages)

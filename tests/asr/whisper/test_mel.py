@@ -1,7 +1,5 @@
 """Whisper's features and encoder: the same whatever the number of threads and cores."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
@@ -38,7 +36,7 @@ def directory(demo_models: Models) -> Path:
 
 
 @pytest.mark.parametrize("bands", [80, 128])
-def test_the_product_is_that_of_the_whole_matrix(bands: int) -> None:
+def test_the_product_is_that_of_the_whole_matrix(bands):
     weights = FeatureExtractor(feature_size=bands).mel_filters
     spectrum = np.random.default_rng(0).standard_normal((weights.shape[1], 500)).astype(np.float32) ** 2
     exact = weights.astype(np.float64) @ spectrum
@@ -46,13 +44,13 @@ def test_the_product_is_that_of_the_whole_matrix(bands: int) -> None:
         np.testing.assert_allclose(MelFilters(weights) @ given, exact, rtol=5e-7)
 
 
-def test_a_filter_without_bins_gives_nothing() -> None:
+def test_a_filter_without_bins_gives_nothing():
     weights = np.array([[0, 0, 0], [0, 2, 1]], np.float32)
     np.testing.assert_array_equal(MelFilters(weights) @ np.ones((3, 2), np.float32), [[0, 0], [3, 3]])
 
 
 @pytest.mark.slow
-def test_the_threads_of_blas_do_not_change_the_features(directory: Path) -> None:
+def test_the_threads_of_blas_do_not_change_the_features(directory):
     def features(threads: str) -> str:
         limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
         command = [sys.executable, "-c", FEATURES, str(directory), str(EXAMPLES / "novel.wav")]
@@ -63,7 +61,7 @@ def test_the_threads_of_blas_do_not_change_the_features(directory: Path) -> None
     assert one == two
 
 
-def test_the_threads_of_a_call_do_not_change_what_the_encoder_gives(directory: Path) -> None:
+def test_the_threads_of_a_call_do_not_change_what_the_encoder_gives(directory):
     samples = read_wav(EXAMPLES / "novel.wav")[:144_000]
     found = [
         WhisperEngine(WhisperWeights.load(directory, threads=threads), "en").encode(samples, 10.0) for threads in (1, 2)

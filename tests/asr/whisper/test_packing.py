@@ -1,7 +1,5 @@
 """Packing segments into one recogniser window, and assigning its words back to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +16,7 @@ def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
     )
 
 
-def test_a_pack_keeps_all_samples_in_order_with_short_pauses() -> None:
+def test_a_pack_keeps_all_samples_in_order_with_short_pauses():
     packed = pack([segment(0, 1.0, 2.0), segment(1, 3.1, 1.0), segment(2, 60.0, 1.0)])
     assert [offset / SAMPLE_RATE for offset in packed.offsets] == [0.0, pytest.approx(2.1), pytest.approx(3.4)]
     assert len(packed.samples) == round(4.4 * SAMPLE_RATE)
@@ -27,18 +25,18 @@ def test_a_pack_keeps_all_samples_in_order_with_short_pauses() -> None:
     assert np.count_nonzero(packed.samples) == 4 * SAMPLE_RATE
 
 
-def test_segments_cut_from_one_utterance_are_joined_without_a_pause() -> None:
+def test_segments_cut_from_one_utterance_are_joined_without_a_pause():
     assert pack([segment(0, 0.0, 2.0), segment(1, 2.0, 1.0)]).offsets == (0, 2 * SAMPLE_RATE)
 
 
-def test_segments_fit_by_their_speech_not_by_the_pauses_between_them() -> None:
+def test_segments_fit_by_their_speech_not_by_the_pauses_between_them():
     some = [segment(0, 0.0, 4.0), segment(1, 100.0, 4.0)]
     assert fits(some, segment(2, 200.0, 1.0), 10_000)
     assert not fits(some, segment(2, 200.0, 2.0), 10_000)
     assert not fits(some, segment(2, 200.0, 1.0), 0)
 
 
-def test_words_return_to_their_segments_at_their_times() -> None:
+def test_words_return_to_their_segments_at_their_times():
     packed = pack([segment(0, 1.0, 2.0), segment(1, 10.0, 1.0), segment(2, 20.0, 1.0)])
     words = [Word(" One", 0.2, 0.6), Word(" two.", 1.8, 2.2), Word(" Three", 2.25, 2.9), Word(" four.", 2.9, 3.5)]
     first, second, third = unpack(words, packed)
@@ -53,7 +51,7 @@ def test_words_return_to_their_segments_at_their_times() -> None:
     st.lists(st.tuples(st.floats(0.1, 3), st.floats(0, 5)), min_size=1, max_size=6),
     st.lists(st.floats(0, 40), max_size=12),
 )
-def test_no_word_is_lost_or_out_of_its_segment(lengths: list[tuple[float, float]], times: list[float]) -> None:
+def test_no_word_is_lost_or_out_of_its_segment(lengths, times):
     segments, at = [], 0.0
     for number, (length_s, pause_s) in enumerate(lengths):
         segments.append(segment(number, at, length_s))

@@ -1,16 +1,12 @@
 """Whisper on real audio: recognition, second searches, and rejection."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline import PipelineConfig
 from pipeline.asr.context import Heard
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import RecognitionOptions
@@ -42,7 +38,7 @@ def tiny_en() -> WhisperRecognizer:
 
 # Maximum word errors in the tests' phrases and the longest demo recording.
 @pytest.mark.parametrize(("recording", "most"), [(PHRASES, 0.05), (EXAMPLES / "day.wav", 0.05)])
-def test_speech_is_recognised_with_few_errors(recognizer: WhisperRecognizer, recording: Path, most: float) -> None:
+def test_speech_is_recognised_with_few_errors(recognizer, recording, most):
     wrong = total = 0
     for segment, said in zip(cut(read_wav(recording), 1600), spoken_texts()[recording.stem], strict=True):
         transcript = recognizer.transcribe([segment])[0]
@@ -54,7 +50,7 @@ def test_speech_is_recognised_with_few_errors(recognizer: WhisperRecognizer, rec
     assert wrong / total <= most
 
 
-def test_speech_over_music_is_heard_in_its_context(recognizer: WhisperRecognizer) -> None:
+def test_speech_over_music_is_heard_in_its_context(recognizer):
     """Music-like tones 10 dB softer than the speech, the whole recording as one window."""
     samples = read_wav(PHRASES).astype(np.float64)
     t = np.arange(len(samples)) / SAMPLE_RATE
@@ -70,7 +66,7 @@ def test_speech_over_music_is_heard_in_its_context(recognizer: WhisperRecognizer
     assert edits(said, heard) <= 0.1 * len(said)
 
 
-def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer: WhisperRecognizer) -> None:
+def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer):
     segments = cut(read_wav(PHRASES), 1600)
     found = recognizer.transcribe(segments)
     assert [one.segment_id for one in found] == [segment.id for segment in segments]
@@ -81,9 +77,7 @@ def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer
         assert all(segment.start_s - 0.1 <= word.start_s <= word.end_s <= segment.end_s + 0.1 for word in one.words)
 
 
-def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(
-    recognizer: WhisperRecognizer, phrases: list[SpeechSegment]
-) -> None:
+def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(recognizer, phrases):
     segments = phrases
     packs = [segments[:4], segments[4:], segments[2:3], segments[1:], segments]
     alone = [recognizer.transcribe_batch([pack])[0] for pack in packs]
@@ -97,13 +91,13 @@ def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(
     assert recognizer.transcribe_batch(packs[1:3]) == alone[1:3]
 
 
-def test_windows_of_several_languages_are_not_recognised_at_once() -> None:
+def test_windows_of_several_languages_are_not_recognised_at_once():
     both = WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
     with pytest.raises(ValueError, match="windows of 2 languages cannot be recognised at once"):
         both.transcribe_batch([cut(read_wav(PHRASES), 1600)[:1]])
 
 
-def test_packed_segments_without_speech_among_them_get_no_text(recognizer: WhisperRecognizer) -> None:
+def test_packed_segments_without_speech_among_them_get_no_text(recognizer):
     first, second, *_ = cut(read_wav(PHRASES), 1600)
     silence = SpeechSegment(1, 0, np.zeros(2 * SAMPLE_RATE, np.int16))
     parts = [first, silence, second]
@@ -119,9 +113,7 @@ def test_packed_segments_without_speech_among_them_get_no_text(recognizer: Whisp
 
 @pytest.mark.parametrize("model", ["base", "tiny.en"])
 @pytest.mark.parametrize("kind", ["silence", "noise", "tone", "chords"])
-def test_no_speech_gives_nothing_to_translate(
-    recognizer: WhisperRecognizer, tiny_en: WhisperRecognizer, model: str, kind: str
-) -> None:
+def test_no_speech_gives_nothing_to_translate(recognizer, tiny_en, model, kind):
     t = np.arange(16_000 * 12) / 16_000
     signal = {
         "silence": np.zeros(len(t)),
@@ -134,31 +126,27 @@ def test_no_speech_gives_nothing_to_translate(
     assert transcript.rejected is not None, transcript
 
 
-def test_a_transcript_carries_its_confidence(recognizer: WhisperRecognizer) -> None:
+def test_a_transcript_carries_its_confidence(recognizer):
     transcript = recognizer.transcribe([cut(read_wav(PHRASES), 1600)[0]])[0]
     assert -1 < transcript.mean_log_probability < 0
     assert 0 <= transcript.no_speech_probability < 0.5
     assert 0.5 < transcript.compression_ratio < 2
 
 
-def test_a_confident_result_is_searched_once_in_the_short_window(
-    recognizer: WhisperRecognizer, phrases: list[SpeechSegment]
-) -> None:
+def test_a_confident_result_is_searched_once_in_the_short_window(recognizer, phrases):
     copy, model = watched(recognizer)
     copy.transcribe(phrases[:1])
     assert model.windows == [(10.0, 5)]
 
 
-def test_probable_silence_is_not_searched_again(recognizer: WhisperRecognizer) -> None:
+def test_probable_silence_is_not_searched_again(recognizer):
     copy, model = watched(recognizer)
     (found,) = copy.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE * 2, np.int16))])
     assert found.rejected is not None
     assert model.windows == [(10.0, 5)] * 2  # the text is short, and judged without timestamps
 
 
-def test_no_more_than_four_windows_share_the_decoders_runs(
-    recognizer: WhisperRecognizer, phrases: list[SpeechSegment]
-) -> None:
+def test_no_more_than_four_windows_share_the_decoders_runs(recognizer, phrases):
     copy, model = watched(recognizer)
     encoded = copy.engine.encode(phrases[0].samples, 5.0)
     found = copy.engine.generate_several([encoded] * 5, 1)
@@ -166,9 +154,7 @@ def test_no_more_than_four_windows_share_the_decoders_runs(
     assert {one.text for one in found} == {recognizer.engine.generate(encoded, 1).text}
 
 
-def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypotheses(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypotheses(recognizer, monkeypatch):
     copy, model = watched(recognizer)
     engine = recognizer.engine
     encoded = [engine.encode(one.samples, 10.0) for one in cut(read_wav(PHRASES), 1600)[:2]]
@@ -183,9 +169,7 @@ def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypoth
 
 
 @pytest.mark.parametrize("loops", [1, 2])
-def test_a_loop_is_searched_again_and_cut_if_it_persists(
-    recognizer: WhisperRecognizer, phrases: list[SpeechSegment], loops: int
-) -> None:
+def test_a_loop_is_searched_again_and_cut_if_it_persists(recognizer, phrases, loops):
     copy, model = watched(recognizer)
 
     def looping(number: int, found: Any) -> Any:
@@ -201,9 +185,7 @@ def test_a_loop_is_searched_again_and_cut_if_it_persists(
 
 
 @pytest.mark.slow
-def test_a_word_that_two_searches_hear_differently_is_rejected(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_word_that_two_searches_hear_differently_is_rejected(recognizer, monkeypatch):
     segment = cut(read_wav(PHRASES), 1600)[0]
     heard = iter(["Dero.", "Bureau.", "Two.", "two"])
     sure = iter([-3.0, -1.0, -3.0, -1.0])
@@ -220,9 +202,7 @@ def test_a_word_that_two_searches_hear_differently_is_rejected(
     assert (second.text, second.rejected) == ("two", None)
 
 
-def test_a_search_that_reaches_its_token_limit_is_marked(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_reaches_its_token_limit_is_marked(recognizer, monkeypatch):
     encoded = recognizer.engine.encode(cut(read_wav(PHRASES), 1600)[0].samples, 10.0)
     whole = recognizer.engine.generate(encoded, 5)
     assert whole.ended
@@ -234,9 +214,7 @@ def test_a_search_that_reaches_its_token_limit_is_marked(
 
 
 @pytest.mark.slow
-def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(recognizer, monkeypatch):
     segments = cut(read_wav(PHRASES), 1600)
     monkeypatch.setattr(engine, "_MOST_GENERATED", 30)
     found = recognizer.transcribe(segments)
@@ -244,9 +222,7 @@ def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
 
 
-def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(
-    recognizer: WhisperRecognizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(recognizer, monkeypatch):
     segments = cut(read_wav(PHRASES), 1600)[:3]
     monkeypatch.setattr(whisper, "unpack", lambda words, packed: [[*words], [], []])
     found = recognizer.transcribe(segments)
@@ -254,7 +230,7 @@ def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(
         assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
 
 
-def test_a_phrase_said_four_times_is_shown(recognizer: WhisperRecognizer) -> None:
+def test_a_phrase_said_four_times_is_shown(recognizer):
     """Says "Where is the post office?" four times and then something else; greedy: a wider search repeats less."""
     phrases = cut(read_wav(PHRASES), 1600)
     pause = np.zeros(SAMPLE_RATE * 3 // 10, np.int16)
@@ -266,13 +242,13 @@ def test_a_phrase_said_four_times_is_shown(recognizer: WhisperRecognizer) -> Non
     assert edits(units(" ".join([said[1]] * 4 + [said[3]]), "en"), units(transcript.text, "en")) <= 1
 
 
-def test_a_window_shorter_than_the_models_minimum_is_refused() -> None:
+def test_a_window_shorter_than_the_models_minimum_is_refused():
     with pytest.raises(UsageError, match=r"asr.window_s is 3; base needs at least 10 s"):
         WhisperRecognizer(AsrConfig(model="base", window_s=3.0), "en")
 
 
 @pytest.mark.slow
-def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recognizer: WhisperRecognizer) -> None:
+def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recognizer):
     """In steps: CTranslate2 keeps memory for each length that it has seen."""
 
     def window(seconds: float) -> float:
@@ -283,19 +259,19 @@ def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recogniz
         window(30.1)
 
 
-def test_hotwords_decide_how_a_name_is_spelt(recognizer: WhisperRecognizer) -> None:
+def test_hotwords_decide_how_a_name_is_spelt(recognizer):
     segment = next(s for s in cut(read_wav(PHRASES), 1600) if s.id == 4)  # "I want to go to Shanghai next week."
     assert "Shanghai" in recognizer.transcribe([segment])[0].text
     spelt = WhisperRecognizer(AsrConfig(model="base", hotwords="Shang-Hai, the city of Shang-Hai"), "en")
     assert "Shang-Hai" in spelt.transcribe([segment])[0].text
 
 
-def test_a_long_prompt_is_refused() -> None:
+def test_a_long_prompt_is_refused():
     with pytest.raises(UsageError, match=r"have 5\d\d tokens together; Whisper takes 223 at most.*shorten them"):
         WhisperRecognizer(AsrConfig(model="tiny.en", prompt="word " * 500), "en")
 
 
-def test_thresholds_follow_the_model_and_can_be_configured() -> None:
+def test_thresholds_follow_the_model_and_can_be_configured():
     for known in KNOWN_MODELS:
         assert thresholds(AsrConfig(), known) == known.thresholds
         own = thresholds(AsrConfig(log_probability_threshold=-0.5, no_speech_threshold=0.2), known)
@@ -307,7 +283,7 @@ def test_thresholds_follow_the_model_and_can_be_configured() -> None:
         assert own.compression_ratio == known.thresholds.compression_ratio
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path):
     for path in find_recognizer(AsrConfig(model="tiny.en")).iterdir():
         if path.name != "tokenizer.json":
             (tmp_path / path.name).symlink_to(path)
@@ -315,21 +291,21 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         WhisperRecognizer(AsrConfig(model=str(tmp_path)), "en")
 
 
-def test_a_damaged_model_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_damaged_model_is_one_clear_error(tmp_path):
     for path in find_recognizer(AsrConfig(model="tiny.en")).iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes()[:1000] if path.name == "model.bin" else path.read_bytes())
     with pytest.raises(ModelError, match="cannot load"):
         WhisperRecognizer(AsrConfig(model=str(tmp_path)), "en")
 
 
-def test_a_language_that_the_model_lacks_is_refused() -> None:
+def test_a_language_that_the_model_lacks_is_refused():
     with pytest.raises(UsageError, match="does not know the language 'zh'; it knows only English"):
         WhisperRecognizer(AsrConfig(model="tiny.en"), "zh")
     with pytest.raises(UsageError, match="does not know the language 'xx'; it knows"):
         WhisperRecognizer(AsrConfig(model="base"), "xx")
 
 
-def test_a_model_with_128_mel_bands_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_model_with_128_mel_bands_runs(tmp_path, caplog):
     """128 mel bands, as in large-v3. The weights are random, so this only tests that it runs."""
     made = random_whisper(tmp_path / "large", find_recognizer(AsrConfig(model="base")), mels=128)
     heard = WhisperRecognizer(AsrConfig(model=str(made)), "en")
@@ -340,7 +316,7 @@ def test_a_model_with_128_mel_bands_runs(tmp_path: Path, caplog: pytest.LogCaptu
     assert heard.transcribe([segment])[0].segment_id == 0
 
 
-def test_a_model_with_non_finite_scores_is_reported_as_damaged(recognizer: WhisperRecognizer) -> None:
+def test_a_model_with_non_finite_scores_is_reported_as_damaged(recognizer):
     weights = recognizer.engine.weights
     model = Watched(weights.model)
     model.heard = lambda _, found: result(found.sequences_ids[0], float("nan"))
@@ -348,7 +324,7 @@ def test_a_model_with_non_finite_scores_is_reported_as_damaged(recognizer: Whisp
         WhisperRecognizer(AsrConfig(model="base"), "en", weights=dataclasses.replace(weights, model=model))
 
 
-def test_the_configuration_sets_how_a_model_is_run(demo_config: PipelineConfig) -> None:
+def test_the_configuration_sets_how_a_model_is_run(demo_config):
     assert (demo_config.asr.window_s, demo_config.asr.beam_size) == (10.0, 5)
 
 
@@ -363,9 +339,7 @@ def with_noise() -> tuple[SpeechSegment, float, float]:
 
 
 @pytest.mark.parametrize("way", ["alone", "packed", "together", "after", "draft"])
-def test_sound_without_words_is_listed_where_it_is(
-    recognizer: WhisperRecognizer, with_noise: tuple[SpeechSegment, float, float], way: str
-) -> None:
+def test_sound_without_words_is_listed_where_it_is(recognizer, with_noise, way):
     segment, start_s, end_s = with_noise
     before = cut(read_wav(PHRASES), 1600)[2]
     known = Heard(dataclasses.replace(before, id=-1, start_sample=0), spoken_texts()["phrases"][2])
@@ -398,7 +372,7 @@ def chinese() -> list[SpeechSegment]:
     return cut(read_wav(CHINESE), 1600)
 
 
-def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer: WhisperRecognizer) -> None:
+def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer):
     """Alone, after English, and in one window with it; one of a second may say "Okay."""
     english, *_ = cut(read_wav(PHRASES), 1600)
     later = english.start_sample + 6 * SAMPLE_RATE
@@ -417,7 +391,7 @@ def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer: Whisper
     assert units(first.text, "en") == units(spoken_texts()["phrases"][0], "en")
 
 
-def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept() -> None:
+def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept():
     said, english = chinese()[0], cut(read_wav(PHRASES), 1600)[0]
     joined = np.concatenate([said.samples, np.zeros(SAMPLE_RATE // 5, np.int16), english.samples])
     found = WhisperRecognizer(AsrConfig(model="base"), "zh").transcribe([SpeechSegment(0, 0, joined)])[0]

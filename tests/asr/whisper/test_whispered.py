@@ -1,14 +1,9 @@
 """Whispered speech, made from voiced speech: the sound of the vocal tract stays, and noise replaces the voice."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline import Models
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, Samples
@@ -48,9 +43,7 @@ def at_level(sound: NDArray[np.float64], peak_db: float) -> Samples:
 @pytest.mark.slow
 @pytest.mark.parametrize("peak_db", [-24, -30])
 @pytest.mark.parametrize("recording", [PHRASES, EXAMPLES / "travel.wav"], ids=lambda path: path.stem)
-def test_quiet_whispering_is_heard_as_the_same_speech_voiced(
-    recording: Path, peak_db: float, demo_models: Models
-) -> None:
+def test_quiet_whispering_is_heard_as_the_same_speech_voiced(recording, peak_db, demo_models):
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
 

@@ -1,14 +1,11 @@
 """Times of words and of sentences."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from pipeline import Models, PipelineConfig
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.words import plausible, timed_words, without_pauses
 from pipeline.events import SourceSentence, SpeechSegment, Transcript, Word
@@ -26,14 +23,14 @@ def sentences(*transcripts: Transcript) -> list[SourceSentence]:
     return [event for event in events if isinstance(event, SourceSentence)]
 
 
-def test_sentences_begin_and_end_with_their_words() -> None:
+def test_sentences_begin_and_end_with_their_words():
     first, second = sentences(SAID)
     assert (first.text, first.start_s, first.end_s) == ("Yes.", 1.2, 1.5)
     # The last one ends with the speech.
     assert (second.text, second.start_s, second.end_s) == ("I will.", 1.9, 2.5)
 
 
-def test_without_words_letters_share_the_time_of_the_speech() -> None:
+def test_without_words_letters_share_the_time_of_the_speech():
     letters = dataclasses.replace(SAID, words=())
     first, second = sentences(letters)
     assert (first.start_s, first.end_s) == (1.0, pytest.approx(1.0 + 1.5 * 5 / 12))
@@ -42,7 +39,7 @@ def test_without_words_letters_share_the_time_of_the_speech() -> None:
     assert sentences(dataclasses.replace(letters, speech_end_s=None))[1].end_s == 3.0
 
 
-def test_a_share_of_a_sentence_begins_with_the_nearest_word() -> None:
+def test_a_share_of_a_sentence_begins_with_the_nearest_word():
     timed = SourceSentence(0, "en", "Yes. I will.", 1.0, 3.0, words=WORDS)
     # "Yes." has 4 of 10 characters, "I" one.
     times = [timed.begin_at(share) for share in (0.0, 0.1, 0.3, 0.4, 0.45, 0.5, 0.7, 0.9)]
@@ -66,11 +63,11 @@ def test_a_share_of_a_sentence_begins_with_the_nearest_word() -> None:
     ],
     ids=["right", "none", "one lacks", "other text", "going back", "after the end", "backwards", "unplaced"],
 )
-def test_only_plausible_word_times_are_used(words: tuple[Word, ...], believed: bool) -> None:
+def test_only_plausible_word_times_are_used(words, believed):
     assert plausible(list(words), SAID.text, 1.0, 3.0) is believed
 
 
-def test_silence_before_a_sentence_is_not_part_of_its_first_word() -> None:
+def test_silence_before_a_sentence_is_not_part_of_its_first_word():
     words = [Word(" Yes.", 0.0, 1.5), Word(" I", 1.5, 3.0), Word(" will.", 3.0, 9.0)]
     assert [round(word.start_s, 2) for word in without_pauses(words)] == [1.15, 2.8, 3.0]
     assert [word.end_s for word in without_pauses(words)] == [1.5, 3.0, 9.0]
@@ -78,7 +75,7 @@ def test_silence_before_a_sentence_is_not_part_of_its_first_word() -> None:
     assert round(word.start_s, 2) == 0.75
 
 
-def test_punctuation_is_joined_to_its_word() -> None:
+def test_punctuation_is_joined_to_its_word():
     texts = [" He", " said", ":", " “", "Yes", ",", " I", " will", ".”"]
     starts = [0.0, 0.3, 0.6, 0.7, 0.8, 1.2, 1.3, 1.5, 1.9, 2.0]
     words = timed_words(texts, [1] * 9, starts, [-0.1] * 9)
@@ -97,7 +94,7 @@ def pairs() -> Iterator[tuple[SpeechSegment, float]]:
         yield SpeechSegment(0, 16_000, samples), 1 + (len(first) + 8_000 + loud) / 16_000
 
 
-def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_models: Models) -> None:
+def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_models):
     by_words, by_letters = [], []
     for segment, second_s in pairs():
         transcript = demo_models.recognizer.transcribe([segment])[0]
@@ -114,7 +111,7 @@ def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_mo
 
 
 @pytest.mark.slow
-def test_text_is_the_same_with_and_without_word_times(demo_models: Models, demo_config: PipelineConfig) -> None:
+def test_text_is_the_same_with_and_without_word_times(demo_models, demo_config):
     plain = WhisperRecognizer(dataclasses.replace(demo_config.asr, word_timestamps=False), "en")
     for segment in cut(read_wav(PHRASES), 1600):
         timed = demo_models.recognizer.transcribe([segment])[0]

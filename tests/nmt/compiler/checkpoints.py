@@ -1,7 +1,5 @@
 """Checkpoints for the compiler's tests: the tiny model in each format, unchanged or modified."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

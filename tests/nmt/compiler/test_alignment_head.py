@@ -1,7 +1,5 @@
 """The alignment head that the compiler chooses by measurement."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -37,7 +35,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_head_that_was_trained_to_align_is_found(checkpoint: Path, tmp_path: Path) -> None:
+def test_the_head_that_was_trained_to_align_is_found(checkpoint, tmp_path):
     report = compile_model(checkpoint, tmp_path / "out", weights="fp32")
     assert report.alignment is not None
     assert report.alignment.head == 0  # the training guides head 0 of each layer
@@ -51,13 +49,13 @@ def test_the_head_that_was_trained_to_align_is_found(checkpoint: Path, tmp_path:
     assert (end.terms, end.missed_terms) == (("Chang Wei",), ())
 
 
-def test_a_head_that_is_named_is_given_out(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_head_that_is_named_is_given_out(checkpoint, tmp_path):
     report = compile_model(checkpoint, tmp_path / "out", weights="fp32", alignment=(1, 0))
     assert report.alignment is None
     assert MarianModel.load(tmp_path / "out").decoder.aligned
 
 
-def test_a_model_whose_heads_do_not_align_gives_out_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_whose_heads_do_not_align_gives_out_none(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.nmt.compiler.build.LEAST_AGREEMENT", 1.01)
     report = compile_model(TINY, tmp_path / "out", weights="fp32")
     assert report.alignment is None or report.alignment.agreement <= 1

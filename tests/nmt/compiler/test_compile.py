@@ -1,7 +1,5 @@
 """python -m pipeline.models compile: the compiled models, and the messages for errors."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import resource
@@ -43,7 +41,7 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_compiles_and_reports(tmp_path: Path, sample: Path) -> None:
+def test_the_command_compiles_and_reports(tmp_path, sample):
     done = command(TINY, tmp_path / "out", "--weights", "int8", "--sample", sample, "--report")
     assert done.returncode == 0, done.stderr
     assert "int8 ← taken" in done.stdout
@@ -56,9 +54,7 @@ def test_the_command_compiles_and_reports(tmp_path: Path, sample: Path) -> None:
 
 
 @pytest.mark.parametrize(("weights", "least"), [("int8", 97), ("int4", 75)])
-def test_quantised_models_mostly_agree_with_fp32_and_report_it(
-    weights: str, least: float, sample: Path, tmp_path: Path
-) -> None:
+def test_quantised_models_mostly_agree_with_fp32_and_report_it(weights, least, sample, tmp_path):
     report = compile_model(TINY, tmp_path / "out", weights=weights, sample=sample)
     (candidate,) = report.candidates
     print(f"{weights}: {candidate}")
@@ -73,7 +69,7 @@ def test_quantised_models_mostly_agree_with_fp32_and_report_it(
     assert abs(100 * sum(same) / len(rows) - candidate.comparison.same_sentences) < 15
 
 
-def test_auto_takes_the_fastest_that_is_good_enough(sample: Path, tmp_path: Path) -> None:
+def test_auto_takes_the_fastest_that_is_good_enough(sample, tmp_path):
     report = compile_model(TINY, tmp_path / "out", sample=sample)
     assert {candidate.weights for candidate in report.candidates} == {"fp32", "int8", "int4"}
     good = [candidate for candidate in report.candidates if candidate.comparison.chrf_loss <= 0.3]
@@ -82,9 +78,7 @@ def test_auto_takes_the_fastest_that_is_good_enough(sample: Path, tmp_path: Path
     assert lossy not in good  # 4 bits are too few for a model this small
 
 
-def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(caplog):
     def measured(weights: str, loss: float, token_ms: float) -> Candidate:
         return Candidate(weights, 1.0, 100, Comparison(90.0, 80.0, loss, token_ms))
 
@@ -98,19 +92,19 @@ def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(
     assert caplog.text == ""
 
 
-def test_auto_without_text_takes_int8(tmp_path: Path) -> None:
+def test_auto_without_text_takes_int8(tmp_path):
     report = compile_model(TINY, tmp_path / "out")
     assert report.weights == "int8"
     assert report.sample_is_made_up
 
 
-def test_a_sample_that_the_directory_ships_is_used(sample: Path, tmp_path: Path) -> None:
+def test_a_sample_that_the_directory_ships_is_used(sample, tmp_path):
     folder = make_model_dir(tmp_path / "model", "merged")
     (folder / "sample.tsv").write_bytes(sample.read_bytes())
     assert not compile_model(folder, tmp_path / "out", weights="fp32").sample_is_made_up
 
 
-def test_rows_are_the_ids_that_the_target_tokenizer_can_produce() -> None:
+def test_rows_are_the_ids_that_the_target_tokenizer_can_produce():
     tokenizer = MarianTokenizer.load(TINY)
     decoder, exact = (MarianModel.load(compiled_tiny(weights)).decoder for weights in ("int8", "fp32"))
     assert isinstance(decoder, StreamingDecoder)
@@ -121,9 +115,7 @@ def test_rows_are_the_ids_that_the_target_tokenizer_can_produce() -> None:
     assert len(tokenizer.target_ids) < tokenizer.target_size
 
 
-def test_all_rows_are_kept_if_a_translation_needs_another(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_rows_are_kept_if_a_translation_needs_another(sample, tmp_path, monkeypatch):
     needed = golden("tiny-marian")[0]["target_ids"][0]
     spelled = MarianTokenizer.load(TINY).target_ids
     monkeypatch.setattr(MarianTokenizer, "target_ids", spelled - {needed})
@@ -131,7 +123,7 @@ def test_all_rows_are_kept_if_a_translation_needs_another(
     assert report.rows == report.vocabulary == 878
 
 
-def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path: Path) -> None:
+def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path):
     text = tmp_path / "target.txt"
     text.write_text("\n".join(row["text"] for row in golden("tiny-marian")), "utf-8")
     report = compile_model(TINY, tmp_path / "out", weights="fp32", shortlist=text, shortlist_size=200)
@@ -145,7 +137,7 @@ def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path: Path) -> None:
         assert {token.id for token in greedy(model.decoder, row["source_ids"], model.generation)} <= kept
 
 
-def test_an_alignment_head_outputs_the_attention_weights_of_each_token(tmp_path: Path) -> None:
+def test_an_alignment_head_outputs_the_attention_weights_of_each_token(tmp_path):
     compile_model(TINY, tmp_path / "out", weights="fp32", alignment=(1, 2))
     decoder = MarianModel.load(tmp_path / "out").decoder
     row = golden("tiny-marian")[0]
@@ -171,7 +163,7 @@ def test_an_alignment_head_outputs_the_attention_weights_of_each_token(tmp_path:
     assert forked.alignment == pytest.approx(weights[1:], abs=1e-5)
 
 
-def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:
+def test_scores_are_rescored_with_more_bits(tmp_path):
     """The best 4-bit scores are recomputed with 8-bit rows, so their errors are much smaller."""
     compile_model(TINY, tmp_path / "out", weights="int8")
     quantised, exact = MarianModel.load(tmp_path / "out").decoder, MarianModel.load(compiled_tiny()).decoder
@@ -185,7 +177,7 @@ def test_scores_are_rescored_with_more_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("weights", ["fp32", "int8", "int4"])
-def test_widths_that_no_block_divides(weights: str, tmp_path: Path) -> None:
+def test_widths_that_no_block_divides(weights, tmp_path):
     """40 columns are two and a half blocks. Head size 5 and feed-forward widths 36 and 20 fit no block size either."""
     sizes = {"encoder_attention_heads": 4, "decoder_attention_heads": 8, "encoder_ffn_dim": 36, "decoder_ffn_dim": 20}
     config = tiny_config() | sizes | {"d_model": 40}
@@ -198,24 +190,24 @@ def test_widths_that_no_block_divides(weights: str, tmp_path: Path) -> None:
     assert candidate.comparison.same_tokens > {"fp32": 99.9, "int8": 60, "int4": 30}[weights]
 
 
-def test_a_sample_may_hold_lines_that_are_longer_than_the_model_reads(tmp_path: Path) -> None:
+def test_a_sample_may_hold_lines_that_are_longer_than_the_model_reads(tmp_path):
     (tmp_path / "text").write_text("Where is the station? " * 200 + "\nHello.\nYes.\n")
     assert compile_model(TINY, tmp_path / "out", weights="int8", sample=tmp_path / "text").sample_sentences == 2
 
 
-def test_a_directory_may_have_the_longest_name(tmp_path: Path) -> None:
+def test_a_directory_may_have_the_longest_name(tmp_path):
     compile_model(TINY, tmp_path / ("x" * 255), weights="fp32")
     assert [len(path.name) for path in tmp_path.iterdir()] == [255]
 
 
-def test_a_link_to_an_empty_directory_is_filled(tmp_path: Path) -> None:
+def test_a_link_to_an_empty_directory_is_filled(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     compile_model(TINY, tmp_path / "link", weights="fp32")
     assert MarianModel.load(tmp_path / "link").translate("Hello.")
 
 
-def test_a_pad_token_that_is_missing_in_the_config_is_taken_from_the_vocabulary(tmp_path: Path) -> None:
+def test_a_pad_token_that_is_missing_in_the_config_is_taken_from_the_vocabulary(tmp_path):
     folder = write_checkpoint(tmp_path / "in")
     config = json.loads((folder / "config.json").read_text("utf-8")) | {"pad_token_id": None}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
@@ -223,7 +215,7 @@ def test_a_pad_token_that_is_missing_in_the_config_is_taken_from_the_vocabulary(
     assert MarianModel.load(tmp_path / "out").generation.pad_token == 877
 
 
-def test_an_end_token_that_is_also_the_configs_pad_token_is_not_masked(tmp_path: Path) -> None:
+def test_an_end_token_that_is_also_the_configs_pad_token_is_not_masked(tmp_path):
     folder = write_checkpoint(tmp_path / "in")
     before = MarianModel.load(compiled(folder, tmp_path / "before"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
@@ -246,7 +238,7 @@ def compiled(source: Path, destination: Path) -> Path:
     return destination
 
 
-def test_a_sample_is_split_at_line_feeds_only(tmp_path: Path) -> None:
+def test_a_sample_is_split_at_line_feeds_only(tmp_path):
     path = tmp_path / "sample.tsv"
     path.write_text("One,\u2028two.\x0c\tEins,\u2028zwei.\r\nThree.\tDrei.\n", "utf-8", newline="")
     assert read_sample(path).sources == ("One,\u2028two.\x0c", "Three.")
@@ -279,7 +271,7 @@ ERRORS: dict[str, tuple[list[str], int, str]] = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_is_one_line_and_leaves_no_files(name: str, tmp_path: Path) -> None:
+def test_an_error_is_one_line_and_leaves_no_files(name, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
     (full / "file").touch()
@@ -293,7 +285,7 @@ def test_an_error_is_one_line_and_leaves_no_files(name: str, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
 
 
-def test_a_full_disk_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_files(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))
     try:
@@ -304,7 +296,7 @@ def test_a_full_disk_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_files(tmp_path):
     def stop(doing: str, _done: float) -> None:
         if doing == "translating the sample, fp32":
             raise KeyboardInterrupt
@@ -314,9 +306,7 @@ def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_large_tables_are_separate_files_and_results_stay_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_tables_are_separate_files_and_results_stay_the_same(tmp_path, monkeypatch):
     whole = (compiled_tiny() / "step.onnx").stat().st_size
     monkeypatch.setattr("pipeline.nmt.compiler.graph._MIN_EXTERNAL_BYTES", 10_000)
     compile_model(TINY, tmp_path / "out", weights="fp32")
@@ -331,6 +321,6 @@ def test_large_tables_are_separate_files_and_results_stay_the_same(
         MarianModel.load(tmp_path / "out")
 
 
-def test_unknown_weights_are_refused(tmp_path: Path) -> None:
+def test_unknown_weights_are_refused(tmp_path):
     with pytest.raises(UsageError, match="fp32, int8, int4 or auto, not 'int2'"):
         compile_model(TINY, tmp_path / "out", weights="int2")

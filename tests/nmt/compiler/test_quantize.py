@@ -1,9 +1,5 @@
 """Quantised weights have the formats of ONNX Runtime's kernels and are as close to the originals as possible."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sacrebleu.metrics import CHRF
@@ -24,7 +20,7 @@ def restored(values: np.ndarray, scales: np.ndarray, bits: int, columns: int) ->
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("shape", [(24, 48), (5, 256), (300, 20), (2, 16)])
-def test_each_weight_is_rounded_by_at_most_half_a_step(shape: tuple[int, int], bits: int) -> None:
+def test_each_weight_is_rounded_by_at_most_half_a_step(shape, bits):
     weight = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     values, scales = quantize_blocks(weight, bits)
     size = block_size(shape[1])
@@ -36,7 +32,7 @@ def test_each_weight_is_rounded_by_at_most_half_a_step(shape: tuple[int, int], b
     assert inside.mean() > 0.85
 
 
-def test_rows_of_zeros_stay_zeros() -> None:
+def test_rows_of_zeros_stay_zeros():
     for bits in (4, 8):
         values, scales = quantize_blocks(np.zeros((3, 32), np.float32), bits)
         assert not restored(values, scales, bits, 32).any()
@@ -46,7 +42,7 @@ def test_rows_of_zeros_stay_zeros() -> None:
 @pytest.mark.parametrize(
     ("precision", "tolerance"), [(p, m) for p, m in zip(Precision, (1e-6, 0.02, 0.03, 0.2), strict=True)]
 )
-def test_the_kernels_compute_the_product(precision: Precision, tolerance: float, tmp_path: Path) -> None:
+def test_the_kernels_compute_the_product(precision, tolerance, tmp_path):
     """In a session with the product's settings: without them, 8-bit products overflow on some processors."""
     rng = np.random.default_rng(1)
     weight, bias = rng.standard_normal((40, 48)).astype(np.float32), rng.standard_normal(40).astype(np.float32)
@@ -61,7 +57,7 @@ def test_the_kernels_compute_the_product(precision: Precision, tolerance: float,
     assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
 
 
-def test_rounding_fitted_to_inputs_has_less_error_on_them() -> None:
+def test_rounding_fitted_to_inputs_has_less_error_on_them():
     rng = np.random.default_rng(2)
     mixing = rng.standard_normal((256, 256))
     inputs = rng.standard_normal((500, 8)) @ mixing[:8] + 0.1 * rng.standard_normal((500, 256))
@@ -75,7 +71,7 @@ def test_rounding_fitted_to_inputs_has_less_error_on_them() -> None:
     assert np.isfinite(off(np.zeros((256, 256))))
 
 
-def test_chrf_is_sacrebleus() -> None:
+def test_chrf_is_sacrebleus():
     tiny, demo = ({row["source"]: row["text"] for row in golden(name)} for name in ("tiny-marian", "demo-en-zh"))
     ours, theirs = ([texts[source] for source in tiny if source in demo] for texts in (tiny, demo))
     assert len(ours) > 50

@@ -1,12 +1,8 @@
 """Marian's own files, as in OPUS-MT's archives, give the weights and settings of the converted model."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import ctranslate2
 import numpy as np
@@ -39,18 +35,18 @@ from tests.nmt.compiler.checkpoints import (
 
 
 class TestMarianNpz:
-    def test_gives_the_weights_of_the_conversion_by_transformers(self, tmp_path: Path) -> None:
+    def test_gives_the_weights_of_the_conversion_by_transformers(self, tmp_path):
         checkpoint = read_checkpoint(write_archive(tmp_path))
         assert_same_weights(checkpoint, weights_with_empty_pad())
         assert checkpoint.origin == "Marian npz"
 
-    def test_gives_the_same_sizes_as_the_config_of_transformers(self, tmp_path: Path) -> None:
+    def test_gives_the_same_sizes_as_the_config_of_transformers(self, tmp_path):
         found = read_checkpoint(write_archive(tmp_path / "a")).architecture
         expected = read_checkpoint(write_checkpoint(tmp_path / "b")).architecture
         # Marian has no limit; 512 is what converted models get.
         assert found == dataclasses.replace(expected, max_positions=512)
 
-    def test_gives_the_settings_that_a_converted_model_has(self, tmp_path: Path) -> None:
+    def test_gives_the_settings_that_a_converted_model_has(self, tmp_path):
         checkpoint = read_checkpoint(write_archive(tmp_path))
         for key in ("model_type", "pad_token_id", "eos_token_id", "decoder_start_token_id", "vocab_size", "d_model"):
             assert checkpoint.config[key] == tiny_config()[key], key
@@ -60,17 +56,17 @@ class TestMarianNpz:
         assert generation["bad_words_ids"] == [[877]]
         assert generation["decoder_start_token_id"] == 877
 
-    def test_gives_the_languages_that_the_archive_names(self, tmp_path: Path) -> None:
+    def test_gives_the_languages_that_the_archive_names(self, tmp_path):
         card = "# opus-2020-07-17.zip\n\n* source language(s): eng\n* target language(s): cmn\n"
         (write_archive(tmp_path) / "README.md").write_text(card)
         settings = json.loads(read_checkpoint(tmp_path).files["tokenizer_config.json"])
         assert (settings["source_lang"], settings["target_lang"]) == ("eng", "cmn")
 
-    def test_is_found_without_decoder_yml_if_there_is_one_model_and_one_vocabulary(self, tmp_path: Path) -> None:
+    def test_is_found_without_decoder_yml_if_there_is_one_model_and_one_vocabulary(self, tmp_path):
         (write_archive(tmp_path) / "decoder.yml").unlink()
         assert_same_weights(read_checkpoint(tmp_path), weights_with_empty_pad())
 
-    def test_translates_in_ctranslate2_as_the_weights_read_from_it_do_here(self, tmp_path: Path) -> None:
+    def test_translates_in_ctranslate2_as_the_weights_read_from_it_do_here(self, tmp_path):
         """An independent reader of the format reads the same model from the archive."""
         archive = write_archive(tmp_path / "archive")
         OpusMTConverter(str(archive)).convert(str(tmp_path / "converted"))
@@ -87,7 +83,7 @@ class TestMarianNpz:
         ours = [[token.id for token in greedy(here.decoder, row["source_ids"], here.generation)][:-1] for row in rows]
         assert ours == theirs
 
-    def test_may_have_separate_vocabularies(self, tmp_path: Path) -> None:
+    def test_may_have_separate_vocabularies(self, tmp_path):
         weights = marian_weights()
         shared = weights.pop("Wemb")
         weights |= {"encoder_Wemb": shared, "decoder_Wemb": shared[:500]}
@@ -107,7 +103,7 @@ class TestMarianNpz:
         assert json.loads(checkpoint.files["target_vocab.json"])["<pad>"] == 500
         assert json.loads(checkpoint.files["tokenizer_config.json"])["separate_vocabs"]
 
-    def test_may_have_an_output_projection_of_its_own(self, tmp_path: Path) -> None:
+    def test_may_have_an_output_projection_of_its_own(self, tmp_path):
         weights = marian_weights()
         own = weights["Wemb"][::-1].copy()
         options = MODEL_OPTIONS.replace("embeddings-all: true", "embeddings-all: false")
@@ -136,17 +132,17 @@ class TestRefusedNpz:
             ("output-omit-bias", "true"),
         ],
     )
-    def test_is_an_option_that_makes_another_model(self, tmp_path: Path, option: str, value: str) -> None:
+    def test_is_an_option_that_makes_another_model(self, tmp_path, option, value):
         lines = [line for line in MODEL_OPTIONS.splitlines() if not line.startswith(f"{option}:")]
         message = refusal(write_archive(tmp_path, options="\n".join([*lines, f"{option}: {value}"])))
         assert f"--{option} {value}" in message
 
     @pytest.mark.parametrize("option", ["dim-emb", "enc-depth", "transformer-heads", "transformer-dim-ffn"])
-    def test_is_a_size_that_is_missing(self, tmp_path: Path, option: str) -> None:
+    def test_is_a_size_that_is_missing(self, tmp_path, option):
         lines = [line for line in MODEL_OPTIONS.splitlines() if not line.startswith(f"{option}:")]
         assert f"says {option} ''" in refusal(write_archive(tmp_path, options="\n".join(lines)))
 
-    def test_are_parameters_that_are_missing_or_unknown(self, tmp_path: Path) -> None:
+    def test_are_parameters_that_are_missing_or_unknown(self, tmp_path):
         weights = marian_weights()
         taken = {name: array for name, array in weights.items() if not name.startswith("decoder_l2_")}
         assert "encoder_attn.k_proj.bias, " in refusal(write_archive(tmp_path, taken))
@@ -159,31 +155,31 @@ class TestRefusedNpz:
             write_archive(tmp_path, {n: a for n, a in weights.items() if n != "decoder_ff_logit_out_b"})
         )
 
-    def test_is_an_embedding_that_is_tied_and_stored_twice(self, tmp_path: Path) -> None:
+    def test_is_an_embedding_that_is_tied_and_stored_twice(self, tmp_path):
         weights = marian_weights() | {"decoder_ff_logit_out_W": np.zeros((48, 877), np.float32)}
         assert "differ, but the config ties them" in refusal(write_archive(tmp_path, weights))
 
-    def test_is_a_pickled_array(self, tmp_path: Path) -> None:
+    def test_is_a_pickled_array(self, tmp_path):
         weights = marian_weights() | {"Wemb": np.array([{"a": 1}], dtype=object)}
         assert "not a readable Marian model" in refusal(write_archive(tmp_path, weights))
 
     @pytest.mark.parametrize("damage", DAMAGES)
-    def test_is_a_damaged_file(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    def test_is_a_damaged_file(self, tmp_path, damage):
         path = write_archive(tmp_path) / NPZ
         path.write_bytes(damage(path.read_bytes()))
         assert "unpack the archive again" in refusal(tmp_path)
 
-    def test_is_a_file_without_options(self, tmp_path: Path) -> None:
+    def test_is_a_file_without_options(self, tmp_path):
         np.savez(write_archive(tmp_path) / NPZ, **marian_weights())
         assert "has no special:model.yml" in refusal(tmp_path)
 
     @pytest.mark.parametrize("name", ["source.spm", "opus.vocab.yml", NPZ])
-    def test_is_an_archive_with_a_file_missing(self, tmp_path: Path, name: str) -> None:
+    def test_is_an_archive_with_a_file_missing(self, tmp_path, name):
         (write_archive(tmp_path) / name).unlink()
         (tmp_path / "other.npz").touch()
         assert name in refusal(tmp_path)
 
-    def test_is_an_ensemble_or_an_ambiguous_model_file(self, tmp_path: Path) -> None:
+    def test_is_an_ensemble_or_an_ambiguous_model_file(self, tmp_path):
         directory = write_archive(tmp_path)
         shutil.copy(directory / NPZ, directory / "second.npz")
         decoding = directory / "decoder.yml"
@@ -192,14 +188,14 @@ class TestRefusedNpz:
         decoding.unlink()
         assert f"found {NPZ}, second.npz" in refusal(directory)
 
-    def test_is_one_embedding_for_two_vocabularies(self, tmp_path: Path) -> None:
+    def test_is_one_embedding_for_two_vocabularies(self, tmp_path):
         directory = write_archive(tmp_path)
         shutil.copy(directory / "opus.vocab.yml", directory / "trg.vocab.yml")
         decoding = directory / "decoder.yml"
         decoding.write_text("trg.vocab.yml".join(decoding.read_text().rsplit("opus.vocab.yml", 1)))
         assert "two vocabularies, but one embedding" in refusal(directory)
 
-    def test_is_text_split_by_bpe(self, tmp_path: Path) -> None:
+    def test_is_text_split_by_bpe(self, tmp_path):
         (write_archive(tmp_path) / "source.bpe").touch()
         assert "BPE" in refusal(tmp_path)
 
@@ -226,12 +222,12 @@ class TestMarianVocabulary:
             (">>cmn_Hans<<: 2", ">>cmn_Hans<<"),
         ],
     )
-    def test_pieces_are_read_however_they_are_quoted(self, tmp_path: Path, line: str, piece: str) -> None:
+    def test_pieces_are_read_however_they_are_quoted(self, tmp_path, line, piece):
         path = tmp_path / "vocab.yml"
         path.write_text(f'"</s>": 0\n<unk>: 1\n{line}\n', "utf-8", newline="\n")
         assert read_vocabulary(path) == {"</s>": 0, "<unk>": 1, piece: 2}
 
-    def test_plain_text_and_json_are_read_too(self, tmp_path: Path) -> None:
+    def test_plain_text_and_json_are_read_too(self, tmp_path):
         (tmp_path / "src.vocab").write_text("</s>\n<unk>\n\u2028\n:\n", "utf-8", newline="\n")
         (tmp_path / "vocab.json").write_text('{"</s>": 0, "<unk>": 1}', "utf-8")
         assert read_vocabulary(tmp_path / "src.vocab") == {"</s>": 0, "<unk>": 1, "\u2028": 2, ":": 3}
@@ -248,13 +244,13 @@ class TestMarianVocabulary:
             ("\udcff", "not a readable vocabulary"),
         ],
     )
-    def test_others_are_refused(self, tmp_path: Path, text: str, reason: str) -> None:
+    def test_others_are_refused(self, tmp_path, text, reason):
         path = tmp_path / "vocab.yml"
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         with pytest.raises(ModelError, match=reason):
             read_vocabulary(path)
 
-    def test_of_another_size_than_the_embedding_is_refused(self, tmp_path: Path) -> None:
+    def test_of_another_size_than_the_embedding_is_refused(self, tmp_path):
         directory = write_archive(tmp_path)
         write_vocabulary(directory / "opus.vocab.yml", list(tiny_vocabulary())[:800])
         assert "has 800 pieces, the embedding 877 rows" in refusal(directory)

@@ -1,7 +1,5 @@
 """Marian's weights are read exactly from ONNX exports of every layout, or the export is refused with a reason."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -32,27 +30,27 @@ from tests.nmt.compiler.checkpoints import (
 
 class TestOnnx:
     @pytest.mark.parametrize("layout", sorted(LAYOUTS))
-    def test_exports_of_every_layout_give_the_weights_back(self, tmp_path: Path, layout: str) -> None:
+    def test_exports_of_every_layout_give_the_weights_back(self, tmp_path, layout):
         checkpoint = read_checkpoint(write_export(tmp_path, layout))
         assert_same_weights(checkpoint)
         assert checkpoint.architecture == read_checkpoint(write_checkpoint(tmp_path / "other")).architecture
         kinds = {"merged": "ONNX (merged)", "one-file": "ONNX (one file)"}
         assert checkpoint.origin == kinds.get(layout, "ONNX (split)")
 
-    def test_graphs_may_be_in_the_folder_that_hubs_put_them_in(self, tmp_path: Path) -> None:
+    def test_graphs_may_be_in_the_folder_that_hubs_put_them_in(self, tmp_path):
         assert_same_weights(read_checkpoint(write_export(tmp_path, "merged", below="onnx")))
 
-    def test_a_tied_matrix_is_one_array(self, tmp_path: Path) -> None:
+    def test_a_tied_matrix_is_one_array(self, tmp_path):
         found = read_checkpoint(write_export(tmp_path, "split")).weights
         assert len({id(found[name]) for name in EMBEDDINGS}) == 1
 
-    def test_weights_stored_in_half_precision_are_widened(self, tmp_path: Path) -> None:
+    def test_weights_stored_in_half_precision_are_widened(self, tmp_path):
         write_settings(tmp_path)
         for path in (TINY / "fp16").iterdir():
             shutil.copy(path, tmp_path / path.name.replace("_fp16", ""))
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_graphs_that_compute_in_half_precision_are_read(self, tmp_path: Path) -> None:
+    def test_graphs_that_compute_in_half_precision_are_read(self, tmp_path):
         """As written by the hub's converters, which also round the scale of the embeddings."""
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
@@ -63,19 +61,19 @@ class TestOnnx:
             onnx.save(half, tmp_path / f"{name}_fp16.onnx")
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_fp16_files_are_used_if_there_are_no_others(self, tmp_path: Path) -> None:
+    def test_fp16_files_are_used_if_there_are_no_others(self, tmp_path):
         write_settings(tmp_path)
         for path in (TINY / "fp16").iterdir():
             shutil.copy(path, tmp_path)
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_fp32_files_are_preferred(self, tmp_path: Path) -> None:
+    def test_fp32_files_are_preferred(self, tmp_path):
         write_export(tmp_path, "merged")
         for path in (*(TINY / "int8").iterdir(), *(TINY / "q4").iterdir()):
             shutil.copy(path, tmp_path)
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_padding_rows_are_cut_off(self, tmp_path: Path) -> None:
+    def test_padding_rows_are_cut_off(self, tmp_path):
         """Fine-tuning may pad embeddings. Such an export does not load directly, and the error advises compiling it."""
         write_export(tmp_path, "no-past")
         config = json.loads((tmp_path / "config.json").read_text())
@@ -96,14 +94,14 @@ class TestOnnx:
             MarianModel.load(tmp_path)
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_weights_may_be_in_an_external_file(self, tmp_path: Path) -> None:
+    def test_weights_may_be_in_an_external_file(self, tmp_path):
         write_export(tmp_path, "merged")
         for path in tmp_path.glob("*.onnx"):
             model = onnx.load(path)
             onnx.save(model, path, save_as_external_data=True, location=f"{path.name}_data", size_threshold=64)
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_each_branch_of_a_merged_decoder_may_hold_the_weights_itself(self, tmp_path: Path) -> None:
+    def test_each_branch_of_a_merged_decoder_may_hold_the_weights_itself(self, tmp_path):
         path = write_export(tmp_path, "merged") / "decoder_model_merged.onnx"
         model = onnx.load(path)
         branches = [attribute.g for node in model.graph.node for attribute in node.attribute]
@@ -124,13 +122,13 @@ class TestOnnx:
         assert "two different" in refusal(tmp_path)
 
     @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
-    def test_parameter_names_suffice_without_node_names(self, tmp_path: Path, layout: str) -> None:
+    def test_parameter_names_suffice_without_node_names(self, tmp_path, layout):
         """Exporters before PyTorch 1.13 named nodes MatMul_12."""
         for path in write_export(tmp_path, layout).glob("*.onnx"):
             edit(path, lambda node, number: setattr(node, "name", f"{node.op_type}_{number}"))
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_exports_of_pytorchs_newer_exporter_are_read(self, tmp_path: Path) -> None:
+    def test_exports_of_pytorchs_newer_exporter_are_read(self, tmp_path):
         """Node names without modules, the tied matrix named lm_head, a mask of fixed length."""
         path = write_export(tmp_path, "first-step") / "decoder_model.onnx"
         model = onnx.load(path)
@@ -151,7 +149,7 @@ class TestOnnx:
         assert_same_weights(read_checkpoint(tmp_path))
 
     @pytest.mark.parametrize("layout", ["merged", "own-past-15", "one-file"])
-    def test_node_names_suffice_without_parameter_names(self, tmp_path: Path, layout: str) -> None:
+    def test_node_names_suffice_without_parameter_names(self, tmp_path, layout):
         """As written by tools that simplify or deduplicate graphs."""
         for path in write_export(tmp_path, layout).glob("*.onnx"):
             model = onnx.load(path)
@@ -164,7 +162,7 @@ class TestOnnx:
 
     @pytest.mark.parametrize("level", ["ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED"])
     @pytest.mark.parametrize("layout", ["merged", "one-file"])
-    def test_graphs_optimised_by_onnx_runtime_are_read(self, tmp_path: Path, layout: str, level: str) -> None:
+    def test_graphs_optimised_by_onnx_runtime_are_read(self, tmp_path, layout, level):
         for path in write_export(tmp_path, layout).glob("*.onnx"):
             options = onnxruntime.SessionOptions()
             options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
@@ -173,7 +171,7 @@ class TestOnnx:
             onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_weights_may_be_transposed_in_the_graph_and_projections_be_gemms(self, tmp_path: Path) -> None:
+    def test_weights_may_be_transposed_in_the_graph_and_projections_be_gemms(self, tmp_path):
         path = write_export(tmp_path, "split") / "decoder_model.onnx"
         (tmp_path / "decoder_with_past_model.onnx").unlink()
         model = onnx.load(path)
@@ -218,7 +216,7 @@ def rename_inputs(node: onnx.NodeProto, names: dict[str, str]) -> None:
 
 class TestRefusedOnnx:
     @pytest.mark.parametrize("precision", ["int8", "q4"])
-    def test_is_a_quantised_export(self, tmp_path: Path, precision: str) -> None:
+    def test_is_a_quantised_export(self, tmp_path, precision):
         write_settings(tmp_path)
         for path in (TINY / precision).iterdir():
             shutil.copy(path, tmp_path)
@@ -227,7 +225,7 @@ class TestRefusedOnnx:
             path.rename(tmp_path / path.name.replace(f"_{precision}", ""))
         assert "is quantised (it has " in refusal(tmp_path)
 
-    def test_is_a_graph_with_fused_projections_listing_the_missing_weights(self, tmp_path: Path) -> None:
+    def test_is_a_graph_with_fused_projections_listing_the_missing_weights(self, tmp_path):
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
         model = onnx.load(path)
         arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
@@ -243,7 +241,7 @@ class TestRefusedOnnx:
         assert "the graphs were optimised (they have Attention)" in message
         assert "encoder.layers.0.self_attn.k_proj.bias" in message
 
-    def test_is_an_export_whose_names_are_gone(self, tmp_path: Path) -> None:
+    def test_is_an_export_whose_names_are_gone(self, tmp_path):
         for path in write_export(tmp_path, "merged").glob("*.onnx"):
             model = onnx.load(path)
             short = {tensor.name: f"t{number}" for number, tensor in enumerate(model.graph.initializer)}
@@ -256,23 +254,23 @@ class TestRefusedOnnx:
             )
         assert "a Marian model of this config does not have: t" in refusal(tmp_path)
 
-    def test_is_a_compiled_model(self, tmp_path: Path) -> None:
+    def test_is_a_compiled_model(self, tmp_path):
         compile_model(write_export(tmp_path / "export", "merged"), tmp_path / "compiled", weights="fp32")
         assert "compiled already" in refusal(tmp_path / "compiled")
 
-    def test_is_an_encoder_alone_or_a_decoder_that_cannot_start(self, tmp_path: Path) -> None:
+    def test_is_an_encoder_alone_or_a_decoder_that_cannot_start(self, tmp_path):
         directory = write_export(tmp_path, "split")
         (directory / "decoder_model.onnx").unlink()
         assert "lacks a decoder that can take the first step" in refusal(directory)
 
     @pytest.mark.parametrize("damage", DAMAGES)
-    def test_is_a_damaged_graph(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    def test_is_a_damaged_graph(self, tmp_path, damage):
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
         path.write_bytes(damage(path.read_bytes()))
         assert "not a readable ONNX model" in refusal(tmp_path)
 
     @pytest.mark.parametrize("change", ["missing", "short", "outside"])
-    def test_is_an_external_file_that_is_not_whole(self, tmp_path: Path, change: str) -> None:
+    def test_is_an_external_file_that_is_not_whole(self, tmp_path, change):
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
         model = onnx.load(path)
         onnx.save(model, path, save_as_external_data=True, location="data.bin", size_threshold=64)
@@ -303,17 +301,17 @@ class TestRefusedOnnx:
             ({"model_type": "bart"}, "model of the type 'bart'"),
         ],
     )
-    def test_is_a_config_of_another_model(self, tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    def test_is_a_config_of_another_model(self, tmp_path, change, reason):
         write_export(tmp_path, "merged")
         write_settings(tmp_path, change)
         assert reason in refusal(tmp_path)
 
-    def test_is_a_graph_without_the_scale_of_its_config(self, tmp_path: Path) -> None:
+    def test_is_a_graph_without_the_scale_of_its_config(self, tmp_path):
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
         edit(path, lambda node, _: setattr(node, "op_type", "Identity" if node.name == "/Mul" else node.op_type))
         assert "scales embeddings by 1.0" in refusal(tmp_path)
 
-    def test_is_a_graph_with_a_weight_that_marian_does_not_have(self, tmp_path: Path) -> None:
+    def test_is_a_graph_with_a_weight_that_marian_does_not_have(self, tmp_path):
         path = write_export(tmp_path, "merged") / "encoder_model.onnx"
         model = onnx.load(path)
         put_initializer(model, "encoder.layer_norm.weight", np.ones(48, np.float32))

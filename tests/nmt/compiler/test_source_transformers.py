@@ -1,14 +1,10 @@
 """Directories that transformers wrote are read completely. Incomplete or other models are refused with a reason."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -36,19 +32,19 @@ Q_PROJ = "model.encoder.layers.0.self_attn.q_proj.weight"
 
 
 class TestSafetensors:
-    def test_are_read_as_transformers_wrote_them(self, tmp_path: Path) -> None:
+    def test_are_read_as_transformers_wrote_them(self, tmp_path):
         checkpoint = read_checkpoint(write_checkpoint(tmp_path))
         assert_same_weights(checkpoint)
         assert checkpoint.origin == "safetensors"
 
-    def test_give_the_sizes_and_options_of_the_config(self, tmp_path: Path) -> None:
+    def test_give_the_sizes_and_options_of_the_config(self, tmp_path):
         architecture = read_checkpoint(write_checkpoint(tmp_path)).architecture
         assert (architecture.d_model, architecture.encoder_heads, architecture.decoder_ffn) == (48, 4, 128)
         assert (architecture.source_vocabulary, architecture.target_vocabulary) == (878, 878)
         assert (architecture.activation, architecture.max_positions) == ("swish", 256)
         assert architecture.embedding_scale == math.sqrt(48)
 
-    def test_bring_the_other_files_of_the_directory_along_unchanged(self, tmp_path: Path) -> None:
+    def test_bring_the_other_files_of_the_directory_along_unchanged(self, tmp_path):
         files = read_checkpoint(write_checkpoint(tmp_path)).files
         assert sorted(files) == [
             "generation_config.json",
@@ -60,45 +56,45 @@ class TestSafetensors:
         assert files["source.spm"] == (TINY / "source.spm").read_bytes()
 
     @pytest.mark.parametrize("stored", [np.float16, np.float64])
-    def test_may_be_stored_in_another_precision(self, tmp_path: Path, stored: type) -> None:
+    def test_may_be_stored_in_another_precision(self, tmp_path, stored):
         # The tiny model's weights are exact in fp16.
         weights = {name: array.astype(stored) for name, array in true_weights().items()}
         assert_same_weights(read_checkpoint(write_checkpoint(tmp_path, weights)))
 
-    def test_may_be_stored_as_bfloat16(self, tmp_path: Path) -> None:
+    def test_may_be_stored_as_bfloat16(self, tmp_path):
         weights = {name: array.astype(ml_dtypes.bfloat16) for name, array in true_weights().items()}
         found = read_checkpoint(write_checkpoint(tmp_path, weights)).weights
         np.testing.assert_array_equal(found[Q_PROJ.removeprefix("model.")], weights[Q_PROJ].astype(np.float32))
 
-    def test_may_be_in_several_files(self, tmp_path: Path) -> None:
+    def test_may_be_in_several_files(self, tmp_path):
         assert_same_weights(read_checkpoint(write_shards(tmp_path)))
 
-    def test_hold_a_tied_matrix_once_and_give_it_under_each_name_as_one_array(self, tmp_path: Path) -> None:
+    def test_hold_a_tied_matrix_once_and_give_it_under_each_name_as_one_array(self, tmp_path):
         found = read_checkpoint(write_checkpoint(tmp_path)).weights
         assert len({id(found[name]) for name in EMBEDDINGS}) == 1
 
     @pytest.mark.parametrize(
         "name", ["model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"]
     )
-    def test_may_hold_a_tied_matrix_under_any_of_its_names(self, tmp_path: Path, name: str) -> None:
+    def test_may_hold_a_tied_matrix_under_any_of_its_names(self, tmp_path, name):
         weights = true_weights()
         weights[name] = weights.pop("model.shared.weight")
         assert_same_weights(read_checkpoint(write_checkpoint(tmp_path, weights)))
 
-    def test_may_hold_the_positions_rounded_to_half_precision(self, tmp_path: Path) -> None:
+    def test_may_hold_the_positions_rounded_to_half_precision(self, tmp_path):
         weights = true_weights() | {
             f"model.{side}.embed_positions.weight": sinusoids(256, 48) for side in ("encoder", "decoder")
         }
         assert_same_weights(read_checkpoint(write_checkpoint(tmp_path, half(weights))))
 
-    def test_may_have_an_output_projection_of_its_own(self, tmp_path: Path) -> None:
+    def test_may_have_an_output_projection_of_its_own(self, tmp_path):
         own = true_weights()["model.shared.weight"][::-1].copy()
         directory = write_checkpoint(tmp_path, true_weights() | {"lm_head.weight": own}, {"tie_word_embeddings": False})
         found = read_checkpoint(directory).weights
         np.testing.assert_array_equal(found["lm_head.weight"], own)
         np.testing.assert_array_equal(found["decoder.embed_tokens.weight"], true_weights()["model.shared.weight"])
 
-    def test_may_have_padding_rows_after_the_vocabulary(self, tmp_path: Path) -> None:
+    def test_may_have_padding_rows_after_the_vocabulary(self, tmp_path):
         """As after fine-tuning that rounds the embedding's size up."""
         weights = true_weights()
         weights["model.shared.weight"] = np.pad(weights["model.shared.weight"], ((0, 2), (0, 0)))
@@ -111,7 +107,7 @@ class TestSafetensors:
         row = golden("tiny-marian")[0]
         assert MarianModel.load(tmp_path / "out").translate(row["source"]) == row["text"]
 
-    def test_may_have_separate_vocabularies(self, tmp_path: Path) -> None:
+    def test_may_have_separate_vocabularies(self, tmp_path):
         weights = true_weights()
         source = weights.pop("model.shared.weight")
         target, bias = source[:500].copy(), weights.pop("final_logits_bias")[:, :500].copy()
@@ -141,7 +137,7 @@ def write_shards(folder: Path) -> Path:
 
 class TestRefused:
     @pytest.mark.parametrize("kind", ["mbart", "m2m_100", "t5", "bart", "opennmt", None])
-    def test_is_every_architecture_but_marian(self, tmp_path: Path, kind: str | None) -> None:
+    def test_is_every_architecture_but_marian(self, tmp_path, kind):
         assert f"model of the type {kind!r}" in refusal(write_checkpoint(tmp_path, config={"model_type": kind}))
 
     @pytest.mark.parametrize(
@@ -161,29 +157,29 @@ class TestRefused:
             ("quantization_config", {"bits": 4}),
         ],
     )
-    def test_is_an_option_that_the_graphs_do_not_have(self, tmp_path: Path, key: str, value: Any) -> None:
+    def test_is_an_option_that_the_graphs_do_not_have(self, tmp_path, key, value):
         message = refusal(write_checkpoint(tmp_path, config={key: value}))
         assert key.split("_")[0] in message
 
-    def test_is_a_partial_checkpoint_with_three_names_and_the_count(self, tmp_path: Path) -> None:
+    def test_is_a_partial_checkpoint_with_three_names_and_the_count(self, tmp_path):
         weights = {name: array for name, array in true_weights().items() if "decoder.layers.1." not in name}
         message = refusal(write_checkpoint(tmp_path, weights))
         assert "decoder.layers.1.encoder_attn.k_proj.bias, " in message
         assert "and 23 more" in message
 
-    def test_are_weights_of_another_size(self, tmp_path: Path) -> None:
+    def test_are_weights_of_another_size(self, tmp_path):
         weights = true_weights()
         weights[Q_PROJ] = weights[Q_PROJ][:, :40].copy()
         assert "q_proj.weight has the shape [48, 40], its config expects [48, 48]" in refusal(
             write_checkpoint(tmp_path, weights)
         )
 
-    def test_are_weights_that_would_be_ignored(self, tmp_path: Path) -> None:
+    def test_are_weights_that_would_be_ignored(self, tmp_path):
         weights = true_weights() | {"model.encoder.layernorm_embedding.weight": np.ones(48, np.float32)}
         assert "encoder.layernorm_embedding.weight" in refusal(write_checkpoint(tmp_path, weights))
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-    def test_are_weights_that_are_not_finite(self, tmp_path: Path, value: float) -> None:
+    def test_are_weights_that_are_not_finite(self, tmp_path, value):
         weights = true_weights()
         weights[Q_PROJ][3, 5] = value
         assert "q_proj.weight is empty or holds values that are not finite" in refusal(
@@ -191,76 +187,76 @@ class TestRefused:
         )
 
     @pytest.mark.parametrize("stored", [np.int8, ml_dtypes.float8_e4m3fn])
-    def test_are_quantised_weights(self, tmp_path: Path, stored: type) -> None:
+    def test_are_quantised_weights(self, tmp_path, stored):
         weights = true_weights()
         weights[Q_PROJ] = weights[Q_PROJ].astype(stored)
         assert f"model.safetensors: {Q_PROJ} is stored as" in refusal(write_checkpoint(tmp_path, weights))
 
     @pytest.mark.parametrize("name", ["lm_head.weight", "model.decoder.embed_tokens.weight"])
-    def test_are_different_matrices_where_the_config_ties_them(self, tmp_path: Path, name: str) -> None:
+    def test_are_different_matrices_where_the_config_ties_them(self, tmp_path, name):
         weights = true_weights()
         weights[name] = weights["model.shared.weight"] + 1
         assert "differ, but the config ties them" in refusal(write_checkpoint(tmp_path, weights))
 
-    def test_is_one_matrix_where_the_config_wants_two(self, tmp_path: Path) -> None:
+    def test_is_one_matrix_where_the_config_wants_two(self, tmp_path):
         assert "lacks the weights lm_head.weight" in refusal(
             write_checkpoint(tmp_path, config={"tie_word_embeddings": False})
         )
         split = write_checkpoint(tmp_path, config={"share_encoder_decoder_embeddings": False})
         assert "does not have: shared.weight" in refusal(split)
 
-    def test_is_a_shared_matrix_for_vocabularies_of_different_sizes(self, tmp_path: Path) -> None:
+    def test_is_a_shared_matrix_for_vocabularies_of_different_sizes(self, tmp_path):
         assert "its config expects [500, 48]" in refusal(write_checkpoint(tmp_path, config={"decoder_vocab_size": 500}))
 
-    def test_are_positions_by_another_formula(self, tmp_path: Path) -> None:
+    def test_are_positions_by_another_formula(self, tmp_path):
         interleaved = sinusoids(256, 48).reshape(256, 2, 24).transpose(0, 2, 1).reshape(256, 48).copy()
         weights = true_weights() | {"model.decoder.embed_positions.weight": interleaved}
         assert "does not hold sinusoids" in refusal(write_checkpoint(tmp_path, weights))
 
-    def test_is_a_vocabulary_larger_than_the_embedding(self, tmp_path: Path) -> None:
+    def test_is_a_vocabulary_larger_than_the_embedding(self, tmp_path):
         directory = write_checkpoint(tmp_path)
         table = tiny_vocabulary()
         (directory / "vocab.json").write_text(json.dumps(table | {"one more": 878}))
         assert "vocab.json has 879 entries, the embedding 878 rows" in refusal(directory)
 
-    def test_is_a_separate_target_vocabulary_that_is_missing(self, tmp_path: Path) -> None:
+    def test_is_a_separate_target_vocabulary_that_is_missing(self, tmp_path):
         (write_checkpoint(tmp_path) / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
         assert "lacks target_vocab.json" in refusal(tmp_path)
 
     @pytest.mark.parametrize("text", ["[1, 2]", "{", "\udcff"])
-    def test_is_a_vocabulary_that_is_no_json_object(self, tmp_path: Path, text: str) -> None:
+    def test_is_a_vocabulary_that_is_no_json_object(self, tmp_path, text):
         (write_checkpoint(tmp_path) / "vocab.json").write_bytes(text.encode("utf-8", "surrogateescape"))
         assert "vocab.json" in refusal(tmp_path)
 
     @pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json", "config.json"])
-    def test_is_a_directory_without_its_tokenizer_or_config(self, tmp_path: Path, name: str) -> None:
+    def test_is_a_directory_without_its_tokenizer_or_config(self, tmp_path, name):
         directory = write_checkpoint(tmp_path)
         (directory / name).unlink()
         assert f"lacks {name}" in refusal(directory)
 
     @pytest.mark.parametrize("damage", DAMAGES)
-    def test_is_a_damaged_file(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    def test_is_a_damaged_file(self, tmp_path, damage):
         path = write_checkpoint(tmp_path) / "model.safetensors"
         path.write_bytes(damage(path.read_bytes()))
         assert "not a readable safetensors file" in refusal(tmp_path)
 
-    def test_is_an_incomplete_set_of_shards(self, tmp_path: Path) -> None:
+    def test_is_an_incomplete_set_of_shards(self, tmp_path):
         directory = write_shards(tmp_path)
         (directory / "model-00002-of-00003.safetensors").unlink()
         assert "model-00002-of-00003.safetensors" in refusal(directory)
 
-    def test_is_an_index_that_leads_out_of_the_directory(self, tmp_path: Path) -> None:
+    def test_is_an_index_that_leads_out_of_the_directory(self, tmp_path):
         directory = write_shards(tmp_path / "model")
         shutil.copy(TINY / "model.safetensors", tmp_path / "other.safetensors")
         index = directory / "model.safetensors.index.json"
         index.write_text(json.dumps({"weight_map": dict.fromkeys(true_weights(), "../other.safetensors")}))
         assert "not a file of this directory" in refusal(directory)
 
-    def test_is_a_directory_that_holds_no_checkpoint(self, tmp_path: Path) -> None:
+    def test_is_a_directory_that_holds_no_checkpoint(self, tmp_path):
         (tmp_path / "tf_model.h5").touch()
         assert "found tf_model.h5" in refusal(tmp_path)
         assert "no such model directory" in refusal(tmp_path / "nowhere")
 
-    def test_is_a_directory_that_may_not_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_a_directory_that_may_not_be_read(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "access", lambda *_: False)
         assert "is not readable; check its permissions" in refusal(tmp_path)

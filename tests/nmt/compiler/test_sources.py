@@ -1,11 +1,8 @@
 """All checkpoint formats give the same weights, and damaged checkpoints are refused."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,13 +52,13 @@ def sources(tmp_path: Path) -> dict[str, Path]:
 
 
 class TestEveryKindOfSource:
-    def test_gives_the_same_weights(self, sources: dict[str, Path]) -> None:
+    def test_gives_the_same_weights(self, sources):
         for origin, directory in sources.items():
             checkpoint = read_checkpoint(directory)
             assert checkpoint.origin == origin
             assert_same_weights(checkpoint, weights_with_empty_pad())
 
-    def test_gives_graphs_with_the_same_outputs(self, sources: dict[str, Path], tmp_path: Path) -> None:
+    def test_gives_graphs_with_the_same_outputs(self, sources, tmp_path):
         """Bit-identical ids and log-probabilities of whole sentences."""
         (tmp_path / "compiled").mkdir()
         outputs = {}
@@ -75,7 +72,7 @@ class TestEveryKindOfSource:
         for origin, found in outputs.items():
             assert found == outputs["safetensors"], origin
 
-    def test_gives_the_same_weights_as_pytorch_reads_them(self, tmp_path: Path) -> None:
+    def test_gives_the_same_weights_as_pytorch_reads_them(self, tmp_path):
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
         directory = write_settings(tmp_path)
         torch.save(
@@ -85,31 +82,27 @@ class TestEveryKindOfSource:
         assert checkpoint.origin == "PyTorch"
         assert_same_weights(checkpoint)
 
-    def test_may_be_parameters_that_pytorch_would_train(self, tmp_path: Path) -> None:
+    def test_may_be_parameters_that_pytorch_would_train(self, tmp_path):
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
         parameters = {name: torch.nn.Parameter(torch.from_numpy(array)) for name, array in true_weights().items()}
         torch.save(parameters, write_settings(tmp_path) / "pytorch_model.bin")
         assert_same_weights(read_checkpoint(tmp_path))
 
-    def test_is_detected_by_its_files_with_safetensors_first(self, tmp_path: Path) -> None:
+    def test_is_detected_by_its_files_with_safetensors_first(self, tmp_path):
         directory = write_export(tmp_path, "merged")
         assert read_checkpoint(directory).origin == "ONNX (merged)"
         assert read_checkpoint(write_checkpoint(directory)).origin == "safetensors"
 
 
 class TestPyTorch:
-    def test_file_is_refused_with_installation_advice_without_pytorch(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_file_is_refused_with_installation_advice_without_pytorch(self, tmp_path, monkeypatch):
         monkeypatch.setattr(huggingface, "can_read_pytorch", lambda: False)
         (write_settings(tmp_path) / "pytorch_model.bin").touch()
         message = refusal(tmp_path)
         assert "[train]" in message
         assert "safetensors or as an fp32 ONNX export" in message
 
-    def test_file_is_refused_if_pytorch_cannot_be_imported(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_file_is_refused_if_pytorch_cannot_be_imported(self, tmp_path, monkeypatch):
         def broken(name: str) -> None:
             raise OSError("libcudart.so.12: cannot open shared object file")
 
@@ -120,14 +113,12 @@ class TestPyTorch:
         with pytest.raises(ModelError, match=r"PyTorch, which is installed but cannot be imported \(libcudart"):
             source.read_checkpoint(tmp_path)
 
-    def test_file_is_skipped_without_pytorch_if_there_is_an_export(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_file_is_skipped_without_pytorch_if_there_is_an_export(self, tmp_path, monkeypatch):
         monkeypatch.setattr(source, "can_read_pytorch", lambda: False)
         (write_export(tmp_path, "merged") / "pytorch_model.bin").touch()
         assert read_checkpoint(tmp_path).origin == "ONNX (merged)"
 
-    def test_pytorch_is_called_with_weights_only(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_pytorch_is_called_with_weights_only(self, tmp_path, monkeypatch):
         """Like the test below with real code in a file, but without PyTorch."""
 
         def load(path: Path, *, map_location: str, weights_only: bool = False) -> Any:
@@ -142,7 +133,7 @@ class TestPyTorch:
         assert "not a readable file of PyTorch tensors (Weights only load failed.)" in refusal(tmp_path)
 
     @pytest.mark.parametrize("damage", DAMAGES)
-    def test_file_that_is_damaged_is_refused(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    def test_file_that_is_damaged_is_refused(self, tmp_path, damage):
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
         path = write_settings(tmp_path) / "pytorch_model.bin"
         torch.save({name: torch.from_numpy(array) for name, array in true_weights().items()}, path)
@@ -150,7 +141,7 @@ class TestPyTorch:
         assert "not a readable file of PyTorch tensors" in refusal(tmp_path)
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_file_with_any_wrong_byte_is_refused_or_read(self, tmp_path: Path, seed: int) -> None:
+    def test_file_with_any_wrong_byte_is_refused_or_read(self, tmp_path, seed):
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
         path = write_settings(tmp_path) / "pytorch_model.bin"
         torch.save({name: torch.from_numpy(array) for name, array in true_weights().items()}, path)
@@ -162,14 +153,14 @@ class TestPyTorch:
                 read_checkpoint(tmp_path)
 
     @pytest.mark.parametrize("kind", ["sparse", "meta", "without a name"])
-    def test_file_of_other_tensors_is_refused(self, tmp_path: Path, kind: str) -> None:
+    def test_file_of_other_tensors_is_refused(self, tmp_path, kind):
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
         tensor = torch.zeros(3, 3)
         saved = {"sparse": {"a": tensor.to_sparse()}, "meta": {"a": tensor.to("meta")}, "without a name": {1: tensor}}
         torch.save(saved[kind], write_settings(tmp_path) / "pytorch_model.bin")
         assert "expected what transformers saves" in refusal(tmp_path)
 
-    def test_file_with_code_in_it_is_refused_and_the_code_not_run(self, tmp_path: Path) -> None:
+    def test_file_with_code_in_it_is_refused_and_the_code_not_run(self, tmp_path):
         torch = pytest.importorskip("torch", reason="only the extra `train` has PyTorch")
         directory = write_settings(tmp_path)
         torch.save({"model.shared.weight": WritesAFile(tmp_path / "ran")}, directory / "pytorch_model.bin")
@@ -187,7 +178,7 @@ class WritesAFile:
         return Path.touch, (self.path,)
 
 
-def test_positions_are_those_of_transformers() -> None:
+def test_positions_are_those_of_transformers():
     # Marian's first row: sine of 0, cosine of 0; then 10000^(-2i/d) for position 1.
     table = sinusoids(4, 48)
     np.testing.assert_array_equal(table[0], np.repeat([0, 1], 24))
@@ -197,7 +188,7 @@ def test_positions_are_those_of_transformers() -> None:
 
 
 @pytest.mark.parametrize("kind", ["safetensors", "merged", "one-file", "archive"])
-def test_a_file_with_some_bytes_changed_is_read_or_refused(tmp_path: Path, kind: str) -> None:
+def test_a_file_with_some_bytes_changed_is_read_or_refused(tmp_path, kind):
     """No other exception than ModelError, for which the command line prints a message."""
     if kind == "safetensors":
         path = write_checkpoint(tmp_path) / "model.safetensors"
