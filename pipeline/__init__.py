@@ -15,7 +15,7 @@ __version__ = "0.2.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not looked at requires-python)
     raise ImportError(
-        f"pipeline {__version__} needs Python 3.11 or newer, but this is {sys.version.split()[0]}; "
+        f"{__name__} {__version__} needs Python 3.11 or newer, but this is {sys.version.split()[0]}; "
         "make a virtual environment with a newer one, such as python3.12 -m venv .venv"
     )
 
@@ -148,4 +148,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"pipeline.{_MODULES[name]}"), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -72,7 +72,7 @@ def main() -> NoReturn:
     prog = "python -m pipeline" if Path(sys.argv[0]).name == "__main__.py" else "speech-translate"
     if len(sys.argv) > 1 and (name := sys.argv[1]) in COMMANDS:
         del sys.argv[1]
-        module = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.{name}")
+        module = import_module(".bench.__main__" if name == "bench" else f".{name}", __package__)
         module.main(f"{prog} {name}")
     main_program(partial(run, prog=prog))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .apps.cli import program
 
-main = program("pipeline.apps.check", "python -m pipeline.check")
+main = program(".check", "python -m pipeline.check")
 
 if __name__ == "__main__":
     main()

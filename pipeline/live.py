@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .apps.cli import program
 
-main = program("pipeline.apps.live", "python -m pipeline.live")
+main = program(".live", "python -m pipeline.live")
 
 if __name__ == "__main__":
     main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .apps.cli import program
 
-main = program("pipeline.apps.models", "python -m pipeline.models")
+main = program(".models", "python -m pipeline.models")
 
 if __name__ == "__main__":
     main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .apps.cli import program
 
-main = program("pipeline.apps.serve", "python -m pipeline.serve")
+main = program(".serve", "python -m pipeline.serve")
 
 if __name__ == "__main__":
     main()

@@ -6,7 +6,7 @@ from .apps.cli import program
 from .run.machine import keep_freed_memory
 
 # Freed memory is to be kept from before NumPy is imported, which starts threads.
-main = program("pipeline.apps.translate", "python -m pipeline.translate", before=keep_freed_memory)
+main = program(".translate", "python -m pipeline.translate", before=keep_freed_memory)
 
 if __name__ == "__main__":
     main()

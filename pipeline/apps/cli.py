@@ -20,6 +20,9 @@ from typing import Any, BinaryIO, NoReturn, TextIO, cast
 from ..errors import PipelineError, SinkError, UsageError, one_line
 from ..names import STANDARD_OUTPUT, escaped
 
+# The parent of the loggers of all modules here.
+_LOG = logging.getLogger(__name__.partition(".")[0])
+
 STARTED = time.perf_counter()
 """Approximately when the program started to import."""
 
@@ -95,12 +98,12 @@ def add_verbosity_arguments(parser: argparse.ArgumentParser) -> None:
 def set_verbosity(options: argparse.Namespace) -> None:
     """Apply the options of ``add_verbosity_arguments`` to this package's messages, and to warnings of libraries."""
     logging.getLogger().setLevel(max(options.verbosity, logging.WARNING))
-    logging.getLogger("pipeline").setLevel(options.verbosity)
+    _LOG.setLevel(options.verbosity)
 
 
 def is_told(level: int = logging.WARNING) -> bool:
     """Whether ``tell`` prints messages of this level: warnings unless --quiet, DEBUG with --verbose, errors always."""
-    return logging.getLogger("pipeline").isEnabledFor(level)
+    return _LOG.isEnabledFor(level)
 
 
 def tell(message: str, level: int = logging.WARNING) -> None:
@@ -280,7 +283,7 @@ def program(module: str, prog: str, before: Callable[[], None] | None = None) ->
     """The ``main`` of an entry module: runs ``module.run`` with the process's arguments and ends the process.
 
     Args:
-        module: imported when the program starts, because its libraries take a second.
+        module: relative to this package; imported when the program starts, because its libraries take a second.
         prog: its name in help and errors; ``main`` takes another one.
         before: called before the import.
     """
@@ -289,7 +292,7 @@ def program(module: str, prog: str, before: Callable[[], None] | None = None) ->
         quiet_interrupts()
         if before is not None:
             before()
-        main_program(partial(import_module(module).run, prog=prog))
+        main_program(partial(import_module(module, __package__).run, prog=prog))
 
     return main
 

@@ -18,8 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import pipeline
-
+from .. import __version__
 from ..errors import PipelineError, StageError, UsageError, first_line, one_line
 from ..run.machine import usable_cores
 from .bars import Bar, Bars
@@ -326,9 +325,9 @@ def _check_versions(client: Client, workers: list[str]) -> None:
             f"the cluster has other packages than this process ({one_line(error)}); install the same versions everywhere"
         ) from error
     for worker, (version, _) in found.items():
-        if version != pipeline.__version__:
+        if version != __version__:
             raise UsageError(
-                f"the worker {worker} has version {version} of this package, and this process has {pipeline.__version__}; "
+                f"the worker {worker} has version {version} of this package, and this process has {__version__}; "
                 "install the same version everywhere"
             )
     per_host = Counter(_host(worker) for worker in client.nthreads())

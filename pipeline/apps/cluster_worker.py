@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-import pipeline
-
+from .. import __version__
 from ..config import PipelineConfig
 from ..run.machine import keep_freed_memory, usable_cores
 from .recording_run import Options, open_recording, translate_recording
@@ -128,7 +127,7 @@ def translate(task: Task) -> Result:
 
 def facts() -> tuple[str, int]:
     """The version of this package, and the number of cores that this process may use."""
-    return pipeline.__version__, usable_cores()
+    return __version__, usable_cores()
 
 
 def use_threads(count: int, dask_worker: Worker) -> None:

@@ -21,7 +21,7 @@ def completion(shell: str) -> str:
     parser = Parser(prog=PROGRAM)
     commands = parser.add_subparsers()
     for name, what in COMMANDS.items():
-        module = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.apps.{name}")
+        module = import_module("..bench.__main__" if name == "bench" else f".{name}", __package__)
         own: Parser = module.arguments(f"{PROGRAM} {name}")
         # Its own --help is copied.
         commands.add_parser(name, parents=[own], add_help=False, description=what, help=what)

@@ -73,7 +73,7 @@ def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: Subtitle
     found: list[PushSink] = []
     try:
         for (kind, _, where), languages in zip(wanted, chosen, strict=True):
-            found.append(import_module(f"pipeline.sinks.push_{kind}").Push(where, languages, rules))
+            found.append(import_module(f"..sinks.push_{kind}", __package__).Push(where, languages, rules))
     except BaseException:
         for sink in found:
             sink.close()

@@ -199,7 +199,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         from ..server.served_languages import ServedLanguages
         from ..server.service import Service
     languages = ServedLanguages(tuple(config.languages for config in configs))
-    logging.getLogger("pipeline.server").setLevel(logging.INFO)  # a line a session
+    logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
     if options.record is not None:
         os.umask(0o077)  # records are for the owner of the process

@@ -33,7 +33,7 @@ _EXAMPLES = ("%(prog)s live --config demo", "%(prog)s nmt --model firefox/en-pt-
 
 def _command(name: str) -> _Command:
     with importing():
-        module = import_module(f"pipeline.bench.{name}")
+        module = import_module(f".{name}", __package__)
     what = cast(str, module.__doc__).splitlines()[0].replace("``", "")
     return _Command(what, module.add_arguments, module.run)
 

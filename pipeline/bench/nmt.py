@@ -252,7 +252,7 @@ def _processor() -> str:
 
 def loaded_afresh(engine: Engine, sentence: str) -> tuple[float, float]:
     """Seconds to load an engine in a process of its own, and the memory that it takes in MB: medians."""
-    command = [sys.executable, "-m", "pipeline.bench.nmt", json.dumps(dataclasses.asdict(engine)), sentence]
+    command = [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(engine)), sentence]
     found = []
     for _ in range(_STARTS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -269,8 +269,8 @@ def main(engine: str, sentence: str) -> None:
     import onnx  # noqa: F401
     import onnxruntime  # noqa: F401
 
-    import pipeline.nmt.compiler.student
-    import pipeline.nmt.model  # noqa: F401
+    from ..nmt import model  # noqa: F401
+    from ..nmt.compiler import student  # noqa: F401
 
     before_mb, began = resident_mb(), time.perf_counter()
     translate = Engine(**json.loads(engine)).load()

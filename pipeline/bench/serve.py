@@ -194,7 +194,7 @@ async def _measured(options: argparse.Namespace, models: list[str], samples: Sam
 @asynccontextmanager
 async def started_server(arguments: list[str]) -> AsyncIterator[tuple[str, int]]:
     """A server in a process of its own: the address of its WebSocket, and the process."""
-    command = [sys.executable, "-m", "pipeline.serve", "--port", "0", *arguments]
+    command = [sys.executable, "-m", f"{__package__.partition('.')[0]}.serve", "--port", "0", *arguments]
     process = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
     assert process.stderr is not None
     said = b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..apps.cli import program
 
-main = program("pipeline.apps.nmt", "python -m pipeline.nmt")
+main = program(".nmt", "python -m pipeline.nmt")
 
 if __name__ == "__main__":
     main()
