@@ -5,8 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
+import venv
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 import yaml
 
 import pipeline
-from tests.conftest import HANG_S, ROOT
+from tests.conftest import EXAMPLES, HANG_S, ROOT, TINY
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CHANGELOG, CONTRIBUTING, SECURITY = (
@@ -25,6 +27,16 @@ CHANGELOG, CONTRIBUTING, SECURITY = (
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
 ISSUES = ROOT / ".github" / "ISSUE_TEMPLATE"
 FAST = [line for line in (ROOT / "tests" / "fast.txt").read_text("utf-8").splitlines() if line.startswith("tests/")]
+
+
+def output_of(*command: str | Path, cwd: Path | None = None, status: int = 0) -> str:
+    """What a program prints that does not find the modules of this checkout."""
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, env=without, capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == status, done.stdout[-2_000:] + done.stderr[-2_000:]
+    return done.stdout
 
 
 def lines_of(text: str) -> list[str]:
@@ -147,7 +159,7 @@ def test_commits_are_checked_with_ruff_and_mypy():
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source archive, and the wheel that was built from it."""
+    """A folder with the source archive and the wheel that was built from it; beside it ``editable``, with such a wheel."""
     if find_spec("build") is None or find_spec("hatchling") is None:
         pytest.skip("build and hatchling are not installed")
     folder = tmp_path_factory.mktemp("built")
@@ -156,10 +168,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).exists():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, clone / name)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist")]
-    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, timeout=HANG_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", cwd=clone)
+    (folder / "editable").mkdir()
+    editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
+    output_of(sys.executable, "-c", editable, folder / "editable", cwd=clone)
     return folder / "dist"
+
+
+@pytest.fixture(scope="module", params=["dist", "editable"])
+def python(request, built, tmp_path_factory):
+    """The interpreter of an environment in which the package is installed, beside the libraries of this one."""
+    folder = tmp_path_factory.mktemp(request.param)
+    venv.create(folder, symlinks=True)
+    found = folder / "bin" / "python"
+    (wheel,) = (built.parent / request.param).glob("*.whl")
+    output_of(sys.executable, "-m", "pip", "--python", found, "install", "--no-deps", "--no-index", wheel)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
+    return found
 
 
 @pytest.mark.slow
@@ -167,13 +193,14 @@ def test_the_wheel_has_the_package_and_the_demo_alone(built):
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"streaming_speech_translation-{pipeline.__version__}-py3-none-any.whl"
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"pipeline", wheel.name.rpartition("-py3")[0] + ".dist-info"}
-    bundled = {name.removeprefix("pipeline/_bundled/").split("/")[0] for name in names if "/_bundled/" in name}
+    assert {name.split("/")[0] for name in names} == {
+        "pipeline.py", "speech_translate", wheel.name.rpartition("-py3")[0] + ".dist-info"
+    }  # fmt: skip
+    bundled = {name.removeprefix("speech_translate/_bundled/").split("/")[0] for name in names if "/_bundled/" in name}
     assert bundled == {"configs", "examples", "models"}
-    assert {name for name in names if name.endswith(".wav")} == {"pipeline/_bundled/examples/audio/travel.wav"}
-    assert {"pipeline/py.typed", "pipeline/server/static/index.html", "pipeline/_bundled/configs/demo.toml"} <= set(
-        names
-    )
+    assert {name for name in names if name.endswith(".wav")} == {"speech_translate/_bundled/examples/audio/travel.wav"}
+    needed = {"py.typed", "server/static/index.html", "_bundled/configs/demo.toml"}
+    assert {f"speech_translate/{name}" for name in needed} <= set(names)
     assert not [name for name in names if "test" in name.split("/")[1:-1]]
     assert wheel.stat().st_size <= 30e6
 
@@ -186,15 +213,94 @@ def test_the_wheel_s_metadata(built):
         scripts = archive.read(name.replace("METADATA", "entry_points.txt")).decode()
     assert f"\nVersion: {pipeline.__version__}\n" in metadata
     assert "\nRequires-Python: >=3.11\n" in metadata  # pip says so on an older Python
-    assert re.findall(r"^[\w-]+ = .*$", scripts, re.MULTILINE) == ["speech-translate = pipeline.__main__:main"]
+    assert re.findall(r"^[\w-]+ = .*$", scripts, re.MULTILINE) == ["speech-translate = speech_translate.__main__:main"]
 
 
 def test_the_source_archive_has_what_the_wheel_is_built_from(built):
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
-    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "pipeline/__main__.py"} <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        ".ci/build_hook.py",
+        "pipeline/__main__.py",
+    } <= names
     assert not [name for name in names if name.startswith("tests/")]
+
+
+def test_the_container_is_built_from_what_the_source_archive_has():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    first, *rest = [line for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line[0] != "#"]
+    assert first == "*"
+    assert {line for line in rest if line[0] == "!"} == {
+        "!pyproject.toml",
+        *(name.replace("/", "!", 1) for name in included),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [("pipeline", "speech_translate"), ("speech_translate", "pipeline")])
+def test_both_names_are_of_the_same_modules(python, names, tmp_path):
+    first, second = names
+    program = f"""
+import importlib.util, sys
+import {first}.events, {first}.nmt.stage
+import {second}.events
+from {second}.nmt.stage import NmtStage
+assert {first} is {second} and {first}.events is {second}.events
+assert {first}.NmtStage is {second}.NmtStage is NmtStage
+assert importlib.reload({first}.events) is {second}.events
+assert {first}.events.__spec__.name == {first}.events.__name__
+assert importlib.util.find_spec("{first}.nothing") is importlib.util.find_spec("{second}.nothing") is None
+own = {{id(module): module.__file__ for module in sys.modules.values() if {first}.__path__[0] in str(vars(module).get("__file__"))}}
+assert len(own) == len(set(own.values())) > 5, "imported twice"
+"""
+    output_of(python, "-c", program, cwd=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pipeline", "speech_translate"])
+def test_commands_run_under_both_names(python, name, tmp_path):
+    for module in ("live", "bench", "nmt"):
+        said = output_of(python, "-m", f"{name}.{module}", "--help", cwd=tmp_path)
+        assert f"usage: python -m pipeline.{module} " in said
+    assert output_of(python, "-m", name, "--version", cwd=tmp_path) == f"speech-translate {pipeline.__version__}\n"
+    script = python.with_name("speech-translate")
+    assert "usage: speech-translate live " in output_of(script, "live", "--help", cwd=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["dist"], indirect=True)
+def test_a_host_may_have_a_module_called_pipeline(python, tmp_path):
+    (tmp_path / "pipeline.py").write_text("raise SystemExit('the module of the host was imported')\n")
+    program = """
+import importlib, pkgutil, sys, speech_translate
+for module in pkgutil.walk_packages(speech_translate.__path__, "speech_translate."):
+    importlib.import_module(module.name)
+for name in speech_translate.__all__:
+    getattr(speech_translate, name)
+"""
+    output_of(python, "-c", program, cwd=tmp_path)
+    module = (python, "-m", "speech_translate")
+    assert "_speech_translate" in output_of(*module, "--print-completion", "bash", cwd=tmp_path)
+    live = ("live", EXAMPLES / "travel.wav", "--config", "demo-zh", "--fast", "--verbose")
+    assert "柏林" in output_of(*module, *live, cwd=tmp_path)
+    output_of(*module, "bench", "nmt", "--model", TINY, "--rounds", "1", cwd=tmp_path)  # starts processes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["dist"], indirect=True)
+def test_types_reach_a_program_that_uses_the_package(python, tmp_path):
+    wrong = "from speech_translate import load_config\n\nwrong: int = load_config('demo').asr.model\n"
+    (tmp_path / "program.py").write_text(wrong)
+    command = (sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "program.py")
+    first, *rest = output_of(*command, cwd=tmp_path, status=1).splitlines()
+    assert first.startswith('program.py:3: error: Incompatible types in assignment (expression has type "str')
+    assert len(rest) == 1
 
 
 @pytest.mark.skipif(find_spec("twine") is None, reason="twine is not installed")
