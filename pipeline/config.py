@@ -337,6 +337,10 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     """Options that contradict each other: one sentence each, with the names of the keys."""
     yield from _contradictions(config.vad, config.overload)
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
+    if config.asr.backend != "whisper" and config.asr.draft.model is not None:
+        yield f'asr.draft.model is for asr.backend = "whisper"; it is "{config.asr.backend}", which needs no drafts of another model'
+    if config.asr.backend != "whisper" and config.languages.only_spoken is None:
+        yield f'languages.source = "auto" is for asr.backend = "whisper"; "{config.asr.backend}" tells no languages apart: name one'
     for section, nmt in (("nmt", config.nmt), *by_target):
         yield from _nmt_contradictions(section, nmt)
     for conflict in conflicts(config.subtitles):

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
 from .asr.options import AsrConfig
@@ -29,6 +30,9 @@ from .nmt.same_language import SameLanguageText
 from .nmt.translator import TextTranslator
 from .store.transfer import megabytes
 from .vad.silero import load_silero
+
+if TYPE_CHECKING:
+    from .asr.sherpa import SherpaRecognizer
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
 _MEMORY_FACTOR = 2
@@ -123,14 +127,14 @@ def load_shared(
             Models(
                 recognizers[each.recognizer].result(),
                 {target: of_targets[target] for target in config.languages.targets},
-                recognizers[each.drafter].result() if each.drafter is not None else None,
+                cast(WhisperRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
             )
             for config, each, of_targets in zip(configs, found, translations, strict=True)
         ]
 
 
-_Weights = tuple[str, str, str, int]
-"""What decides whether recognisers can share a model in memory: its directory, device, compute type and threads."""
+_Weights = tuple[str, str, str, str, int]
+"""What decides whether recognisers can share a model in memory: backend, directory, device, compute type and threads."""
 
 
 @dataclass(frozen=True)
@@ -145,14 +149,22 @@ class _Speech:
 
     @property
     def weights(self) -> _Weights:
-        return os.path.realpath(self.directory), self.asr.device, self.asr.compute_type, self.asr.threads
+        asr = self.asr
+        return asr.backend, os.path.realpath(self.directory), asr.device, asr.compute_type, asr.threads
 
-    def load(self, sharing: Future[WhisperRecognizer] | None, several_calls: bool) -> WhisperRecognizer:
+    def load(
+        self, sharing: Future[WhisperRecognizer | SherpaRecognizer] | None, several_calls: bool
+    ) -> WhisperRecognizer | SherpaRecognizer:
         """Load it. ``sharing``: another recogniser with the same model, which was submitted before."""
+        if self.asr.backend == "sherpa-onnx":
+            from .asr.sherpa import SherpaRecognizer
+
+            other = cast(SherpaRecognizer, sharing.result()) if sharing is not None else None
+            return SherpaRecognizer(self.asr, self.spoken[0], self.directory, other)
         with _as_draft_model(self.drafts_for) if self.drafts_for is not None else nullcontext():
             if sharing is None:
                 return WhisperRecognizer(self.asr, self.spoken, self.directory, several_calls=several_calls)
-            weights = sharing.result().engine.weights
+            weights = cast(WhisperRecognizer, sharing.result()).engine.weights
             return WhisperRecognizer(self.asr, self.spoken, weights.directory, weights=weights)
 
 
@@ -164,7 +176,7 @@ class SharedModels:
 
     def __init__(self, limit_bytes: float = math.inf) -> None:
         """``limit_bytes``: of all translators together."""
-        self.recognizers: dict[_Speech, WhisperRecognizer] = {}
+        self.recognizers: dict[_Speech, WhisperRecognizer | SherpaRecognizer] = {}
         self.limit_bytes = limit_bytes
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
         self._sizes: dict[NmtConfig, int] = {}
@@ -222,7 +234,7 @@ def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
     spoken = tuple(language_tag(language).language for language in config.languages.spoken)
     script = config.asr.script or usual_script(config.languages.spoken)
     config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script=script))
-    recognizer, drafter = _Speech(config.asr, spoken, find_recognizer(config.asr)), None
+    recognizer, drafter = _Speech(config.asr, spoken, _directory(config.asr)), None
     if config.draft_model is not None:
         with _as_draft_model(config.asr):
             directory = find_recognizer(config.draft_model)
@@ -230,6 +242,15 @@ def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
             drafter = _Speech(config.draft_model, spoken, directory, config.asr)
     steps = {target: list(zip(nmt.steps, find_translation_models(nmt), strict=True)) for target, nmt in options.items()}
     return _Found(recognizer, drafter, steps)
+
+
+def _directory(asr: AsrConfig) -> Path:
+    """The directory of a recogniser."""
+    if asr.backend == "whisper":
+        return find_recognizer(asr)
+    from .asr.sherpa import sherpa_folder
+
+    return sherpa_folder(asr)
 
 
 @contextmanager

@@ -21,6 +21,9 @@ class DraftModel(Checked):
 class AsrConfig(Checked):
     """Recognition: the model, how much it hears at once, and when its text is rejected."""
 
+    # The program that recognises: "whisper" (CTranslate2), or "sherpa-onnx", whose models hear as people speak (the extra sherpa).
+    # Of the options below, it takes ``model``, a folder, ``threads``, ``script`` and ``word_timestamps``.
+    backend: str = one_of("whisper", "whisper", "sherpa-onnx")
     # A directory, a Whisper size ("small"), or the hub id of a CTranslate2 model.
     model: str = "Systran/faster-whisper-small"
     # Commit of the hub repository. Without it: the known one, else the newest.
