@@ -22,6 +22,7 @@ COMMANDS = {
     "bench": "run a benchmark on this machine",
 }
 """Command → what it does. Each is ``python -m pipeline.COMMAND`` as well, and imported only when it is run."""
+DESCRIPTION = "translated subtitles while people speak"
 _EXAMPLES = (
     "%(prog)s live --mic --config demo",
     "%(prog)s translate talk.mp3 --source en --target de",
@@ -29,8 +30,8 @@ _EXAMPLES = (
 )
 
 
-class _PrintCompletion(argparse.Action):
-    """Prints a shell's completion script and exits."""
+class _Print(argparse.Action):
+    """Prints a shell's completion script, or the manual page, and exits."""
 
     def __call__(
         self,
@@ -39,24 +40,24 @@ class _PrintCompletion(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        from .apps.completion import completion  # imports all commands
+        from .apps.completion import completion, manual_page  # imports all commands
 
-        print(completion(str(values)))
+        print(completion(str(values)) if self.choices else manual_page())
         parser.exit()
 
 
 def run(argv: list[str], prog: str) -> int:
     """Show the help, the version or an error; commands do not get here."""
-    description = "Streaming speech translation: translated subtitles while people speak."
-    parser = Parser(prog=prog, description=description, examples=_EXAMPLES)
+    parser = Parser(prog=prog, description=f"Streaming speech translation: {DESCRIPTION}.", examples=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"speech-translate {__version__}")
     parser.add_argument(
         "--print-completion",
-        action=_PrintCompletion,
+        action=_Print,
         choices=("bash", "zsh", "fish"),
         metavar="SHELL",
         help="print a script that completes commands and options in bash, zsh or fish",
     )
+    parser.add_argument("--print-manual", action=_Print, nargs=0, help="print the manual page, for man")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name, what in COMMANDS.items():
         commands.add_parser(name, help=what)

@@ -1,13 +1,16 @@
-"""Scripts that complete the program's commands and options in a shell, made by shtab from the parsers."""
+"""Made from the parsers: scripts that complete the program's commands and options in a shell, and its manual page."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from importlib import import_module
 
 import shtab
 
-from ..__main__ import COMMANDS
+from .. import __version__
+from ..__main__ import COMMANDS, DESCRIPTION
+from ..errors import UsageError
 from ..resources import named_configs
 from .cli import Parser
 
@@ -18,15 +21,35 @@ _FILES = {"AUDIO", "FILE"}
 
 def completion(shell: str) -> str:
     """The script for a shell that ``shtab`` knows."""
+    parser = _whole_program()
+    _complete_values(parser)
+    return shtab.complete(parser, shell)
+
+
+def manual_page() -> str:
+    """The page speech-translate(1), in troff. For a process that ends after it: it sets COLUMNS."""
+    try:
+        from argparse_manpage.manpage import Manpage
+    except ImportError:
+        raise UsageError(
+            "argparse-manpage, which writes the page, is not installed; install it with: pip install argparse-manpage"
+        ) from None
+    os.environ["COLUMNS"] = "10000"  # argparse breaks no lines; troff does
+    page = Manpage(_whole_program(), format="single-commands-section")
+    page.description, page.source, page.manual = DESCRIPTION, f"{PROGRAM} {__version__}", "User Commands"
+    return str(page)
+
+
+def _whole_program() -> Parser:
+    """A parser that has all commands with their options."""
     parser = Parser(prog=PROGRAM)
-    commands = parser.add_subparsers()
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name, what in COMMANDS.items():
         module = import_module("..bench.__main__" if name == "bench" else f".{name}", __package__)
         own: Parser = module.arguments(f"{PROGRAM} {name}")
         # Its own --help is copied.
-        commands.add_parser(name, parents=[own], add_help=False, description=what, help=what)
-    _complete_values(parser)
-    return shtab.complete(parser, shell)
+        commands.add_parser(name, parents=[own], add_help=False, help=what)
+    return parser
 
 
 def _complete_values(parser: argparse.ArgumentParser) -> None:

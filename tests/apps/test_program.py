@@ -145,6 +145,29 @@ def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_manual_page_has_each_command_and_option():
+    done = started("-c", SCRIPT, "--print-manual")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.replace(r"\-", "-").splitlines()
+    assert lines[0].startswith('.TH SPEECH-TRANSLATE "1" ')
+    assert lines[1:3] == [".SH NAME", "speech-translate - translated subtitles while people speak"]
+    macros = {line.split()[0] for line in lines if line.startswith((".", "'"))}
+    assert macros == {".TH", ".SH", ".SS", ".B", ".TP", ".RS", ".RE"}  # no text is read as one
+    for name in COMMANDS:
+        start = lines.index(rf".SS \fBspeech-translate {name}\fR")
+        usage = next(line for line in lines[start:] if line.startswith("usage: "))
+        assert usage.startswith(f"usage: speech-translate {name} ")
+    (at,) = (at for at, line in enumerate(lines) if line == r"\fB--output-dir\fR \fI\,D\/\fR")
+    assert lines[at - 1] == ".TP"
+
+
+def test_the_manual_page_says_what_it_needs():
+    done = started("-c", "import sys; sys.modules['argparse_manpage'] = None\n" + SCRIPT, "--print-manual")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: argparse-manpage, which writes the page, is not installed; ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "found"),
