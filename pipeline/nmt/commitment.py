@@ -71,6 +71,10 @@ class Commitment:
         """The committed tokens of a part, counted from 0. The last is the end token if the part is complete."""
         return self._parts[part] if part < len(self._parts) else ()
 
+    def draft(self, part: int) -> tuple[int, ...]:
+        """The ids of a part that are shown and not committed."""
+        return self._shown.get(part, ())[len(self.tokens(part)) :]
+
     def laid_out(self, sources: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """A source for each part that is to be translated.
 

@@ -178,7 +178,8 @@ class MarianModel(ModelText):
             search = RunningSearch(on_start)
             cached = not draft or commitment is None  # the attention is known of a search only
             wording = self.wording(terms[part] if part < len(terms) else (), target)
-            for token in self._tokens(source, search, beams, draft, known, wording, cached=cached):
+            preferred = commitment.draft(part) if draft and commitment is not None else ()
+            for token in self._tokens(source, search, beams, draft, known, wording, preferred, cached=cached):
                 if isinstance(token, Rewind):
                     found.rewind(token.kept)
                     continue
@@ -229,12 +230,13 @@ class MarianModel(ModelText):
         draft: bool,
         committed: Sequence[Token] = (),
         wording: Wording | None = None,
+        preferred: Sequence[int] = (),
         *,
         cached: bool = True,
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked.
 
-        The ``committed`` tokens come first. ``cached``: whether the cache may be used.
+        The ``committed`` tokens come first. ``preferred``: see ``greedy``. ``cached``: whether the cache may be used.
         """
         key = source if wording is None else (source, wording.terms)
         if cached and not committed and (known := self.cache.get(key)) is not None:
@@ -252,7 +254,7 @@ class MarianModel(ModelText):
             options = dataclasses.replace(options, beams=1, max_tokens=draft_limit(len(source), options.max_tokens))
         running = RunningSearch(on_start)
         tokens = recovering(
-            lambda chosen: self._search(source, chosen, running, stopwatch.expired, begun, wording),
+            lambda chosen: self._search(source, chosen, running, stopwatch.expired, begun, wording, preferred),
             options,
             source,
             self.tokenizer.is_plain,
@@ -289,12 +291,14 @@ class MarianModel(ModelText):
         expired: Callable[[], bool],
         committed: Sequence[int],
         wording: Wording | None,
+        preferred: Sequence[int],
     ) -> Iterator[Token]:
         terms = None if wording is None else wording.of_glossary
         if terms is not None and options.beams == 1:
             return search_with_terms(self.decoder, source, options, terms, on_start, expired, committed=committed)
-        search = greedy if options.beams == 1 else beam_search
-        return search(self.decoder, source, options, on_start, expired, committed=committed)
+        if options.beams > 1:
+            return beam_search(self.decoder, source, options, on_start, expired, committed=committed)
+        return greedy(self.decoder, source, options, on_start, expired, committed=committed, preferred=preferred)
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.

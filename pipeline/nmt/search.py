@@ -6,6 +6,7 @@ final.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,11 @@ from numpy.typing import NDArray
 from .decoder import Decoder, DecoderState
 from .generation import GenerationOptions, OnStart, Token, forced, log_softmax, mask, no_time_limit
 
+# Share of the next token's probability that is set aside for the token of the draft before, as in the biased search of
+# Arivazhagan et al. (2020, Re-translation strategies for long form, simultaneous, spoken language translation). Read speech of 109 s, en to pt:
+# target words taken back per final word, seconds until a word's translation is shown and committed: 0 0.59, 1.08, 2.02; 0.1 0.48, 1.06,
+# 2.02; 0.2 0.42, 1.03, 1.99; 0.4 0.29, 1.00, 1.99. Of 150 sentences chrF against their translation as a whole: 94.3, 94.0, 93.5, 91.4.
+_BIAS = 0.2
 # Finite substitute for minus infinity in sums of scores, as in transformers (generation/utils.py).
 _MIN_SCORE = -1e9
 
@@ -27,19 +33,25 @@ def greedy(
     expired: Callable[[], bool] = no_time_limit,
     *,
     committed: Sequence[int] = (),
+    preferred: Sequence[int] = (),
 ) -> Iterator[Token]:
     """Yield the most probable token of each step until the end token or ``options.max_tokens``.
 
     ``expired`` is called after every step. Once it returns True, the sentence ends there, marked as truncated.
 
-    ``committed`` tokens begin the translation, count towards ``options.max_tokens``, and are not yielded.
+    ``committed`` tokens begin the translation, count towards ``options.max_tokens``, and are not yielded. As long as what
+    follows them is what is ``preferred``, the next token of that is chosen unless another one is clearly more probable.
     """
     state = decoder.encode(source, on_start)
     history = [options.start_token, *committed]
     if committed:
         decoder.force(state, history[:-1])
+    awaited = deque(preferred)
     for count in range(len(history), options.max_tokens + 1):
-        token = token_at(choose(decoder, state, history, options, count), count, options, expired)
+        likely = awaited.popleft() if awaited else None
+        token = token_at(choose(decoder, state, history, options, count, likely), count, options, expired)
+        if token.id != likely:
+            awaited.clear()
         history.append(token.id)
         yield token
         if token.last:
@@ -69,8 +81,16 @@ class Chosen:
     guarded: bool
 
 
-def choose(decoder: Decoder, state: DecoderState, history: list[int], options: GenerationOptions, count: int) -> Chosen:
-    if options.guards_only_pad and forced(count, options, -1) < 0:
+def choose(
+    decoder: Decoder,
+    state: DecoderState,
+    history: list[int],
+    options: GenerationOptions,
+    count: int,
+    preferred: int | None = None,
+) -> Chosen:
+    """Choose the token at position ``count``; see ``greedy`` for the token that is ``preferred``."""
+    if preferred is None and options.guards_only_pad and forced(count, options, -1) < 0:
         choice = decoder.choose(state, history[-1], options.pad_token)
         return Chosen(choice.token, choice.log_probability, choice.token, guarded=False)
     scores = decoder.step(state, history[-1]).logits.astype(np.float64)
@@ -80,8 +100,12 @@ def choose(decoder: Decoder, state: DecoderState, history: list[int], options: G
     likeliest = int(np.argmax(scores))
     mask(scores, history, options)
     allowed = int(np.argmax(scores))
+    guarded = allowed != likeliest
+    if preferred is not None and scores[preferred] > -np.inf:
+        less = np.exp(log_probabilities[allowed]) - np.exp(log_probabilities[preferred])
+        allowed = preferred if (1 - _BIAS) * less <= _BIAS else allowed
     token = forced(count, options, allowed)
-    return Chosen(token, float(log_probabilities[token]), allowed, allowed != likeliest)
+    return Chosen(token, float(log_probabilities[token]), allowed, guarded)
 
 
 @dataclass(frozen=True)

@@ -476,6 +476,27 @@ def test_nothing_follows_committed_tokens_that_fill_the_limit(search, tmp_path):
     assert list(search(model.decoder, row["source_ids"], options, committed=row["target_ids"][:2])) == []
 
 
+def test_a_search_follows_the_draft_before_unless_another_token_is_clearly_more_probable(en_pt):
+    followed = left = 0
+    for text in ("And Mr. John Dashwood had then leisure to", "Howdy, Mary, to more", "It might bear by light flame"):
+        (source,) = en_pt.sources(text, "en", None)
+        plain = [token.id for token in greedy(en_pt.decoder, source, en_pt.generation)]
+        state, history = en_pt.decoder.encode(source), [en_pt.generation.start_token]
+        for at, best in enumerate(plain[:-1]):
+            shares = np.exp(en_pt.decoder.step(state, history[-1]).log_probabilities().astype(np.float64))
+            other = int(np.argsort(shares)[-2])
+            draft = [*plain[:at], other, *plain[at + 1 :]]
+            found = [token.id for token in greedy(en_pt.decoder, source, en_pt.generation, preferred=draft)]
+            close = 0.8 * (shares[best] - shares[other]) <= 0.2
+            assert found[: at + 1] == [*plain[:at], other if close else best]
+            if not close:
+                assert found == plain, "what does not begin like the draft does not follow it"
+            followed, left = followed + close, left + (not close)
+            history.append(best)
+    assert followed
+    assert left
+
+
 def checked_from(committed: Sequence[int], searches: Sequence[Sequence[int]]) -> list[Token | Rewind]:
     """The tokens of a sentence of which each search gives other ids after the committed ones; 0 is the end token."""
     left = iter(searches)
