@@ -144,10 +144,9 @@ class NmtStage:
             source, waits, sentence.waits = sentence.source, sentence.waits, False
             if source is None or not waits or not source.text:
                 continue
-            text = source.text if self._by_word else sentence.to_translate
-            if sentence.gained(text, by_word=self._by_word):
+            if sentence.gained(source, by_word=self._by_word):
                 return SourceSentence(
-                    *(source.sentence, source.language, text, source.start_s, source.end_s, source.heard_s)
+                    *(source.sentence, source.language, source.text, source.start_s, source.end_s, source.heard_s)
                 )
             self.stats.translated(self.target or "", source.heard_s)
         return None
@@ -293,28 +292,18 @@ class _Open:
         """The translation, as put on ``outbox``."""
         self.steady, self.commitment = Steady(options.agreeing), Commitment()
 
-    def gained(self, text: str, *, by_word: bool) -> bool:
-        """Whether ``text`` is new, or more of it is certain than when it was translated last; then it is remembered.
+    def gained(self, source: SourceText, *, by_word: bool) -> bool:
+        """Whether the text is new, or more of it is certain than when it was translated last; then it is remembered.
 
         More of the same translation may be shown when more is certain: ``by_word`` when more words are committed, otherwise
         when the committed words end like a sentence.
         """
-        committed = self.source.committed if self.source else 0
-        certain = committed if by_word else int(self.ends_like_a_sentence)
+        certain = source.committed if by_word else int(self.ends_like_a_sentence)
         before, known = self._translated
-        if not text or (text == before and certain <= known):
+        if source.text == before and certain <= known:
             return False
-        self._translated = text, certain
+        self._translated = source.text, certain
         return True
-
-    @property
-    def to_translate(self) -> str:
-        """The committed words and, while there are none, the draft; marks at the end are part of the words."""
-        if self.source is None:
-            return ""
-        committed, draft = self.source.committed_text, self.source.draft
-        has_words = any(map(str.isalnum, committed)) and any(map(str.isalnum, draft))
-        return committed if has_words else committed + draft
 
     @property
     def ends_like_a_sentence(self) -> bool:
