@@ -428,11 +428,21 @@ class TranslationLost:
     reason: str
 
 
+@dataclass(frozen=True)
+class Correction:
+    """What a person wrote in the place of a finished text; see ``pipeline.server.session``. Nothing else changes."""
+
+    sentence: int
+    language: str = ""
+    """The language translated into; empty: what was said is corrected."""
+    text: str = ""
+
+
 SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed
 """An event of a live source. It reaches the reader at once, ahead of text still being translated."""
 
 Notice = SourceNotice | LoadChanged | TranslationLost
 """Information about the run, not text. A sink may ignore it."""
 
-PipelineEvent = Transcript | SourceText | SourceSentence | TargetText | Translation | Notice | EndOfInput
+PipelineEvent = Transcript | SourceText | SourceSentence | TargetText | Translation | Correction | Notice | EndOfInput
 """The events that a sink or an embedding app receives."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..events import (
+    Correction,
     Delta,
     EndOfInput,
     Notice,
@@ -18,7 +19,7 @@ from ..events import (
 from .states import OpenTexts, common_length
 
 Change = SourceDelta | Delta
-ChangeEvent = Transcript | SourceSentence | Translation | Notice | EndOfInput | Change
+ChangeEvent = Transcript | SourceSentence | Translation | Correction | Notice | EndOfInput | Change
 """An event of a stream of changes."""
 
 

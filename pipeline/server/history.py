@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..captions.states import State, key
 from ..events import (
+    Correction,
     EndOfInput,
     PipelineEvent,
     SourceSentence,
@@ -25,6 +26,7 @@ class _Text:
 
     newest: SourceText | TargetText | None = None
     end: SourceSentence | Translation | None = None
+    correction: Correction | None = None
 
     def push(self, state: State) -> None:
         if isinstance(state, TargetText):
@@ -39,6 +41,8 @@ class _Text:
             yield self.newest
         if self.end is not None:
             yield self.end
+        if self.correction is not None:
+            yield self.correction
 
 
 class History:
@@ -58,6 +62,8 @@ class History:
             case SourceText() | SourceSentence() | TargetText() | Translation():
                 number, language = key(event)
                 self._texts.setdefault(number, {}).setdefault(language, _Text()).push(event)
+            case Correction() if (text := self._finished(event)) is not None:
+                text.correction = event
             case Transcript() if not event.is_noise and concerns(event, None):
                 self._missing.append(event)
             case TranslationLost():
@@ -66,6 +72,14 @@ class History:
                 self._end = event
         while len(self._texts) > self._sentences:
             del self._texts[min(self._texts)]
+
+    def takes(self, correction: Correction) -> bool:
+        """Whether the stream goes on, and the text that is corrected is finished and still kept."""
+        return self._end is None and self._finished(correction) is not None
+
+    def _finished(self, correction: Correction) -> _Text | None:
+        text = self._texts.get(correction.sentence, {}).get(correction.language)
+        return text if text is not None and text.end is not None else None
 
     def events(self, language: str | None = None) -> list[PipelineEvent]:
         """Events that give a new reader all texts as they are now; with the translation into one ``language`` only, if given."""
@@ -83,4 +97,7 @@ def concerns(event: PipelineEvent, language: str | None) -> bool:
     """Whether an event is for readers of one language; None: of all."""
     if isinstance(event, Transcript):
         return event.rejected is not None or bool(event.missing)
-    return not isinstance(event, TargetText | Translation | TranslationLost) or language in (None, event.language)
+    if isinstance(event, Correction) and not event.language:  # of what was said
+        return True
+    kinds = TargetText | Translation | TranslationLost | Correction
+    return not isinstance(event, kinds) or language in (None, event.language)

@@ -32,6 +32,10 @@ class ServerLimits:
     """Events that may wait for a reader; if more come, it gets the whole text anew."""
     kept_sentences: int = 1000
     """Finished sentences that a reader gets who comes later."""
+    corrections_a_minute: int = 60
+    """Lines of one session that its speaker corrects."""
+    correction_characters: int = 1000
+    """The longest corrected line."""
     drain_s: float = 30.0
     """How long sessions may take to end when the server is told to stop."""
     connections_a_minute: int = 120

@@ -81,7 +81,17 @@ class NewGlossary:
     """Of a glossary file (TSV)."""
 
 
-Message = Start | Resume | Watch | End | NewGlossary
+@dataclass(frozen=True)
+class Correct:
+    """The speaker replaces a finished text."""
+
+    sentence: int
+    text: str
+    language: str = ""
+    """Of a translation; empty: what was said."""
+
+
+Message = Start | Resume | Watch | End | NewGlossary | Correct
 
 _SENT = "which the server sends when a session starts"
 _FIELDS: dict[str, dict[str, type]] = {
@@ -98,11 +108,13 @@ _FIELDS: dict[str, dict[str, type]] = {
     "watch": {"version": int, "session": str, "language": str},
     "end": {},
     "glossary": {"version": int, "text": str},
+    "correct": {"version": int, "sentence": int, "language": str, "text": str},
 }
 _NEEDED = {
     "resume": {"session": _SENT, "key": _SENT},
     "watch": {"session": _SENT},
     "glossary": {"text": "which is that of a glossary file"},
+    "correct": {"sentence": "the number of the corrected one", "text": "which replaces its text"},
 }
 
 
@@ -141,6 +153,8 @@ def read_message(text: str) -> Message:
             return Watch(**record)
         case "glossary":
             return NewGlossary(**record)
+        case "correct":
+            return Correct(**record)
     return End()
 
 

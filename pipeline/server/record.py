@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from ..captions.changes import States
+from ..captions.states import State, key
 from ..errors import PipelineError, UsageError
-from ..events import PipelineEvent
+from ..events import Correction, PipelineEvent, SourceSentence, Translation
 from ..run.worker import Worker
 from ..sinks.files import sink_makers
+from ..sinks.jsonl import read_event
 from ..sinks.sink import Sink, close_all, write_all
 from ..subtitles.rules import SubtitleRules
 
@@ -19,10 +25,14 @@ log = logging.getLogger(__name__)
 SUBTITLES = ("srt", "vtt")
 """Subtitle formats that are written for each language."""
 _WRITE_S = 5.0
+# Writing the subtitles of eight hours anew.
+_REWRITE_S = 60.0
 
 
 class Record:
     """Files in a folder: ``NAME.jsonl``, and ``NAME.LANGUAGE.srt`` and ``.vtt`` for each language.
+
+    Subtitles of a session with corrections are written anew at its end.
 
     A disk that is full or does not answer ends the record with a warning; the session goes on.
     """
@@ -36,6 +46,7 @@ class Record:
         self._folder, self._name, self._limit_s = folder, name, limit_s
         self._makers, self._targets = sink_makers(rules), tuple(targets)
         self._sinks: list[Sink] | None = None
+        self._corrections: dict[tuple[int, str], str] = {}
         self._worker = Worker("record")
 
     async def write(self, event: PipelineEvent) -> None:
@@ -53,7 +64,7 @@ class Record:
     async def close(self) -> None:
         """Write what waits for more text, and close the files. Nothing can be written after it."""
         try:
-            async with asyncio.timeout(self._limit_s):
+            async with asyncio.timeout(self._limit_s + (_REWRITE_S if self._corrections else 0)):
                 await self._worker.run(self._close)
         except (TimeoutError, PipelineError, OSError) as error:
             if not self.failed:
@@ -63,15 +74,50 @@ class Record:
     def _write(self, event: PipelineEvent) -> None:
         if self._sinks is None:
             self._sinks = []
-            for suffix, kind, languages in [
-                (".jsonl", "jsonl", self._targets),
-                *((f".{target}.{kind}", kind, (target,)) for target in self._targets for kind in SUBTITLES),
-            ]:
-                self._sinks.append(self._makers[kind](self._folder / f"{self._name}{suffix}", languages))
+            self._sinks.append(self._makers["jsonl"](self._path("jsonl"), self._targets))
+            for target, kind in self._subtitles:
+                self._sinks.append(self._makers[kind](self._path(f"{target}.{kind}"), (target,)))
         write_all(self._sinks, event)
+        if isinstance(event, Correction):
+            self._corrections[event.sentence, event.language] = event.text
+
+    @property
+    def _subtitles(self) -> list[tuple[str, str]]:
+        return [(target, kind) for target in self._targets for kind in SUBTITLES]
+
+    def _path(self, suffix: str) -> Path:
+        return self._folder / f"{self._name}.{suffix}"
 
     def _close(self) -> None:
         close_all(self._sinks or [])
+        if not self._corrections:
+            return
+        new = self._path("new")
+        for target, kind in self._subtitles:
+            sink = self._makers[kind](new, (target,))
+            try:
+                for event in self._corrected():
+                    sink.write(event)
+            finally:
+                sink.close()
+            os.replace(new, self._path(f"{target}.{kind}"))
+
+    def _corrected(self) -> Iterator[PipelineEvent]:
+        """The texts of the record as they were corrected."""
+        states = States()
+        with self._path("jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                change = read_event(json.loads(line))
+                event = None if change is None else states.push(change)
+                if not isinstance(event, State):
+                    continue
+                text = self._corrections.get(key(event))
+                if text is None:
+                    yield event
+                elif isinstance(event, SourceSentence):
+                    yield replace(event, text=text, words=())  # the words are others now, and nobody timed them
+                elif isinstance(event, Translation):
+                    yield replace(event, text=text)
 
     def _fail(self, reason: str) -> None:
         self.failed = True

@@ -9,12 +9,13 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..config import PipelineConfig
 from ..errors import PipelineError
-from ..events import SAMPLE_RATE, SourceSentence
+from ..events import SAMPLE_RATE, Correction, PipelineEvent, SourceSentence
 from ..glossary.current import CurrentGlossary
 from ..glossary.terms import Glossary
 from ..languages import same_text
@@ -25,10 +26,11 @@ from ..translator import SpeechTranslator
 from .access import same_secret
 from .feed import Feed
 from .glossary import SessionGlossary
+from .guard import Rate
 from .history import History
 from .intake import BufferedSpeech, Intake
 from .limits import ServerLimits
-from .protocol import ProtocolError, shown
+from .protocol import ProtocolError, sendable, shown
 from .record import Record
 from .scheduling import Scheduler, scheduled
 
@@ -96,6 +98,8 @@ class Session:
         self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
+        self._telling = asyncio.Lock()
+        self._corrections = Rate(limits.corrections_a_minute, clock)
         self._resets = 0  # of readers who have gone
         self._all_gone = asyncio.Event()
         self._began_s = self._heard_s = clock()
@@ -148,11 +152,8 @@ class Session:
                 try:
                     async for event in self._translator.events():
                         self.sentences += isinstance(event, SourceSentence)
-                        if self._record is not None:  # first: what a reader has is in the record
-                            await self._record.write(event)
-                        self._history.push(event)
-                        for feed in self._feeds:
-                            feed.push(event)
+                        async with self._telling:
+                            await self._tell(event)
                 finally:
                     feeding.cancel()
                     await asyncio.gather(feeding, return_exceptions=True)
@@ -174,6 +175,35 @@ class Session:
                 feed.end()
             if self._record is not None:
                 await self._record.close()
+
+    async def _tell(self, event: PipelineEvent) -> None:
+        if self._record is not None:  # first: what a reader has is in the record
+            await self._record.write(event)
+        self._history.push(event)
+        for feed in self._feeds:
+            feed.push(event)
+
+    async def correct(self, correction: Correction) -> None:
+        """Replace a finished text for all readers, and in the record.
+
+        Raises:
+            ProtocolError: there is no such text, or no longer; the new one is empty or too long; or there are too many.
+        """
+        text, most = " ".join(sendable(correction.text).split()), self._limits.correction_characters
+        if not 0 < len(text) <= most:
+            raise ProtocolError("bad-correction", f"the line has {len(text)} characters; it must have 1 to {most}")
+        if not self._corrections.allows(""):
+            a_minute = self._limits.corrections_a_minute
+            raise ProtocolError("too-many", f"{a_minute} lines were corrected in a minute; wait before the next")
+        async with self._telling:
+            if not self._history.takes(correction):
+                which = f" in {shown(correction.language)}" if correction.language else ""
+                raise ProtocolError(
+                    "no-line",
+                    f"sentence {shown(correction.sentence)} has no finished text{which} here; it may be among the older "
+                    f"ones, of which only the last {self._limits.kept_sentences} are kept",
+                )
+            await self._tell(replace(correction, text=text))
 
     def unspellable(self, glossary: Glossary) -> dict[str, tuple[str, ...]]:
         """The terms that the session's translators cannot write, by target. Takes some milliseconds."""

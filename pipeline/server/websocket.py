@@ -11,6 +11,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..captions.changes import Changes
+from ..events import Correction
 from ..glossary.terms import Glossary
 from .access import Access
 from .chains import Chain
@@ -18,6 +19,7 @@ from .feed import Feed, Snapshot
 from .glossary import read_glossary
 from .protocol import (
     VERSION,
+    Correct,
     End,
     NewGlossary,
     ProtocolError,
@@ -27,6 +29,7 @@ from .protocol import (
     event_text,
     message_text,
     read_message,
+    sendable,
     snapshot_text,
 )
 from .service import Service
@@ -100,8 +103,8 @@ class Connection:
                 finally:
                     session.detach(feed, served)
                 await session.confirm(self._acknowledged())
-            case End() | NewGlossary():
-                kind = "end" if isinstance(first, End) else "glossary"
+            case End() | NewGlossary() | Correct():
+                kind = {End: "end", NewGlossary: "glossary", Correct: "correct"}[type(first)]
                 raise ProtocolError("bad-message", f"{kind} came first; begin with start, resume or watch")
 
     async def _prepared(self, wanted: Start) -> Chain | None:
@@ -159,14 +162,25 @@ class Connection:
                 raise ProtocolError("replaced", "the speaker has connected again elsewhere")
             if (data := message.get("bytes")) is not None:
                 await session.hear(data)
-            elif isinstance(first := read_message(message["text"]), End):
-                session.end()
-            elif isinstance(first, NewGlossary):
-                await self._replace_glossary(session, first.text)
-            else:
-                raise ProtocolError(
-                    "bad-message", f"{type(first).__name__.lower()} came in a session; it may only come first"
-                )
+                continue
+            match read_message(message["text"]):
+                case End():
+                    session.end()
+                case NewGlossary(text):
+                    await self._replace_glossary(session, text)
+                case Correct() as wanted:
+                    await self._correct(session, wanted)
+                case first:
+                    kind = type(first).__name__.lower()
+                    raise ProtocolError("bad-message", f"{kind} came in a session; it may only come first")
+
+    async def _correct(self, session: Session, wanted: Correct) -> None:
+        """Correct a line. One that cannot be corrected changes nothing, and the session goes on."""
+        try:
+            await session.correct(Correction(wanted.sentence, wanted.language, wanted.text))
+        except ProtocolError as error:
+            line = {"sentence": wanted.sentence, "language": sendable(wanted.language)}
+            await self._send(message_text("not_corrected", **line, code=error.code, message=str(error)))
 
     async def _replace_glossary(self, session: Session, text: str) -> None:
         """Take another glossary. One with mistakes changes nothing, and the session goes on."""

@@ -12,6 +12,7 @@ from typing import Any
 from ..captions.changes import Change, ChangeEvent, Changes
 from ..events import (
     Confidence,
+    Correction,
     Delta,
     EndOfInput,
     MissingSpeech,
@@ -30,7 +31,7 @@ VERSION = 2
 """Version of the lines. 1, without a header, had one text per segment."""
 _HEADER = json.dumps({"type": "events", "version": VERSION}) + "\n"
 
-Text = Transcript | SourceSentence | Translation | Change
+Text = Transcript | SourceSentence | Translation | Correction | Change
 """What of a line ``read_event`` returns."""
 
 # JSON allows these in strings, but some line readers take them as line ends.
@@ -109,6 +110,8 @@ def read_event(record: dict[str, Any]) -> Text | None:
             if "missed_terms" in values:
                 values["missed_terms"] = tuple(values["missed_terms"])
             return Translation(**values)
+        case "correction":
+            return Correction(**values)
     return None
 
 

@@ -2,20 +2,21 @@
 
 import { CaptureError } from "./errors.js";
 import { blocked, browserOf } from "./permission.js";
-import { decode } from "./recording.js";
+import { decode, UNREADABLE } from "./recording.js";
+import { t } from "./ui.js";
 
 const FLUSH_MS = 1000;
 // What helps with a microphone in a room harms the sound of a tab.
 const UNCHANGED = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
-const NO_SHARING = "This browser cannot share the sound of a tab. Use Chrome, Edge or Chromium on a computer, or choose a recording.";
+const NO_SHARING = t("This browser cannot share the sound of a tab. Use Chrome, Edge or Chromium on a computer, or choose a recording.");
 
 // Why this browser can give no such audio to this page; "" if it can. fast: a recording is sent faster than it plays.
 export function obstacle(kind, fast) {
   if (kind === "file" && fast) return "";
   if (!window.isSecureContext) {
-    return "Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls auto. A recording can be translated here all the same.";
+    return t("Browsers give audio to pages on https or localhost only. Open this page on the computer that serves it, or have the server started with --tls auto. A recording can be translated here all the same.");
   }
-  if (!navigator.mediaDevices || !window.AudioWorkletNode) return "This browser is too old to give audio to a page. Use a newer one.";
+  if (!navigator.mediaDevices || !window.AudioWorkletNode) return t("This browser is too old to give audio to a page. Use a newer one.");
   return kind === "screen" && !navigator.mediaDevices.getDisplayMedia ? NO_SHARING : "";
 }
 
@@ -92,7 +93,7 @@ async function play(file, context, tap, source, onEnd) {
   try {
     await player.play();
   } catch {
-    throw new CaptureError("The browser cannot play this file. Choose a recording such as wav, mp3, m4a or webm.");
+    throw new CaptureError(UNREADABLE);
   }
 }
 
@@ -109,27 +110,27 @@ async function listen(kind, device, context, tap, source, onEnd) {
   const [track] = stream.getAudioTracks();
   if (!track) throw new CaptureError(unheard());
   stream.getVideoTracks().forEach((picture) => picture.stop());
-  track.onended = () => onEnd(kind === "screen" ? "" : "The microphone was disconnected. Connect it and press Start again.");
+  track.onended = () => onEnd(kind === "screen" ? "" : t("The microphone was disconnected. Connect it and press Start again."));
   new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
 }
 
 function unheard() {
   if (browserOf(navigator.userAgent) !== "chromium") return NO_SHARING;
-  return "No sound was shared. Press Start again, choose a tab, and tick “Also share tab audio”.";
+  return t("No sound was shared. Press Start again, choose a tab, and tick “Also share tab audio”.");
 }
 
 function reason(kind, error) {
   switch (error.name) {
     case "NotAllowedError":
       return kind === "screen"
-        ? "Nothing was shared. Press Start again and choose a tab or screen."
+        ? t("Nothing was shared. Press Start again and choose a tab or screen.")
         : blocked(error, navigator.userAgent);
     case "NotFoundError":
-      return "There is no microphone. Connect one and press Start again, or choose a tab or a recording.";
+      return t("There is no microphone. Connect one and press Start again, or choose a tab or a recording.");
     case "NotReadableError":
-      return "The microphone cannot be opened. Another program may be using it; close that and press Start again.";
+      return t("The microphone cannot be opened. Another program may be using it; close that and press Start again.");
     default:
-      return `The sound cannot be opened: ${error.message}`;
+      return t("The sound cannot be opened: {reason}", { reason: error.message });
   }
 }
 

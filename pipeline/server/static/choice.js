@@ -3,6 +3,7 @@
 import { fill, languageName, sameLanguage, targetChoices } from "./languages.js";
 import { Picker } from "./picker.js";
 import { recentPairs, usePair } from "./recent.js";
+import { t } from "./ui.js";
 
 export class Choice {
   // controls: the elements of a form with the selects "source" and "target"; languages: what the server is configured for,
@@ -17,7 +18,7 @@ export class Choice {
     fill(controls.source, first(sources, this.recent.map(([source]) => source)));
     controls.source.closest("label").hidden = this.languages.length < 2;
     const [{ source }] = languages;
-    if (this.languages.length === 1) label.textContent = source === "auto" ? "Translate" : `Translate ${languageName(source)} into`;
+    if (this.languages.length === 1) label.textContent = source === "auto" ? t("Translate") : t("Translate {language} into", { language: languageName(source) });
     controls.source.addEventListener("change", () => this.offer());
     this.offer();
   }
@@ -45,7 +46,7 @@ export class Choice {
   offer() {
     const { source, targets, more } = this.chosen;
     const both = source === "auto"; // a conversation needs both languages
-    const captions = targets.some((code) => sameLanguage(code, source)) ? [] : [[source, `${languageName(source)}, as it is spoken`]];
+    const captions = targets.some((code) => sameLanguage(code, source)) ? [] : [[source, t("{language}, as it is spoken", { language: languageName(source) })]];
     const choices = both ? [["", targets.map(languageName).join(" ↔ ")]] : [...targetChoices(targets), ...targetChoices(more).slice(more.length > 1), ...captions];
     const used = [...this.recent].sort(([one], [other]) => (other === source) - (one === source)).map(([, target]) => target);
     fill(this.controls.target, first(choices, used));

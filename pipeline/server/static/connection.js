@@ -2,6 +2,7 @@
 // where the server has it.
 
 import { BASE } from "./base.js";
+import { t } from "./ui.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5000;
@@ -57,6 +58,12 @@ export class Connection {
   replaceGlossary(text) {
     this.glossary = text; // until the server has answered
     this.#sendGlossary();
+  }
+
+  // Replace a finished line, of what was said if language is ""; false without a connection.
+  correct(sentence, language, text) {
+    if (this.ready) this.socket.send(JSON.stringify({ type: "correct", sentence, language, text }));
+    return this.ready;
   }
 
   #sendGlossary() {
@@ -153,8 +160,8 @@ export class Connection {
     this.lostAt ??= Date.now();
     if (this.first.type === "start" && Date.now() - this.lostAt > RESUME_MS) {
       const message = this.session
-        ? "The connection was lost for too long; the session has ended. Press Start to begin another one."
-        : "The server cannot be reached. Check the network, then press Start again.";
+        ? t("The connection was lost for too long; the session has ended. Press Start to begin another one.")
+        : t("The server cannot be reached. Check the network, then press Start again.");
       this.#refuse({ code: "lost", message });
       return;
     }

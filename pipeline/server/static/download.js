@@ -2,6 +2,7 @@
 
 import { fill, languageName } from "./languages.js";
 import { subtitles } from "./subtitles.js";
+import { t } from "./ui.js";
 
 // element: with a select of languages and buttons with data-kind. texts(): the texts to download.
 export class Downloads {
@@ -14,7 +15,7 @@ export class Downloads {
   }
 
   offer(targets) {
-    fill(this.choice, [...targets.map((code) => [code, languageName(code)]), ["", "What was said"]]);
+    fill(this.choice, [...targets.map((code) => [code, languageName(code)]), ["", t("What was said")]]);
     this.element.hidden = false;
   }
 }

@@ -3,10 +3,11 @@
 import { languageName } from "./languages.js";
 import { keepTerms, keptTerms } from "./room.js";
 import { HEADER_LINES, terms, tsv } from "./terms.js";
+import { t } from "./ui.js";
 
-const FIELDS = ["Term", "Translation", "Variants", "Other translations", "Case"];
+const FIELDS = [t("Term"), t("Translation"), t("Variants"), t("Other translations"), t("Case")];
 const SEEN = 3; // fields that every row shows
-const CASES = [["", "Any case"], ["exact", "Exact case"]];
+const CASES = [["", t("Any case")], ["exact", t("Exact case")]];
 const LONGEST = [100, 100, 1000, 1000]; // characters of the fields; the first two as on the server
 const MOST_TERMS = 1000; // of a session, as on the server
 const MOST_CHARACTERS = 65536; // of all, as on the server
@@ -27,7 +28,7 @@ export class GlossaryPanel {
     element.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#mark([]);
-      this.#tell(this.obstacle || (onUse(this.text) ? "" : "These terms are used from the next start on."));
+      this.#tell(this.obstacle || (onUse(this.text) ? "" : t("These terms are used from the next start on.")));
     });
     element.querySelector("button.add").addEventListener("click", () => this.#append([]).querySelector("input").focus());
     this.list.addEventListener("input", () => {
@@ -60,7 +61,7 @@ export class GlossaryPanel {
   // Why the terms cannot be sent; "" if they can.
   get obstacle() {
     const { length } = this.text;
-    return length <= MOST_CHARACTERS ? "" : `The terms have ${length} characters; ${MOST_CHARACTERS} is the most. Remove some.`;
+    return length <= MOST_CHARACTERS ? "" : t("The terms have {n} characters; {most} is the most. Remove some.", { n: length, most: MOST_CHARACTERS });
   }
 
   // Say why the session has not begun.
@@ -73,9 +74,9 @@ export class GlossaryPanel {
   taken({ terms, unspellable = {} }) {
     this.#mark([]);
     const missing = Object.entries(unspellable).map(
-      ([code, names]) => `The translator into ${languageName(code)} cannot write the translation of: ${named(names)}.`,
+      ([code, names]) => t("The translator into {language} cannot write the translation of: {terms}.", { language: languageName(code), terms: named(names) }),
     );
-    this.#tell([`${count(terms)} in use.`, ...missing].join(" "));
+    this.#tell([t("{terms} in use.", { terms: count(terms) }), ...missing].join(" "));
   }
 
   // The server has found mistakes in them. refused: so that the session has not begun.
@@ -87,8 +88,8 @@ export class GlossaryPanel {
     const general = marked.length ? message.match(TOO_MANY)?.[1] : message;
     const parts = [
       general && `${general}.`,
-      marked.length && `${mistakes === 1 ? "1 mistake" : `${mistakes} mistakes`}.`,
-      !refused && "The terms before stay in use.",
+      marked.length && (mistakes === 1 ? t("1 mistake.") : t("{n} mistakes.", { n: mistakes })),
+      !refused && t("The terms before stay in use."),
     ];
     this.blocked(parts.filter(Boolean).join(" "));
     this.list.querySelector("[aria-invalid]")?.focus();
@@ -98,7 +99,7 @@ export class GlossaryPanel {
   counted(texts) {
     const { seen, missed } = counts(texts);
     const names = [...new Set(missed)];
-    this.#tell([kept(seen, missed), names.length ? `Missed: ${named(names)}.` : ""].filter(Boolean).join(" "));
+    this.#tell([kept(seen, missed), names.length ? t("Missed: {terms}.", { terms: named(names) }) : ""].filter(Boolean).join(" "));
   }
 
   // Returns the last of the rows.
@@ -121,8 +122,8 @@ export class GlossaryPanel {
   #name() {
     for (const [at, row] of this.#rows.entries()) {
       for (const [field, element] of fieldsOf(row).entries()) element.setAttribute("aria-label", `${FIELDS[field]} ${at + 1}`);
-      row.querySelector(".more").setAttribute("aria-label", `More on term ${at + 1}`);
-      row.querySelector(".remove").setAttribute("aria-label", `Remove term ${at + 1}`);
+      row.querySelector(".more").setAttribute("aria-label", t("More on term {n}", { n: at + 1 }));
+      row.querySelector(".remove").setAttribute("aria-label", t("Remove term {n}", { n: at + 1 }));
       row.querySelector(".mistake").id = `mistake-${at + 1}`;
       const field = row.querySelector("[aria-invalid]");
       field?.setAttribute("aria-describedby", `mistake-${at + 1}`);
@@ -139,7 +140,8 @@ export class GlossaryPanel {
     if (pasted.length && isBlank(cellsOf(row))) row.remove();
     const room = Math.max(0, MOST_TERMS - this.#rows.length);
     this.#append(...pasted.slice(0, room)).querySelector("input").focus();
-    this.#tell(pasted.length > room ? `${count(room)} of ${pasted.length} pasted; there may be ${MOST_TERMS}.` : "");
+    const values = { terms: count(room), all: pasted.length, most: MOST_TERMS };
+    this.#tell(pasted.length > room ? t("{terms} of {all} pasted; there may be {most}.", values) : "");
     this.#keep();
   }
 
@@ -177,16 +179,17 @@ export function counts(texts) {
 
 // One sentence about them; "" if there were none.
 export function kept(seen, missed) {
-  return seen ? `${seen - missed.length} of ${count(seen)} translated as given.` : "";
+  return seen ? t("{n} of {terms} translated as given.", { n: seen - missed.length, terms: count(seen) }) : "";
 }
 
 function count(terms) {
-  return terms === 1 ? "1 term" : `${terms} terms`;
+  return terms === 1 ? t("1 term") : t("{n} terms", { n: terms });
 }
 
 function named(names) {
   const more = names.length - MOST_NAMED;
-  return names.slice(0, MOST_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const shown = names.slice(0, MOST_NAMED).join(", ");
+  return more > 0 ? t("{names} and {n} more", { names: shown, n: more }) : shown;
 }
 
 // The row of a line of ``text``, counted from 0.

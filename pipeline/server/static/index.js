@@ -6,30 +6,32 @@ import { capture, microphones, obstacle } from "./capture.js";
 import { Choice } from "./choice.js";
 import { Connection } from "./connection.js";
 import { Downloads } from "./download.js";
+import { Editor } from "./edit.js";
 import { CaptureError } from "./errors.js";
 import { counts, GlossaryPanel, kept } from "./glossary.js";
-import { fill, languageName } from "./languages.js";
+import { fill } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
-import { errorMessage, showProblem } from "./messages.js";
+import { errorMessage, showProblem, translationLost } from "./messages.js";
 import { offered, prepare as prepareLanguages } from "./prepare.js";
 import { Board, clock } from "./render.js";
 import { keepSession, keptSession, newRoom, openRoom, roomName } from "./room.js";
 import { settings } from "./settings.js";
 import { Share } from "./share.js";
 import { Texts } from "./texts.js";
+import { t, UI } from "./ui.js";
 
 const $ = (id) => document.getElementById(id);
 const controls = $("controls").elements;
 const STATES = {
-  idle: "Ready",
-  connecting: "Connecting",
-  lost: "Connection lost. Speech is kept and sent as soon as it is back.",
-  ended: "Ended",
-  refused: "Stopped",
+  idle: t("Ready"),
+  connecting: t("Connecting"),
+  lost: t("Connection lost. Speech is kept and sent as soon as it is back."),
+  ended: t("Ended"),
+  refused: t("Stopped"),
 };
-const SILENCE = "Nothing is heard. Check that the right microphone is chosen and that it is not muted.";
-const CUT_SHORT = "The page was loaded again and no longer has the recording. What was sent of it is translated.";
+const SILENCE = t("Nothing is heard. Check that the right microphone is chosen and that it is not muted.");
+const CUT_SHORT = t("The page was loaded again and no longer has the recording. What was sent of it is translated.");
 
 let state = "idle";
 let paused = false;
@@ -46,6 +48,12 @@ let room = "";
 let readersName = ""; // of the room, for readers
 
 const board = new Board($("text"), $("spoken"), $("newest"), true);
+const editor = new Editor(board, (...correction) => {
+  problem("");
+  const sent = Boolean(connection?.correct(...correction));
+  problem(sent ? "" : t("There is no connection. Try again when it is back."));
+  return sent;
+});
 const downloads = new Downloads($("download"), () => texts);
 const level = new Level($("level"), (silent) => {
   if (silent) problem(SILENCE);
@@ -81,7 +89,7 @@ async function prepare() {
   try {
     info = await (await fetch(new URL("v1/info", BASE))).json();
   } catch {
-    problem("The server cannot be reached. Check that it is running, then reload this page.");
+    problem(t("The server cannot be reached. Check that it is running, then reload this page."));
     return;
   }
   choice = new Choice(controls, info.languages, $("into"), info.more ? await offered() : []);
@@ -133,8 +141,8 @@ async function listMicrophones() {
 
 async function start() {
   problem("");
-  if (info.token && !controls.token.value) return ask("token", "Type in the token first. Whoever runs this server knows it.");
-  if (controls.kind.value === "file" && !controls.file.files.length) return ask("file", "Choose a recording first.");
+  if (info.token && !controls.token.value) return ask("token", t("Type in the token first. Whoever runs this server knows it."));
+  if (controls.kind.value === "file" && !controls.file.files.length) return ask("file", t("Choose a recording first."));
   if (!glossary.isEmpty && glossary.obstacle) return glossary.blocked(glossary.obstacle);
   $("start").disabled = true;
   const early = []; // audio before the connection exists
@@ -168,7 +176,7 @@ async function open(onAudio, rate) {
       },
     });
   } catch (error) {
-    problem(error instanceof CaptureError ? error.message : `The sound cannot be opened: ${error.message}`);
+    problem(error instanceof CaptureError ? error.message : t("The sound cannot be opened: {reason}", { reason: error.message }));
     return false;
   }
   seconds = audio.seconds ?? 0;
@@ -214,8 +222,11 @@ function onEvent(event) {
       if (event.code) glossary.refused(event.message, false);
       else glossary.taken(event);
       break;
+    case "not_corrected":
+      problem(errorMessage(event, true));
+      break;
     case "translation_lost":
-      problem(`The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
+      problem(translationLost(event));
       break;
     default:
       board.changed(texts.apply(event));
@@ -228,17 +239,19 @@ function onEvent(event) {
 
 // How far the text is behind the speech, or how far it has come in a recording that is sent faster.
 function behind({ lag_s }) {
-  return seconds ? `${clock(texts.reached)} of ${clock(seconds)}` : `${lag_s.toFixed(1)} s behind`;
+  if (seconds) return t("{time} of {whole}", { time: clock(texts.reached), whole: clock(seconds) });
+  const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
+  return t("{seconds} s behind", { seconds: lag_s.toLocaleString(UI, digits) });
 }
 
 function readers({ viewers }) {
-  return viewers ? (viewers === 1 ? "1 reader" : `${viewers} readers`) : "";
+  return viewers ? (viewers === 1 ? t("1 reader") : t("{n} readers", { n: viewers })) : "";
 }
 
 // Speech that was heard and is not shown: how much, and where the last of it is.
 function missing() {
   const { length, [length - 1]: last } = texts.missing;
-  return length ? `${length} not understood, the last at ${clock(last.start_s)}` : "";
+  return length ? t("{n} not understood, the last at {time}", { n: length, time: clock(last.start_s) }) : "";
 }
 
 function onState(now, detail) {
@@ -248,7 +261,7 @@ function onState(now, detail) {
   if (now === "open") opened(detail);
   if (now === "refused") problem(errorMessage(detail, true));
   if (now === "ended") glossary.counted(texts);
-  if (now === "ended" && !finishing) problem("The server has ended the session.");
+  if (now === "ended" && !finishing) problem(t("The server has ended the session."));
   if (now === "ended" || now === "refused") finished();
   else tell();
   if (now === "refused" && detail.code === "wrong-token") controls.token.focus();
@@ -275,9 +288,9 @@ function opened({ session, key, room, targets, recorded, glossary: taken }) {
 }
 
 function tell() {
-  const listening = finishing ? "Finishing" : paused ? "Paused" : seconds ? "Translating" : "Listening";
+  const listening = finishing ? t("Finishing") : paused ? t("Paused") : seconds ? t("Translating") : t("Listening");
   const { seen, missed } = counts(texts);
-  const ended = seen ? `Ended. ${kept(seen, missed)}` : STATES.ended;
+  const ended = seen ? t("Ended. {terms}", { terms: kept(seen, missed) }) : STATES.ended;
   const text = state === "open" ? listening : state === "ended" ? ended : STATES[state];
   if ($("state").textContent !== text) $("state").textContent = text;
   document.body.dataset.state = state;
@@ -286,7 +299,7 @@ function tell() {
 async function pause() {
   if (!audio) return listenAgain();
   paused = !paused;
-  $("pause").textContent = paused ? "Continue" : "Pause";
+  $("pause").textContent = paused ? t("Continue") : t("Pause");
   if (paused) {
     audio.pause();
     level.show(0);
@@ -306,7 +319,7 @@ async function listenAgain() {
   if (!opened) return;
   if (!connection) return finished(); // it has ended meanwhile
   paused = false;
-  $("pause").textContent = "Pause";
+  $("pause").textContent = t("Pause");
   tell();
 }
 
@@ -334,10 +347,12 @@ async function finished() {
 function running(on) {
   const focused = document.activeElement === document.body || $("controls").contains(document.activeElement);
   document.body.dataset.running = on ? "yes" : "no";
+  editor.on = on;
+  if (!on) editor.close();
   $("setup").hidden = $("start").hidden = on;
   $("pause").hidden = $("stop").hidden = $("gauges").hidden = !on;
   $("meter").hidden = seconds > 0;
-  $("pause").textContent = paused ? "Continue" : "Pause";
+  $("pause").textContent = paused ? t("Continue") : t("Pause");
   $("pause").disabled = state !== "open" && paused;
   $("lag").textContent = "";
   if (!on && info.recorded) $("recorded").hidden = false;

@@ -1,12 +1,14 @@
 // Languages as people choose them.
 
-// "Deutsch (German)": the language's own name first, for readers who do not know the page's language.
+import { t, UI } from "./ui.js";
+
+// "Deutsch (German)": the language's own name first, for readers who do not know that of the page.
 export function languageName(code) {
-  const [own, english] = namesOf(code);
-  return own === english ? own : `${own} (${english})`;
+  const [own, named] = namesOf(code);
+  return own === named ? own : `${own} (${named})`;
 }
 
-// Its names in the language itself, in English and in the browser's language, and the code.
+// Its names in the language itself, in those of the page and of the browser and in English, and the code.
 export function namesOf(code) {
   const name = (locale) => {
     try {
@@ -15,7 +17,7 @@ export function namesOf(code) {
       return code;
     }
   };
-  return [name(code), name("en"), name(navigator.language), code];
+  return [name(code), name(UI), name(navigator.language), name("en"), code];
 }
 
 // Whether two codes mean the same language, in whatever script or region.
@@ -26,7 +28,7 @@ export function sameLanguage(one, other) {
 // The targets of a session as [value, label] pairs; "" stands for all.
 export function targetChoices(targets) {
   const named = targets.map((code) => [code, languageName(code)]);
-  return targets.length > 1 ? [["", "All languages"], ...named] : named;
+  return targets.length > 1 ? [["", t("All languages")], ...named] : named;
 }
 
 // Replace the choices of a select; the chosen value stays chosen if it is still there.

@@ -1,21 +1,26 @@
 // What the pages say to people about errors.
 
+import { languageName } from "./languages.js";
+import { t } from "./ui.js";
+
 const TO_ALL = {
-  "wrong-token": "The token is missing or wrong. Ask whoever runs this server for it, type it in, and press Start again.",
-  replaced: "This session goes on in another window or on another device.",
-  "bad-glossary": "The terms have mistakes: see Terms above.",
-  "room-busy": "You speak in another window already. Stop there first, or choose Share > New address.",
-  idle: "The session has ended, because no sound came for some minutes. Press Start to begin another one.",
+  "wrong-token": t("The token is missing or wrong. Ask whoever runs this server for it, type it in, and press Start again."),
+  replaced: t("This session goes on in another window or on another device."),
+  "bad-glossary": t("The terms have mistakes: see Terms above."),
+  "room-busy": t("You speak in another window already. Stop there first, or choose Share > New address."),
+  "no-line": t("This line is too old to be corrected."),
+  "too-many": t("Too many lines were corrected in the last minute. Wait a little, then try again."),
+  idle: t("The session has ended, because no sound came for some minutes. Press Start to begin another one."),
 };
 
 const TO_SPEAKERS = {
   ...TO_ALL,
-  "no-session": "The session has ended meanwhile. Press Start to begin another one.",
+  "no-session": t("The session has ended meanwhile. Press Start to begin another one."),
 };
 const TO_READERS = {
   ...TO_ALL,
-  "no-session": "There is no such session. It may have ended, or the address is incomplete; ask the speaker for a new one.",
-  idle: "The session has ended, because no sound came for some minutes.",
+  "no-session": t("There is no such session. It may have ended, or the address is incomplete; ask the speaker for a new one."),
+  idle: t("The session has ended, because no sound came for some minutes."),
 };
 
 // An error of the server, or of the connection: {code, message}.
@@ -26,6 +31,10 @@ export function errorMessage({ code, message }, isSpeaker) {
 function sentence(text) {
   const shown = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(shown) ? shown : `${shown}.`;
+}
+
+export function translationLost({ language, reason }) {
+  return t("The translation into {language} has stopped: {reason}", { language: languageName(language), reason });
 }
 
 // element: an alert. An empty text hides it.

@@ -1,16 +1,18 @@
 // What to do when the browser does not let the page use the microphone.
 
-const SYSTEM = "The system does not let this browser use the microphone. Allow it in the system's privacy settings, then press Start again.";
+import { t } from "./ui.js";
+
+const SYSTEM = t("The system does not let this browser use the microphone. Allow it in the system's privacy settings, then press Start again.");
 const BLOCKED = {
-  firefox: "The microphone is blocked. Click the crossed-out microphone beside the page's address, remove the block, and press Start again.",
-  safari: "The microphone is blocked. Choose Safari > Settings > Websites > Microphone, allow this page, and press Start again.",
-  ios: "The microphone is blocked. Open the page's menu beside its address, choose Website Settings > Microphone > Allow, and press Start again. In browsers other than Safari: Settings > Apps, choose the browser, and allow the microphone.",
-  chromium: "The microphone is blocked. Allow it with the icon beside the page's address, then press Start again. If it is allowed there, look into the system's privacy settings.",
+  firefox: t("The microphone is blocked. Click the crossed-out microphone beside the page's address, remove the block, and press Start again."),
+  safari: t("The microphone is blocked. Choose Safari > Settings > Websites > Microphone, allow this page, and press Start again."),
+  ios: t("The microphone is blocked. Open the page's menu beside its address, choose Website Settings > Microphone > Allow, and press Start again. In browsers other than Safari: Settings > Apps, choose the browser, and allow the microphone."),
+  chromium: t("The microphone is blocked. Allow it with the icon beside the page's address, then press Start again. If it is allowed there, look into the system's privacy settings."),
 };
 
 // error: of getUserMedia. agent: navigator.userAgent.
 export function blocked({ message }, agent) {
-  if (/dismissed/i.test(message)) return "The question about the microphone was closed. Press Start again and choose Allow.";
+  if (/dismissed/i.test(message)) return t("The question about the microphone was closed. Press Start again and choose Allow.");
   if (/system/i.test(message)) return SYSTEM; // Chromium says so
   return BLOCKED[browserOf(agent)];
 }

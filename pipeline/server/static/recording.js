@@ -1,18 +1,20 @@
 // A recording, decoded in the page and sent as fast as the server takes it.
 
 import { CaptureError } from "./errors.js";
+import { t } from "./ui.js";
 
 const RATE = 16000; // what the recogniser uses
 const LONGEST_S = 3600; // decoding an hour of 48 kHz stereo takes 1.4 GB
 const AHEAD_S = 30; // how much the server may not have yet
 const CHUNK_S = 0.5;
-const UNREADABLE = "The browser cannot play this file. Choose a recording such as wav, mp3, m4a or webm.";
+export const UNREADABLE = t("The browser cannot play this file. Choose a recording such as wav, mp3, m4a or webm.");
 
 // file: a File. Gives a Recording.
 export async function decode(file, handlers) {
   const seconds = await duration(file);
   if (seconds > LONGEST_S && Number.isFinite(seconds)) {
-    throw new CaptureError(`The recording has ${Math.round(seconds / 60)} minutes; a page can decode ${LONGEST_S / 60} at most. Choose “As it plays”, or translate the file with python -m pipeline.translate.`);
+    const values = { minutes: Math.round(seconds / 60), most: LONGEST_S / 60 };
+    throw new CaptureError(t("The recording has {minutes} minutes; a page can decode {most} at most. Choose “As it plays”, or translate the file with python -m pipeline.translate.", values));
   }
   let sound;
   try {

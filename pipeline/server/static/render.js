@@ -2,6 +2,7 @@
 
 import { sameLanguage } from "./languages.js";
 import { textFor } from "./texts.js";
+import { t, UI } from "./ui.js";
 
 const NEAR_END_PX = 80;
 const SAID = 20; // elements that the live region keeps
@@ -63,7 +64,7 @@ export class Board {
 
   // Do not say what is finished of a sentence.
   skip(sentence) {
-    for (const [code, text] of finished(sentence, this.language)) if (text.done) this.said.add(`${sentence.number} ${code}`);
+    for (const [code, text] of finished(sentence, this.language)) if (text.done) this.said.add(`${sentence.number} ${code} ${text.corrections}`);
   }
 
   draw() {
@@ -74,7 +75,7 @@ export class Board {
   }
 
   #follow() {
-    if (this.following) this.list.scrollTop = this.list.scrollHeight;
+    if (this.following && !this.list.querySelector("article :focus")) this.list.scrollTop = this.list.scrollHeight;
   }
 
   #row(number) {
@@ -86,10 +87,13 @@ export class Board {
       return;
     }
     const row = this.rows.get(number) ?? this.#insert(number);
+    if (row.querySelector("textarea")) return; // it is drawn when the correction has ended
+    const focused = [...row.querySelectorAll("p")].indexOf(document.activeElement);
     const body = document.createElement("div");
     body.append(...lines);
     body.classList.toggle("several", lines.filter((each) => each.className === "target").length > 1);
     row.replaceChildren(time(sentence), body);
+    if (focused >= 0) choose(row.querySelectorAll("p")[focused] ?? this.list);
     for (const [code, text] of finished(sentence, this.language)) this.#say(number, code, text);
   }
 
@@ -103,13 +107,13 @@ export class Board {
   }
 
   #say(number, code, text) {
-    const key = `${number} ${code}`;
+    const key = `${number} ${code} ${text.corrections}`;
     if (!text.done || !text.text || this.said.has(key)) return;
     this.said.add(key);
     const said = document.createElement("p");
     said.lang = code;
     said.dir = "auto";
-    said.textContent = text.text;
+    said.append(...(text.corrections ? [mark(), " "] : []), text.text);
     this.spoken.append(said);
     while (this.spoken.childElementCount > SAID) this.spoken.firstElementChild.remove();
   }
@@ -140,27 +144,42 @@ function line(kind, language, text) {
   found.className = kind;
   found.lang = language;
   found.dir = "auto";
+  found.toggleAttribute("data-done", text.done);
   const committed = document.createElement("span");
   committed.className = "committed";
   committed.textContent = text.committed;
   const draft = document.createElement("span");
   draft.className = "draft";
   draft.textContent = text.draft;
-  found.append(committed, draft);
+  found.append(committed, draft, ...(text.corrections ? [mark()] : []));
   return found;
+}
+
+function mark() {
+  const found = document.createElement("small");
+  found.className = "mark";
+  found.lang = document.documentElement.lang;
+  found.textContent = t("corrected");
+  return found;
+}
+
+// Give a line the focus.
+export function choose(line) {
+  if (!line.hasAttribute("tabindex")) line.tabIndex = -1;
+  line.focus();
 }
 
 function termsLine({ terms, missed }) {
   const found = document.createElement("ul");
   found.className = "terms";
-  found.setAttribute("aria-label", "Terms");
+  found.setAttribute("aria-label", t("Terms"));
   const left = [...missed];
   for (const term of terms) {
     const at = left.indexOf(term);
     if (at >= 0) left.splice(at, 1);
     const item = document.createElement("li");
     item.className = at < 0 ? "kept" : "missed";
-    item.textContent = at < 0 ? term : `${term}: not translated as given`;
+    item.textContent = at < 0 ? term : t("{term}: not translated as given", { term });
     found.append(item);
   }
   return found;
@@ -175,7 +194,8 @@ function time(sentence) {
 function divider() {
   const found = document.createElement("p");
   found.className = "divider";
-  found.textContent = `New session, ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`;
+  const time = new Date().toLocaleTimeString(UI, { hour: "2-digit", minute: "2-digit" });
+  found.textContent = t("New session, {time}", { time });
   return found;
 }
 

@@ -1,6 +1,7 @@
 // The panel with the addresses for readers.
 
 import { BASE } from "./base.js";
+import { t } from "./ui.js";
 
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 const COPIED_MS = 2000;
@@ -39,10 +40,10 @@ export class Share {
 async function copy() {
   try {
     await navigator.clipboard.writeText($("viewer").href);
-    $("copy").textContent = "Copied";
+    $("copy").textContent = t("Copied");
   } catch {
     getSelection().selectAllChildren($("viewer"));
-    $("copy").textContent = "Press Ctrl+C to copy";
+    $("copy").textContent = t("Press Ctrl+C to copy");
   }
-  setTimeout(() => ($("copy").textContent = "Copy address"), COPIED_MS);
+  setTimeout(() => ($("copy").textContent = t("Copy address")), COPIED_MS);
 }

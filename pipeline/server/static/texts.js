@@ -2,7 +2,7 @@
 
 import { sameLanguage } from "./languages.js";
 
-const KINDS = { source_delta: "source", source_sentence: "source", delta: "target", translation: "target" };
+const KINDS = { source_delta: "source", source_sentence: "source", delta: "target", translation: "target", correction: "target" };
 
 const NOISE = ["silence", "empty"]; // nothing was said
 
@@ -16,16 +16,17 @@ export class Texts {
   apply(event) {
     if (event.type === "snapshot") return this.#replace(event.events);
     if (event.type === "transcript") this.missing.push(...(NOISE.includes(event.rejected) ? [] : event.rejected ? [event] : event.missing));
-    const kind = KINDS[event.type];
+    const kind = event.type === "correction" && !event.language ? "source" : KINDS[event.type];
     if (!kind) return [];
     const sentence = this.#sentence(event.sentence);
     const text = kind === "source" ? sentence.source : this.#target(sentence, event.language);
-    if (kind === "source") {
+    if (event.type.startsWith("source")) {
       sentence.language = event.language;
       sentence.start = event.start_s ?? sentence.start;
       sentence.end = event.end_s ?? sentence.end;
     }
     if (event.type.endsWith("delta")) text.change(event);
+    else if (event.type === "correction") text.correct(event);
     else text.finish(event);
     return [event.sentence];
   }
@@ -80,6 +81,7 @@ class Text {
     this.points = [];
     this.length = 0; // of the committed part
     this.done = false;
+    this.corrections = 0; // made by the speaker
     this.terms = []; // of the glossary, in the source of a finished translation
     this.missed = []; // those of them that it lacks
   }
@@ -93,6 +95,15 @@ class Text {
   finish({ text, terms = [], missed_terms = [] }) {
     this.terms = terms;
     this.missed = missed_terms;
+    this.#end(text);
+  }
+
+  correct({ text }) {
+    this.corrections += 1;
+    this.#end(text);
+  }
+
+  #end(text) {
     this.points = [...text];
     this.length = this.points.length;
     this.done = true;

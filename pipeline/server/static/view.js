@@ -1,23 +1,24 @@
 // The page of a reader.
 
 import { Downloads } from "./download.js";
-import { fill, languageName, targetChoices } from "./languages.js";
+import { fill, targetChoices } from "./languages.js";
 import { follow } from "./follow.js";
 import { stayAwake } from "./awake.js";
 import { menus } from "./menus.js";
-import { errorMessage, showProblem } from "./messages.js";
+import { errorMessage, showProblem, translationLost } from "./messages.js";
 import { Board } from "./render.js";
 import { settings } from "./settings.js";
 import { Texts } from "./texts.js";
+import { t } from "./ui.js";
 
 const $ = (id) => document.getElementById(id);
 const STATES = {
-  connecting: "Connecting",
-  waiting: "Waiting for the speaker",
-  open: "Live",
-  lost: "Connection lost. The text goes on as soon as it is back.",
-  ended: "The speaker has finished",
-  refused: "Not connected",
+  connecting: t("Connecting"),
+  waiting: t("Waiting for the speaker"),
+  open: t("Live"),
+  lost: t("Connection lost. The text goes on as soon as it is back."),
+  ended: t("The speaker has finished"),
+  refused: t("Not connected"),
 };
 const address = new URL(location);
 const session = decodeURIComponent(address.pathname.split("/").pop());
@@ -49,7 +50,7 @@ function onBegin({ targets, recorded }) {
 function onEvent(event) {
   if (event.type === "translation_lost") {
     if (["", event.language].includes(language.value)) {
-      showProblem($("problem"), `The translation into ${languageName(event.language)} has stopped: ${event.reason}`);
+      showProblem($("problem"), translationLost(event));
     }
     return;
   }
@@ -61,7 +62,7 @@ function onEvent(event) {
 }
 
 function onState(state, detail) {
-  const text = state === "ended" && detail ? `${STATES.ended}. The next talk appears here.` : STATES[state];
+  const text = state === "ended" && detail ? t("The speaker has finished. The next talk appears here.") : STATES[state];
   if ($("state").textContent !== text) $("state").textContent = text; // a screen reader says it again otherwise
   document.body.dataset.state = state;
   if (state === "refused") showProblem($("problem"), errorMessage(detail, false));
