@@ -1,4 +1,4 @@
-"""The logs in other projects' readers and scorers, if installed; .ci/run installs all of them.
+"""The logs and subtitles in other projects' readers and scorers, if installed; .ci/run installs all of them.
 
 They require PyTorch, other large packages or a copyleft one, but reading logs needs none of these.
 """
@@ -17,8 +17,10 @@ from pipeline.events import TargetText
 from pipeline.latency.emissions import Emission, TextSoFar, Unit, committed_only, units
 from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
 from pipeline.sinks.latency_log import open_latency_log
+from pipeline.sinks.srt import SrtSink
+from pipeline.subtitles.rules import SubtitleRules
 from tests.latency.streams import DURATION_S, REFERENCES, events, received_s, written
-from tests.streams import Stream, streams
+from tests.streams import Stream, spoken, streams, translated
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 UNITS: list[Unit] = ["char", "word"]
@@ -30,6 +32,10 @@ needs_simulstream = pytest.mark.skipif(
 )
 needs_simuleval = pytest.mark.skipif(
     importlib.util.find_spec("simuleval") is None, reason="SimulEval is not installed; .ci/run does"
+)
+
+needs_suber = pytest.mark.skipif(
+    importlib.util.find_spec("suber") is None, reason="subtitle-edit-rate is not installed; .ci/run does"
 )
 
 
@@ -182,3 +188,26 @@ def test_omnisteval_reads_both_formats_as_displayed_and_as_committed(unit, commi
     ]
     # Spaces between words are characters there.
     assert [word.text for word in streamed if word.text.strip()] == [emission.text for emission in text.emissions()]
+
+
+@needs_suber
+def test_suber_reads_subtitle_files(tmp_path):
+    from suber.file_readers import SRTFileReader
+    from suber.metrics.suber import calculate_SubER
+
+    def subtitles(name, *texts):
+        sink = SrtSink(tmp_path / name, SubtitleRules())
+        for number, text in enumerate(texts):
+            times = (5.0 * number, 5.0 * number + 4)
+            for event in (*spoken(number, text, *times), *translated(number, [text], language="en")):
+                sink.write(event)
+        sink.close()
+        return SRTFileReader(str(tmp_path / name)).read()
+
+    said = "The museum, which was built in 1880, is closed on Tuesday; it opens on Wednesday.", "Where is the bank?"
+    found, other = subtitles("found.srt", *said), subtitles("other.srt", said[0], "Where is a bank?")
+    read = [word.string for subtitle in found for word in subtitle.word_list]
+    assert read == " ".join(said).split()
+    assert calculate_SubER(found, found) == 0
+    breaks = 3  # a line's and two cues' ends count as words
+    assert calculate_SubER(found, other) == pytest.approx(100 / (len(read) + breaks), abs=0.01)
