@@ -8,6 +8,7 @@ import errno
 import gc
 import logging
 import os
+import re
 import signal
 import sys
 import time
@@ -26,7 +27,7 @@ _LOG = logging.getLogger(__name__.partition(".")[0])
 STARTED = time.perf_counter()
 """Approximately when the program started to import."""
 
-
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # Failures of redirected output. Any other OSError here is a defect and keeps its traceback.
 _DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
@@ -46,8 +47,10 @@ def some_text(text: str) -> str:
 
 
 def some_path(text: str) -> Path:
-    """Argument type: a path that is not empty, because an empty one means the current folder."""
-    return Path(some_text(text))
+    """Argument type: a path that is not empty, because an empty one means the current folder. A URL raises UsageError."""
+    if _URL.match(some_text(text)) and not os.path.exists(text):
+        raise UsageError(f"{text} is a URL; give a path of this machine, and copy files from elsewhere first")
+    return Path(text)
 
 
 def some_output(text: str) -> Path:

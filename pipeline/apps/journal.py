@@ -26,7 +26,6 @@ from ..asr.recognizer import (
     StreamingRecognizer,
 )
 from ..asr.streaming import by_segment
-from ..audio.remote import RemoteFile
 from ..captions.changes import Changes, States
 from ..config import PipelineConfig
 from ..errors import UsageError
@@ -63,9 +62,7 @@ _OTHER_KEYS = {"threads", "cached_sentences", "draft"}
 _KEY_NAMES = {"languages.targets": "languages.target"}
 
 
-def header(
-    recording: Path | RemoteFile, config: PipelineConfig, kinds: list[str], audio_track: int | None = None
-) -> dict[str, Any]:
+def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
     """The header of a journal. A run may resume a journal whose header equals its own.
 
     Args:
@@ -126,7 +123,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found)
 
 
-def is_of(path: Path, recording: Path | RemoteFile) -> bool:
+def is_of(path: Path, recording: Path) -> bool:
     """Whether ``path`` is a journal of this recording; False if either cannot be read."""
     try:
         found = read_header(path)
@@ -161,8 +158,6 @@ class JournalSink:
         if resume and read_header(path) is not None:  # keep a header with more keys than this version writes
             with path.open("rb") as file:
                 first = file.readline().decode()
-        self.header = first.encode()
-        """The first line."""
         self._file, self._changes = BlockFile(path, first, resume=resume), Changes()
 
     def write(self, event: PipelineEvent) -> None:
@@ -332,9 +327,9 @@ def _kept(path: Path) -> int:
     return found
 
 
-def _digest(recording: Path | RemoteFile) -> str:
+def _digest(recording: Path) -> str:
     try:
-        with recording.open() if isinstance(recording, RemoteFile) else recording.open("rb") as file:
+        with recording.open("rb") as file:
             found = hashlib.blake2b(file.read(_DIGEST_BYTES), digest_size=16)
             size = file.seek(0, 2)
             file.seek(max(0, size - _DIGEST_BYTES))

@@ -19,7 +19,6 @@ from ..audio.devices import list_devices, loopback_device
 from ..audio.microphone import Microphone
 from ..audio.pcm import PcmStream
 from ..audio.recording import Recording
-from ..audio.remote import remote_file
 from ..audio.source import AudioSource
 from ..config import PipelineConfig
 from ..errors import UsageError
@@ -64,6 +63,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
     source.add_argument(
         "audio",
         nargs="?",
+        type=some_text,
         metavar="AUDIO",
         help="a recording, the URL of a stream (HLS, RTMP, RTSP, HTTP), or - for raw 16 kHz mono 16-bit PCM on standard input",
     )
@@ -113,8 +113,8 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
     if options.loopback and options.device is not None:
         raise UsageError("--loopback finds the device, and --device names one; choose one")
-    remote = None if options.audio is None else remote_file(options.audio)
-    if options.follow and (microphone or remote is not None or options.audio in (None, "-")):
+    url = options.audio is not None and "://" in options.audio
+    if options.follow and (microphone or url or options.audio in (None, "-")):
         raise UsageError(
             "--follow is for a recording that is still being written; give the path of one, or leave it out"
         )
@@ -132,12 +132,12 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     if options.audio == "-":
         return PcmStream(standard_input())
     chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
-    if remote is not None:
+    if url:
         from ..audio.network import is_stream, open_stream
 
         if is_stream(options.audio):
             return open_stream(options.audio, config.overload.backlog_s, **chosen)
-    recording = Recording(remote or Path(options.audio), growing=options.follow, **chosen)
+    recording = Recording(some_path(options.audio), growing=options.follow, **chosen)
     if recording.track_note is not None:
         tell(recording.track_note)
     return recording

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..audio.remote import RemoteFile
-from ..errors import PipelineError, UsageError
+from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
 from .journal import SUFFIX as JOURNAL_SUFFIX
 
@@ -180,10 +179,10 @@ def stem_of(name: str) -> str:
 class Folder:
     """The recordings of one folder, which affect each other's output names."""
 
-    def __init__(self, path: Path | RemoteFile) -> None:
+    def __init__(self, path: Path) -> None:
         try:
-            entries = path.names() if isinstance(path, RemoteFile) else os.listdir(path)
-        except (OSError, PipelineError):  # not listable, but files in it may still be readable by name
+            entries = os.listdir(path)
+        except OSError:  # not listable, but files in it may still be readable by name
             entries = []
         recordings = [name for name in entries if stem_of(name) != name and _is_recording(path / name)]
         self._names = {_folded(name) for name in recordings}
@@ -215,13 +214,11 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def _identity(path: Path | RemoteFile) -> str:
-    return path.url if isinstance(path, RemoteFile) else os.path.realpath(path)
+def _identity(path: Path) -> str:
+    return os.path.realpath(path)
 
 
-def _is_recording(path: Path | RemoteFile) -> bool:
-    if isinstance(path, RemoteFile):
-        return True
+def _is_recording(path: Path) -> bool:
     # Count files without permission too, so that names do not change with permissions. Pipes and folders do not count.
     return os.path.isfile(path) or not os.path.exists(path)
 

@@ -18,7 +18,7 @@ from ..run.worker import Worker
 from ..sinks.blank import is_blank
 from ..sinks.files import open_sinks, sink_makers
 from ..sinks.sink import Sink, close_all, write_all
-from . import journal, mirror
+from . import journal
 from .journal import JournalSink, KnownSpeech, known_translation
 from .outputs import Output, label
 from .recordings import Begin, Job, begin, labels_of
@@ -57,8 +57,6 @@ def open_recording(result: Result, options: Options) -> Recording | None:
     """Begin a job: the open recording, or None if there is nothing to do or it cannot be read, as the result says."""
     job = result.job
     try:
-        if job.remote is not None:
-            mirror.fetch(job.remote, job.outputs.values(), job.journal)
         # Check now: another run may have written files since the plan was made.
         result.how, result.outputs = begin(
             job, options.config, overwrite=options.overwrite, audio_track=options.audio_track
@@ -67,8 +65,6 @@ def open_recording(result: Result, options: Options) -> Recording | None:
             language = options.config.languages.only_spoken
             return Recording(job.recording, language=language, track=options.audio_track)
         result.outcome = "already there: left as it is, --overwrite replaces it"
-        if job.remote is not None:
-            mirror.forget(job.outputs.values())
     except PipelineError as error:
         result.outputs = {}
         result.fail(error)
@@ -96,17 +92,12 @@ async def translate_recording(
             if path != outputs[output]:
                 path.unlink(missing_ok=True)  # of an interrupted run that wrote aside
         blank = {output for output, path in outputs.items() if is_blank(path, output[0])}
-        if job.remote is not None:
-            mirror.deliver(job.remote, outputs.values(), job.journal)
         job.journal.unlink(missing_ok=True)
         result.outcome = "finished" if result.how is Begin.RESUME else "done"
         shown = {kind for kind, target in outputs if (kind, target) not in blank}
         result.without_cue = any(kind not in shown for kind, _ in outputs)
     except PipelineError as error:
         result.fail(error)
-    finally:
-        if job.remote is not None and result.outcome not in ("done", "finished"):
-            mirror.keep(job.remote, job.journal)
 
 
 def aside_paths(job: Job, outputs: Mapping[Output, Path]) -> dict[Output, Path]:
@@ -213,11 +204,8 @@ def _open_sinks(
     make_folder(job.journal.parent)
     events = JournalSink(job.journal, begun_with, resume=resume)
     stack.callback(events.close)
-    if job.remote is not None and not resume:
-        (job.remote / job.journal.name).write(events.header)
     makers = sink_makers(config.subtitles, resume=True)
-    recording = job.recording if isinstance(job.recording, Path) else None
-    files = open_sinks(paths, recording, makers, config.languages.targets)
+    files = open_sinks(paths, job.recording, makers, config.languages.targets)
     stack.callback(close_all, files)
     return [events, *files]
 

@@ -9,7 +9,6 @@ from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
-from ..audio.remote import RemoteFile, remote_file
 from ..config import PipelineConfig
 from ..errors import FileInUseError, UsageError
 from ..names import STANDARD_OUTPUT
@@ -17,7 +16,6 @@ from ..sinks.blank import is_blank
 from ..sinks.sink import in_use
 from . import journal
 from .cli import standard_input
-from .mirror import workspace
 from .outputs import (
     SUFFIXES,
     Folder,
@@ -47,14 +45,12 @@ class Begin(Enum):
 class Job:
     """A recording and its subtitle files."""
 
-    recording: Path | RemoteFile
+    recording: Path
     outputs: dict[Output, Path]
     journal: Path
     """One for all target languages."""
     names: OutputNames | None = None
     """The names of the outputs, of the journal, and of files in other formats."""
-    remote: RemoteFile | None = None
-    """Where the files belong, if that is another machine: see ``pipeline.apps.mirror``."""
 
     @property
     def is_shortened(self) -> bool:
@@ -76,8 +72,8 @@ class Job:
         }
 
 
-def read_manifest(path: Path) -> list[Path | RemoteFile]:
-    """The recordings and folders that a manifest names, in its order; URLs are not checked yet.
+def read_manifest(path: Path) -> list[Path]:
+    """The recordings and folders that a manifest names, in its order.
 
     Empty lines and lines that begin with # are skipped. A relative path counts from the manifest's folder. The text is
     UTF-8, with or without a byte order mark; names that are not keep their bytes. "-" is standard input, whose paths count
@@ -91,14 +87,11 @@ def read_manifest(path: Path) -> list[Path | RemoteFile]:
         except OSError as error:
             raise UsageError(f"the manifest {path} cannot be read ({error.strerror}); give a text file") from error
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    found: list[Path | RemoteFile] = []
+    found: list[Path] = []
     wrong = []
     for number, line in enumerate(text.split("\n"), 1):
         entry = line.strip()
         if not entry or entry.startswith("#"):
-            continue
-        if (remote := remote_file(entry)) is not None:
-            found.append(remote)
             continue
         recording = folder / os.path.expanduser(entry)
         if "\0" in entry or not os.path.exists(recording):
@@ -112,18 +105,15 @@ def read_manifest(path: Path) -> list[Path | RemoteFile]:
     return found
 
 
-def find_recordings(named: Sequence[Path | RemoteFile]) -> list[tuple[Path | RemoteFile, Path]]:
+def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
     """Find recordings; each is returned once, with its folder relative to the named folder that contains it.
 
     Folders are searched recursively; hidden files and folders are skipped.
     """
     # Unlike Path.resolve, realpath does not raise for a link to itself.
-    found: dict[str, tuple[Path | RemoteFile, Path]] = {}
+    found: dict[str, tuple[Path, Path]] = {}
     for path in named:
-        if isinstance(path, RemoteFile):
-            for file, below in _remote_recordings(path):
-                found.setdefault(file.url, (file, below))
-        elif os.path.isdir(path):
+        if os.path.isdir(path):
             inside = sorted(_inside(path))
             if not inside:
                 raise UsageError(f"{path} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
@@ -134,21 +124,6 @@ def find_recordings(named: Sequence[Path | RemoteFile]) -> list[tuple[Path | Rem
         else:
             raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
     return list(found.values())
-
-
-def _remote_recordings(place: RemoteFile) -> Iterator[tuple[RemoteFile, Path]]:
-    kind = place.kind()
-    if kind == "none":
-        raise UsageError(f"no such file: {place}; give the URLs of recordings or of folders that hold some")
-    if kind == "file":
-        yield place, Path()
-        return
-    inside = [file for file in place.files_below() if file.suffix.lower() in SUFFIXES]
-    if not inside:
-        raise UsageError(f"{place} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
-    top = place.url.rstrip("/") + "/"
-    for file in inside:
-        yield file, Path(file.url.removeprefix(top)).parent
 
 
 def _problem(path: Path) -> str:
@@ -180,12 +155,7 @@ def _inside(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def plan(
-    named: Sequence[Path | RemoteFile],
-    kinds: Sequence[str],
-    output_dir: Path | RemoteFile | None,
-    tags: Mapping[str, str],
-) -> list[Job]:
+def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, tags: Mapping[str, str]) -> list[Job]:
     """Plan the outputs of each recording, beside it unless ``output_dir`` is given.
 
     The journal, and formats whose file has all languages, have a tag only if there is one target.
@@ -194,16 +164,12 @@ def plan(
         tags: target language → its tag before the suffixes, or ""; see ``language_tags``.
     """
     jobs: dict[str, Job] = {}  # by real path
-    folders: dict[Path | RemoteFile, Folder] = {}
+    folders: dict[Path, Folder] = {}
     longest: dict[Path, int] = {}
     language = "".join(tags.values()) if len(tags) == 1 else ""
     for recording, below in find_recordings(named):
         there = recording.parent
-        place = output_dir / below if output_dir else there
-        remote = place if isinstance(place, RemoteFile) else None
-        if remote is not None and remote.is_web:
-            raise UsageError(f"nothing can be written beside {recording}; name a folder with --output-dir")
-        folder = workspace(place) if isinstance(place, RemoteFile) else place
+        folder = output_dir / below if output_dir else there
         if there not in folders:
             folders[there] = Folder(there)
         if folder not in longest:
@@ -220,7 +186,7 @@ def plan(
                 f"{jobs[key].recording} and {recording} would both write {next(iter(outputs.values()))}; give their "
                 "common parent folder, whose subfolders are kept, or translate one separately with another --output-dir"
             )
-        jobs[key] = Job(recording, outputs, names.journal, names, remote)
+        jobs[key] = Job(recording, outputs, names.journal, names)
     return list(jobs.values())
 
 

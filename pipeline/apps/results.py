@@ -14,7 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import FileInUseError, PipelineError, one_line
+from ..errors import PipelineError, one_line
 from ..names import escaped
 from .outputs import Output
 from .recordings import Begin, Job
@@ -48,8 +48,6 @@ class Result:
     """Whether an output was written but has no cue."""
     error: str = ""
     """Why it failed, in one line."""
-    busy: bool = False
-    """Whether it failed because another process is writing its files."""
 
     @property
     def summary(self) -> str:
@@ -77,14 +75,10 @@ class Result:
 
     def files(self) -> list[str]:
         """The files that were written, for display."""
-        if self.job.remote is not None:
-            written = self.outputs.values() if self.outcome in ("done", "finished") else ()
-            return [str(self.job.remote / path.name) for path in written]
         return [str(path) for path in self.outputs.values() if os.path.isfile(path)]
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed, self.error = "failed", True, one_line(error)
-        self.busy = isinstance(error, FileInUseError)
 
     def count(self, stats: PipelineStats) -> None:
         self.audio_s, self.sentences = stats.audio_s, stats.sentences

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audio.remote import RemoteFile
 from ..errors import UsageError
 from .recordings import Job
 
@@ -40,12 +39,10 @@ class Shard:
         return [job for job in jobs if id(job) in mine]
 
 
-def _size(recording: Path | RemoteFile) -> int:
+def _size(recording: Path) -> int:
     try:
-        if isinstance(recording, RemoteFile):
-            return recording.size()
         return os.stat(recording).st_size
-    except (OSError, UsageError):  # no such file: reported when its turn comes
+    except OSError:  # no such file: reported when its turn comes
         return 0
 
 

@@ -13,25 +13,33 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.measure import Measurement
 
-from ..audio.remote import RemoteFile, remote_file
 from ..config import PipelineConfig
 from ..errors import UsageError
 from ..run.worker import Worker
 from ..sinks.files import FORMATS
 from .bars import Bar, Bars
-from .cli import Parser, add_verbosity_arguments, description_of, is_told, report, set_verbosity, some_path, some_text
-from .cluster import parse_address, translate_on_cluster
+from .cli import (
+    Parser,
+    add_verbosity_arguments,
+    description_of,
+    is_told,
+    report,
+    set_verbosity,
+    some_path,
+    some_text,
+    whole_number,
+)
 from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from .outputs import language_tags
 from .recording_run import Options, make_folder, open_recording, translate_recording
 from .recordings import check_unused, plan, read_manifest
 from .results import Result, summary
+from .several import translate_in_processes
 from .shards import parse_shard
 
 # Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
@@ -55,11 +63,7 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     source = parser.add_argument_group("input")
     source.add_argument(
-        "audio",
-        nargs="*",
-        type=_some_place,
-        metavar="AUDIO",
-        help="recordings, or folders that hold some; paths or URLs",
+        "audio", nargs="*", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
     )
     source.add_argument(
         "--manifest",
@@ -71,9 +75,9 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     files = parser.add_argument_group("subtitle files")
     files.add_argument(
         "--output-dir",
-        type=_some_place,
+        type=some_path,
         metavar="D",
-        help="folder for the subtitle files, a path or a URL, created if missing (default: beside each recording)",
+        help="folder for the subtitle files, created if missing (default: beside each recording)",
     )
     files.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
     files.add_argument(
@@ -83,28 +87,24 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     )
     files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_layout_arguments(files)
-    spread = parser.add_argument_group("several processes or machines, which see the same folders")
+    spread = parser.add_argument_group("several processes or machines")
     spread.add_argument(
-        "--cluster",
-        type=some_text,
-        metavar="ADDRESS",
-        help="spread the recordings over the workers of a Dask scheduler, such as tcp://HOST:8786, or over N processes of this "
-        "machine: local:N",
+        "--processes",
+        type=whole_number(1, 256),
+        default=1,
+        metavar="N",
+        help="translate N recordings at once, each in a process of its own (default: 1)",
     )
     spread.add_argument(
         "--shard",
         type=some_text,
         metavar="I/N",
-        help="translate only the I-th of N shares of the recordings; auto/N in an indexed Kubernetes job, auto in a Slurm array",
+        help="translate only the I-th of N shares of the recordings, for several machines that see the same folders; auto/N in "
+        "an indexed Kubernetes job, auto in a Slurm array",
     )
     add_model_arguments(parser)
     add_verbosity_arguments(parser)
     return parser
-
-
-def _some_place(text: str) -> Path | RemoteFile:
-    """Argument type: a path, or a URL such as s3://bucket/talks."""
-    return remote_file(some_text(text)) or Path(text)
 
 
 def formats(asked: str) -> list[str]:
@@ -158,7 +158,6 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
     config = for_recordings(configured(options))
-    address = parse_address(options.cluster) if options.cluster else None
     shard = parse_shard(options.shard) if options.shard else None
     named = options.audio + (read_manifest(options.manifest) if options.manifest else [])
     if not named:
@@ -167,16 +166,15 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     jobs = plan(named, formats(options.format), options.output_dir, tags)
     if shard is not None:
         jobs = shard.of(jobs)
-    if address is None:
-        check_unused(jobs)
+    check_unused(jobs)
     results = [Result(job) for job in jobs]
-    if isinstance(options.output_dir, Path):
+    if options.output_dir is not None:
         make_folder(options.output_dir)
-    what = Options(config, options.overwrite, options.audio_track, aside=bool(address or shard))
+    what = Options(config, options.overwrite, options.audio_track, aside=shard is not None)
     interrupted = False
     try:
-        if address is not None:
-            translate_on_cluster(results, what, address)
+        if options.processes > 1 and len(jobs) > 1:
+            translate_in_processes(results, what, options.processes)
         else:
             asyncio.run(translate_all(results, what))
     except KeyboardInterrupt:

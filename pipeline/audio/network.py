@@ -19,8 +19,7 @@ from ..errors import AudioError, UsageError
 from ..events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
 from .capture import backoff_s
 from .recording import Recording
-from .remote import RemoteFile
-from .source import CHUNK_SAMPLES
+from .source import CHUNK_SAMPLES, Address
 from .spool import Spooled
 from .tracks import open_input
 
@@ -52,7 +51,7 @@ def open_stream(
         language, track: see ``Recording``.
     """
     check_address(url)
-    connect = partial(_Connection, RemoteFile(url), language=language, track=track)
+    connect = partial(_Connection, Address(url), language=language, track=track)
     first = connect()
     return StreamSource(NetworkStream(url, first, connect), limit_s) if first.duration_s is None else first
 
@@ -94,12 +93,12 @@ def _beginning(url: str) -> str:
 class _Connection(Recording):
     """One connection to a stream. It is read once, and ends when the network fails."""
 
-    path: RemoteFile
+    path: Address
     _ADVICE = "check the address, and whether the stream is on"
 
     def _open_container(self) -> InputContainer:
         try:
-            return open_input(self.path.url, timeout=(_ANSWER_S, _ANSWER_S))
+            return open_input(self.path, timeout=(_ANSWER_S, _ANSWER_S))
         except av.error.ExitError:
             raise AudioError(f"{self.path} gives no audio within {_ANSWER_S:.0f} s; {self._ADVICE}") from None
 

@@ -23,7 +23,7 @@ def is_local(source: AudioSource) -> bool:
     """Whether a source is a recording on this machine. Reads of others may stall: of pipes, servers and apps' own sources.
     Then no chunk may wait for the next one, nor other work for the thread that reads.
     """
-    return isinstance(source, Recording) and not source.may_stall
+    return isinstance(source, Recording) and not source.read_once
 
 
 async def chunks_of(

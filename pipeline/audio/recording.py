@@ -21,9 +21,8 @@ from ..errors import AudioError, UsageError
 from ..events import SAMPLE_RATE, Samples
 from .channels import MonoMixer, kind_of
 from .pipe import GrowingFile, PipeReader, relayed
-from .remote import RemoteFile
-from .source import CHUNK_SAMPLES
-from .tracks import choose, open_container, open_input, probe_tracks, selection_note, track_by_number, tracks_of
+from .source import CHUNK_SAMPLES, Address
+from .tracks import Sound, choose, open_container, open_input, probe_tracks, selection_note, track_by_number, tracks_of
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class Recording:
 
     def __init__(
         self,
-        path: Path | RemoteFile,
+        path: Path | Address,
         *,
         language: str | None = None,
         track: int | None = None,
@@ -66,7 +65,7 @@ class Recording:
         """Open the file and, if it has several audio tracks, choose one (see ``pipeline.audio.tracks``).
 
         Args:
-            path: a file of this machine, or one that is read from elsewhere as it is decoded.
+            path: a file, or in a subclass the address of a stream.
             language: the spoken language; prefer a track tagged with it.
             track: use this audio track, counted from 1.
             untrusted: the file comes from somebody else. Accept only containers that hold all of their audio, so that no
@@ -108,10 +107,11 @@ class Recording:
         """Messages about missing parts found so far; they have been logged."""
 
     def _open_container(self) -> InputContainer:
-        if self._growing and isinstance(self.path, Path):
+        assert isinstance(self.path, Path)
+        if self._growing:
             self._pipe = GrowingFile(self.path)
             return open_input(self._pipe, options=_UNFINISHED)
-        if isinstance(self.path, RemoteFile) or not self.path.is_fifo():
+        if not self.path.is_fifo():
             return open_container(self.path, self._options)
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
@@ -137,8 +137,9 @@ class Recording:
             choice = track_by_number(self.path, tracks, number)
         else:
             # What is read once has its tracks chosen by tags alone.
-            probed = len(tracks) > 1 and not self.read_once
-            sounds = probe_tracks(self.path, tracks, self._options) if probed else {}
+            sounds: dict[int, Sound] = {}
+            if len(tracks) > 1 and not self.read_once and isinstance(self.path, Path):
+                sounds = probe_tracks(self.path, tracks, self._options)
             choice = choose(tracks, sounds, language)
         if len(tracks) > 1:
             self.track_note = selection_note(self.path, tracks, choice)
@@ -147,13 +148,8 @@ class Recording:
 
     @property
     def read_once(self) -> bool:
-        """Whether it cannot be opened a second time: a pipe."""
+        """Whether it cannot be opened a second time, and a read may wait for others: a pipe, or a stream."""
         return self._pipe is not None
-
-    @property
-    def may_stall(self) -> bool:
-        """Whether a read may wait for others: for the writer of a pipe, or for a server."""
-        return self._pipe is not None or isinstance(self.path, RemoteFile)
 
     def read(self) -> Samples | None:
         """Up to 100 ms of audio; None at the end."""

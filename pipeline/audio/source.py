@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +12,15 @@ from ..events import Samples, SourceNotice, mono_int16
 
 CHUNK_SAMPLES = 1_600
 """Maximum samples in a chunk: 100 ms. A paced recording arrives as evenly as a microphone."""
+
+
+class Address(str):
+    """The address of a stream."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return PurePosixPath(self.partition("?")[0].partition("://")[2]).name
 
 
 class AudioSource(Protocol):

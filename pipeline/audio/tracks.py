@@ -27,7 +27,7 @@ from ..errors import AudioError, UsageError
 from ..languages import is_tag_of
 from ..names import escaped
 from .channels import ChannelResampler, channel_names, kind_of
-from .remote import RemoteFile
+from .source import Address
 
 # Dispositions of tracks that are not the main sound: commentary, descriptions, or only a part of it.
 _SECONDARY = (
@@ -141,7 +141,7 @@ def _printable(text: str) -> str:
     return shown if len(shown) <= _TITLE_LENGTH else shown[:_TITLE_LENGTH] + "…"
 
 
-def track_by_number(path: Path | RemoteFile, tracks: Sequence[Track], number: int) -> Choice:
+def track_by_number(path: Path | Address, tracks: Sequence[Track], number: int) -> Choice:
     """The track with this number."""
     if not 1 <= number <= len(tracks):
         count = "1 track" if len(tracks) == 1 else f"{len(tracks)} tracks"
@@ -215,7 +215,7 @@ def listed(tracks: Sequence[Track]) -> str:
     return ", ".join([*map(str, tracks[:_MAX_LISTED]), *more])
 
 
-def selection_note(path: Path | RemoteFile, tracks: Sequence[Track], choice: Choice) -> str:
+def selection_note(path: Path | Address, tracks: Sequence[Track], choice: Choice) -> str:
     """A message that says which of several tracks is used, and why."""
     others = [track for track in tracks if track != choice.track]
     return (
@@ -224,16 +224,12 @@ def selection_note(path: Path | RemoteFile, tracks: Sequence[Track], choice: Cho
     )
 
 
-def open_container(path: Path | RemoteFile, options: dict[str, str] | None = None) -> InputContainer:
-    """Open a file with FFmpeg. ``options`` are FFmpeg's, for files of this machine."""
-    if isinstance(path, RemoteFile):
-        return open_input(path.open())
+def open_container(path: Path, options: dict[str, str] | None = None) -> InputContainer:
+    """Open a file with FFmpeg. ``options`` are FFmpeg's."""
     return open_input(str(path.absolute()), options=options)
 
 
-def probe_tracks(
-    path: Path | RemoteFile, tracks: Sequence[Track], options: dict[str, str] | None = None
-) -> dict[int, Sound]:
+def probe_tracks(path: Path, tracks: Sequence[Track], options: dict[str, str] | None = None) -> dict[int, Sound]:
     """Probe the tracks; return the results by track number. ``options``: for FFmpeg, to open the file.
 
     Reads a bounded part of the file: the first 20 s of a track and, if they are silent, 10 s at each of five positions.

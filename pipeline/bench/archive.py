@@ -9,27 +9,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
-import pickle
-import signal
+import math
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from ..apps.cli import some_path, whole_numbers
 from ..apps.options import add_model_arguments, configured
+from ..apps.pool import Ended, share_out
 from ..apps.recordings import find_recordings
 from ..apps.translate import for_recordings
 from ..audio.recording import Recording, read_audio
 from ..config import PipelineConfig
-from ..errors import PipelineError, UsageError, one_line
+from ..errors import PipelineError, UsageError
 from ..events import SAMPLE_RATE, Transcript
 from ..loading import load_models
 from ..run.machine import keep_freed_memory, usable_cores
@@ -103,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     language = config.languages.only_spoken
     if language is None:
         raise UsageError("the languages spoken are several, and faster-whisper recognises one: name it with --source")
-    paths = [path for path, _ in find_recordings(options.recordings) if isinstance(path, Path)]
+    paths = [path for path, _ in find_recordings(options.recordings)]
     lengths_s = {path: len(read_audio(path)) / SAMPLE_RATE for path in paths}
     paths.sort(key=lambda path: -lengths_s[path])  # so that no process ends long after the others
     ways = ways_of(config, options.processes)
@@ -136,92 +130,35 @@ def _measured(way: Way, paths: Sequence[Path], audio_s: float, language: str) ->
 
 def _in_processes(way: Way, paths: Sequence[Path]) -> tuple[float, float, dict[str, str]]:
     """Wall-clock and CPU time in seconds, and the texts. A process takes the next recording when it has done one."""
-    spawn = multiprocessing.get_context("spawn")
-    with ExitStack() as stack:
-        ours: list[Connection] = []
-        for _ in range(way.processes):
-            here, there = spawn.Pipe()
-            process = spawn.Process(target=_work, args=(there, way), daemon=True)
-            process.start()
-            stack.push(partial(_end, process))
-            stack.callback(here.close)  # ends the process
-            there.close()
-            ours.append(here)
-        for each in ours:
-            _received(each)  # its models are loaded
-        waiting, busy = list(paths), set(ours)
-        cpu_s, texts = 0.0, {}
-        began = time.perf_counter()
-        for each in ours:
-            each.send(waiting.pop(0) if waiting else None)
-        while busy:
-            ready = wait(list(busy))
-            for each in [one for one in busy if one in ready]:
-                if (found := _received(each)) is None:
-                    busy.remove(each)
-                    continue
-                path, spent_s, text = found
-                cpu_s, texts[str(path)] = cpu_s + spent_s, text
-                each.send(waiting.pop(0) if waiting else None)
-        return time.perf_counter() - began, cpu_s, texts
+    began_s, ended_s, cpu_s, texts = math.inf, 0.0, 0.0, {}
+    with closing(share_out(paths, way.processes, _work, way)) as told:
+        for path, message in told:
+            if isinstance(message, Ended):
+                raise PipelineError(f"the process of {path} ended (status {message.status}); is there enough memory?")
+            began_s, ended_s = min(began_s, message.began_s), max(ended_s, message.ended_s)
+            cpu_s, texts[str(path)] = cpu_s + message.cpu_s, message.text
+    return ended_s - began_s, cpu_s, texts
 
 
-def _end(process: BaseProcess, failure: type[BaseException] | None, *_: object) -> None:
-    """Wait for a process to end. After a failure or Ctrl-C, stop the recording that is in progress there."""
-    if failure is not None:
-        process.terminate()
-    process.join(10.0)
+@dataclass(frozen=True)
+class _Done:
+    """What a process recognised in a recording, when, and in how much CPU time."""
+
+    began_s: float
+    ended_s: float
+    cpu_s: float
+    text: str
 
 
-def _received(connection: Connection) -> Any:
-    """The next message of a process; raises what failed there."""
-    try:
-        found = connection.recv()
-    except EOFError:
-        raise PipelineError("a process of the benchmark has died; is there enough memory?") from None
-    if isinstance(found, Exception):
-        raise found
-    return found
-
-
-def _work(connection: Connection, way: Way) -> None:
-    """What a process does: load the models, then recognise each recording that it is sent. Failures are sent back."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; this one ends with the benchmark
+def _work(paths: Iterator[Path], tell: Callable[[_Done], None], way: Way) -> None:
+    """What a process does: load the models, then recognise each recording that it is given."""
     if way.name != _PEER:
         keep_freed_memory()  # as pipeline.translate
-    answer: object = "ready"
-    try:
-        recognise = _recogniser(way.name, way.in_each)
-        while (path := _next_path(connection, answer)) is not None:
-            began = time.process_time()
-            text = recognise(path)
-            answer = path, time.process_time() - began, text
-        answer = None
-    except Exception as error:
-        answer = _portable(error)
-    with suppress(OSError):  # the benchmark has ended
-        connection.send(answer)
-
-
-def _next_path(connection: Connection, answer: object) -> Path | None:
-    """Send ``answer``; return the next recording, or None if there are no more or the benchmark has ended."""
-    try:
-        connection.send(answer)
-        path: Path | None = connection.recv()
-    except (EOFError, OSError):
-        return None
-    return path
-
-
-def _portable(error: Exception) -> Exception:
-    """An error to send to another process: itself, or a PipelineError with its message if it cannot be pickled."""
-    if not isinstance(error, PipelineError):
-        error.add_note("In a process of the benchmark:\n" + "".join(traceback.format_exception(error)))
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return PipelineError("\n".join([one_line(error), *getattr(error, "__notes__", [])]))
-    return error
+    recognise = _recogniser(way.name, way.in_each)
+    for path in paths:
+        began_s, cpu_s = time.monotonic(), time.process_time()  # of the machine, and of this process
+        text = recognise(path)
+        tell(_Done(began_s, time.monotonic(), time.process_time() - cpu_s, text))
 
 
 def _recogniser(name: str, config: PipelineConfig) -> Callable[[Path], str]:

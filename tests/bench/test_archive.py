@@ -1,23 +1,13 @@
 """The throughput of recordings: rows of one recording in processes, and the table."""
 
 import json
-import multiprocessing
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from dataclasses import replace
-from multiprocessing import Pipe
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.bench import __main__ as bench
-from pipeline.bench import archive
 from pipeline.bench.archive import Row, Way, as_text, ways_of
-from pipeline.errors import ModelError, PipelineError, StageError, UsageError
-from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
+from pipeline.errors import UsageError
+from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
 
 
 @pytest.mark.slow
@@ -66,61 +56,6 @@ def test_each_way_is_measured_in_each_number_of_processes(demo_config, monkeypat
     peer = "faster-whisper, batches of 8"
     own = [(name, count, 1) for name in ("recognised", "translated") for count in (1, 2)]
     assert found == [(peer, 1, 2), (peer, 2, 1), *own]
-
-
-@pytest.fixture
-def interrupts() -> Iterator[None]:
-    """Restore what an interrupt does."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def answers(way: Way, *paths: Path) -> list[Any]:
-    """What a process of the benchmark answers: run here, with its messages waiting in the pipe."""
-    here, there = Pipe()
-    with here, there:
-        for path in paths:
-            here.send(path)
-        archive._work(there, way)
-        there.close()
-        found: list[Any] = []
-        while here.poll():
-            try:
-                found.append(here.recv())
-            except EOFError:
-                break
-        return found
-
-
-@pytest.mark.usefixtures("interrupts")
-def test_a_process_sends_what_failed_and_ignores_interrupts(tmp_path, demo_config, monkeypatch):
-    monkeypatch.setattr(archive, "keep_freed_memory", lambda: None)  # it is for whole processes
-    missing = replace(demo_config, asr=replace(demo_config.asr, model=str(tmp_path)))
-    (model,) = answers(Way("recognised", missing))
-    assert type(model) is ModelError
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-    def fail(path: Path) -> str:
-        raise failure
-
-    monkeypatch.setattr(archive, "_recogniser", lambda *_: fail)
-    failure: Exception = OSError(5, "Input/output error")
-    ready, disk = answers(Way("recognised", demo_config), tmp_path / "a.wav")
-    assert (ready, type(disk), disk.args) == ("ready", OSError, failure.args)
-    assert "in fail" in "".join(disk.__notes__)
-    failure = StageError("VAD", ValueError("stereo"))
-    failure.lock = threading.Lock()  # cannot be pickled
-    _, stage = answers(Way("recognised", demo_config), tmp_path / "a.wav")
-    assert (type(stage), str(stage)) == (PipelineError, "the VAD stage failed: stereo")
-
-
-@pytest.mark.parametrize(("seconds", "failure", "code"), [(0, None, 0), (HANG_S, KeyboardInterrupt, -signal.SIGTERM)])
-def test_a_recording_in_progress_is_stopped_after_a_failure(seconds, failure, code):
-    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(seconds,), daemon=True)
-    process.start()
-    archive._end(process, failure)
-    assert process.exitcode == code
 
 
 @pytest.mark.parametrize("counts", ["0", "2,x", ""])

@@ -39,14 +39,11 @@ NOT_RUN = {
         "needs a server; tests/server/test_libretranslate.py asks one"
     ),
     "speech-translate check talk.srt": "tests/apps/test_check.py runs it",
-    "dask scheduler": "tests/apps/test_cluster.py runs it",
-    "dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 4": "tests/apps/test_cluster.py runs one",
-    "speech-translate translate /archive --output-dir /subtitles --config demo --cluster tcp://SCHEDULER:8786": (
-        "needs a scheduler; tests/apps/test_cluster.py has one"
-    ),
-    "speech-translate translate s3://archive/talks --output-dir s3://archive/subtitles --config demo": (
-        "needs an object store; tests/apps/test_remote.py has one"
-    ),
+    "parallel --sshlogin alpha,beta --jobs 1 --retries 3 speech-translate translate /archive --output-dir /subtitles "
+    "--config demo --processes 4 --shard {}/8 ::: {1..8}": "needs machines; tests/apps/test_shards.py runs shards",
+    "aws s3 sync s3://archive/talks talks": "needs an object store",
+    "speech-translate translate talks --config demo": "needs the recordings that the command before it copies",
+    'aws s3 sync talks s3://archive/talks --exclude "*" --include "*.srt"': "needs an object store",
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de": (
         "needs a network, and PyTorch"
     ),
@@ -67,7 +64,7 @@ SLOW = {
     "speech-translate live examples/audio/travel.wav --config demo --srt out.srt",
     "speech-translate translate examples/audio --output-dir subtitles --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
-    "speech-translate translate examples/audio --output-dir subtitles --config demo --cluster local:2",
+    "speech-translate translate examples/audio --output-dir subtitles --config demo --processes 2",
     "speech-translate bench archive examples/audio --config demo --processes 1,2",
     "speech-translate bench live talk.wav --config demo --plot talk.svg",
     "speech-translate bench nmt --model firefox/en-pt-tiny",

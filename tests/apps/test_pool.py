@@ -1,0 +1,83 @@
+"""Items shared out to processes: who does what, and what is said when a process fails or ends."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from pipeline.apps.pool import Ended, share_out
+from pipeline.errors import PipelineError, StageError
+from tests.conftest import HANG_S
+
+
+def double(items, tell, offset):
+    for item in items:
+        tell(("begun", os.getpid()))
+        tell(2 * item + offset)
+
+
+def test_items_are_shared_out_and_all_messages_come_back():
+    told = list(share_out(list(range(7)), 2, double, 1))
+    assert sorted((item, message) for item, message in told if isinstance(message, int)) == [
+        (item, 2 * item + 1) for item in range(7)
+    ]
+    begun = [(item, message[1]) for item, message in told if isinstance(message, tuple)]
+    assert len(dict(begun)) == 7
+    assert len({process for item, process in begun if item < 2}) == 2, "no item is given out before both have asked"
+    assert list(share_out([], 2, double, 1)) == []
+
+
+def die(items, tell):
+    for item in items:
+        if item == "poison":
+            os.kill(os.getpid(), signal.SIGKILL)
+        tell("done")
+
+
+def test_another_process_takes_the_place_of_one_that_ended():
+    told = list(share_out(["a", "poison", "b", "poison", "c"], 1, die))
+    died = Ended(-signal.SIGKILL)
+    assert told == [("a", "done"), ("poison", died), ("b", "done"), ("poison", died), ("c", "done")]
+
+
+def end(items, tell):
+    os._exit(3)
+
+
+def test_a_process_that_ends_before_it_has_work_is_an_error():
+    with pytest.raises(PipelineError, match="ended before it had work \\(status 3\\); is there enough memory"):
+        list(share_out([1, 2], 2, end))
+
+
+def fail(items, tell, kind):
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    for _ in items:
+        if kind == "disk":
+            raise OSError(5, "Input/output error")
+        failure = StageError("VAD", ValueError("stereo"))
+        failure.lock = threading.Lock()  # cannot be pickled
+        raise failure
+
+
+def test_what_fails_in_a_process_is_raised_here():
+    with pytest.raises(OSError, match="Input/output") as disk:
+        list(share_out([1], 1, fail, "disk"))
+    assert "in fail" in "".join(disk.value.__notes__)
+    with pytest.raises(PipelineError, match="the VAD stage failed: stereo"):
+        list(share_out([1], 1, fail, "stage"))
+
+
+def wait(items, tell):
+    for _ in items:
+        tell(os.getpid())
+        time.sleep(HANG_S)
+
+
+def test_processes_at_work_are_terminated_with_the_iterator():
+    with closing(share_out([1, 2], 2, wait)) as told:
+        _, process = next(told)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
