@@ -10,7 +10,6 @@ import asyncio
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,11 +29,10 @@ from ..names import escaped
 from ..resources import DEMO_SPEECH
 from ..run.worker import Worker
 from ..sentences.assembler import SentenceAssembler
-from ..sinks.sink import BlockFile
 from .measures import measured
 from .play import PlayedRun, load_for_long_run, packs, play, segments_of
 from .reference import read_reference
-from .report import Result, as_json, as_text, picture_of
+from .report import Result, as_json, as_text
 
 if TYPE_CHECKING:
     from ..loading import Models
@@ -108,9 +106,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reference", action="append", type=Path, default=[], metavar="FILE",
         help="reference translation, once for each recording: .srt or .vtt with times, or .txt for the whole recording",
     )  # fmt: skip
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw the words said, shown and committed over time, as SVG"
-    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -145,7 +140,10 @@ def run(options: argparse.Namespace) -> int:
     config = configured(options)
     unit = unit_of(only_target(config))
     paths = options.audio or [_HUMAN_SPEECH if _HUMAN_SPEECH.is_file() else DEMO_SPEECH]
-    _check(options, paths)
+    if options.reference and len(options.reference) != len(paths):
+        raise UsageError(
+            f"{len(options.reference)} references for {len(paths)} recordings; give --reference once for each"
+        )
     for path in paths:
         Recording(path).close()
     session = _Session(config, transcripts=transcripts(paths, options.reference))
@@ -154,33 +152,13 @@ def run(options: argparse.Namespace) -> int:
             path: read_reference(reference, unit) for path, reference in zip(paths, options.reference, strict=True)
         }
     compared = options.compare is not None
-    picture = BlockFile(options.plot) if options.plot is not None else None
-    with closing(picture) if picture is not None else nullcontext():
-        try:
-            asyncio.run(_play_all(paths, options.compare or [POLICIES["drafts"]], session))
-        finally:  # show what was measured before a failure or an interrupt
-            results = session.results()
-            if results:
-                print(as_json(results) if options.json else as_text(results, compared=compared))
-        if picture is not None:
-            picture.append(picture_of(results, compared=compared))
+    try:
+        asyncio.run(_play_all(paths, options.compare or [POLICIES["drafts"]], session))
+    finally:  # show what was measured before a failure or an interrupt
+        results = session.results()
+        if results:
+            print(as_json(results) if options.json else as_text(results, compared=compared))
     return 0
-
-
-def _check(options: argparse.Namespace, paths: Sequence[Path]) -> None:
-    """Check the options against each other."""
-    if options.reference and len(options.reference) != len(paths):
-        raise UsageError(
-            f"{len(options.reference)} references for {len(paths)} recordings; give --reference once for each"
-        )
-    if options.plot is None:
-        return
-    if len(paths) > 1:
-        raise UsageError(f"--plot draws one recording, but {len(paths)} were given; give one")
-    if options.plot.suffix.lower() != ".svg":
-        raise UsageError(f"--plot {options.plot}: its name must end with .svg")
-    if options.plot.resolve() in {path.resolve() for path in (*paths, *options.reference)}:
-        raise UsageError(f"{options.plot} is also a recording or a reference; give --plot another file")
 
 
 def only_target(config: PipelineConfig) -> str:

@@ -77,16 +77,6 @@ class WordErrors:
 
 
 @dataclass(frozen=True)
-class Curves:
-    """For a plot: when each word of a text had been said, was first shown, and was committed; each sorted, in seconds."""
-
-    unit: Unit
-    spoken_s: tuple[float, ...]
-    first_shown_s: tuple[float, ...]
-    committed_s: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class LiveMeasures:
     """The figures of a live run."""
 
@@ -98,8 +88,6 @@ class LiveMeasures:
     """The recognised text against that of the whole recording recognised at once; None if that is unknown."""
     against_text: WordErrors | None
     """The recognised text against a given one; None without one."""
-    source_curves: Curves
-    target_curves: Curves
 
 
 @dataclass(frozen=True)
@@ -146,8 +134,6 @@ def measured(
         Spread.of(_first_text_delays(source, target)),
         None if spoken is None else word_errors([unit.text for unit in spoken], texts),
         None if wanted is None else word_errors(wanted, texts),
-        _curves(source_units, unit_of(spoken_language), [unit.end_s for unit in spoken or []]),
-        _curves(target_units, unit_of(language), [end_s for end_s in target_ends_s if end_s is not None]),
     )
 
 
@@ -296,12 +282,3 @@ def _first_texts(texts: Iterable[Newest]) -> dict[int, float]:
         if shown_s is not None:
             found[number] = shown_s
     return found
-
-
-def _curves(shown: Sequence[ShownUnit], unit: Unit, spoken_s: Iterable[float]) -> Curves:
-    return Curves(
-        unit,
-        tuple(sorted(spoken_s)),
-        tuple(sorted(one.shown_s for one in shown)),
-        tuple(sorted(one.committed_s for one in shown if one.committed_s is not None)),
-    )

