@@ -36,6 +36,7 @@ from .listening import (
     wyoming_address,
 )
 from .options import add_model_arguments, configured_several
+from .pushes import add_push_argument, open_pushes
 
 if TYPE_CHECKING:
     import uvicorn
@@ -145,6 +146,7 @@ def _add_sessions(parser: Parser) -> None:
         metavar="DIR",
         help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
     )
+    add_push_argument(sessions)
 
 
 def _add_languages(parser: Parser) -> None:
@@ -195,15 +197,19 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         from ..server.app import create_app
         from ..server.connections import Settings
         from ..server.offers import Offers
+        from ..server.pushes import Pushes
         from ..server.record import check_folder
         from ..server.served_languages import ServedLanguages
         from ..server.service import Service
+        from ..sinks.sink import close_all
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
     if options.record is not None:
         os.umask(0o077)  # records are for the owner of the process
         check_folder(options.record)
+    close_all(open_pushes(options.push, languages.targets, configs[0].subtitles))  # mistakes end the command here
+    pushes = Pushes(lambda config: open_pushes(options.push, config.languages.targets, config.subtitles))
     with ExitStack() as stack:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
@@ -213,7 +219,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))
         offers = Offers(chains, shared, downloads=options.allow_downloads)
-        service = Service(*chains[0], limits, options.record, chains[1:], offers)
+        service = Service(*chains[0], limits, options.record, chains[1:], offers, pushes if options.push else None)
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
         settings = Settings(app, limits, options.proxy)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from .chains import Chain, chain_of
 from .limits import ServerLimits
 from .offers import Offers, Preparation
 from .protocol import ProtocolError, Start, room_name
+from .pushes import Pushes
 from .scheduling import Scheduler, scheduled
 from .served_languages import ServedLanguages
 from .session import Session
@@ -42,6 +43,7 @@ class Service:
         record: Path | None = None,
         others: Sequence[tuple[PipelineConfig, Models]] = (),
         offers: Offers | None = None,
+        pushes: Pushes | None = None,
     ) -> None:
         """``models`` are shared by all sessions; a scheduler shares out recognition.
 
@@ -49,6 +51,7 @@ class Service:
             record: the folder for the sessions' records; None: nothing is kept of a session after it.
             others: further configurations that clients can choose by their languages; see ``load_shared``.
             offers: languages beyond these; None: there are none.
+            pushes: where text is sent besides; None: nowhere.
 
         Raises:
             UsageError: see ``ServedLanguages``.
@@ -76,6 +79,7 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
+        self._pushes = pushes
         self._resets = 0
 
     @property
@@ -244,8 +248,10 @@ class Service:
 
     async def _run(self, session: Session) -> None:
         try:
-            await session.run()
-            await session.delivered(_DELIVER_S)
+            pushing = self._pushes.turn(session) if self._pushes is not None else nullcontext(session.push)
+            async with pushing as session.push:
+                await session.run()
+                await session.delivered(_DELIVER_S)
         finally:
             del self.sessions[session.id]
             if session.grace_s > 0 and not self.draining:

@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,13 +23,13 @@ from ..nmt.translator import unspellable
 from ..run.stats import PipelineStats
 from ..translator import SpeechTranslator
 from .access import same_secret
+from .corrections import Corrections
 from .feed import Feed
 from .glossary import SessionGlossary
-from .guard import Rate
 from .history import History
 from .intake import BufferedSpeech, Intake
 from .limits import ServerLimits
-from .protocol import ProtocolError, sendable, shown
+from .protocol import ProtocolError, shown
 from .record import Record
 from .scheduling import Scheduler, scheduled
 
@@ -86,6 +85,8 @@ class Session:
         self.failure: ProtocolError | None = None
         """Why the session ended early."""
         self.sentences = 0
+        self.push: Callable[[PipelineEvent], None] = lambda _: None
+        """Sends the text elsewhere; never waits."""
         self._limits, self._clock = limits, clock
         self._models = models
         self.glossary = SessionGlossary(glossary)
@@ -99,7 +100,7 @@ class Session:
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
         self._telling = asyncio.Lock()
-        self._corrections = Rate(limits.corrections_a_minute, clock)
+        self._corrections = Corrections(limits, clock)
         self._resets = 0  # of readers who have gone
         self._all_gone = asyncio.Event()
         self._began_s = self._heard_s = clock()
@@ -182,28 +183,12 @@ class Session:
         self._history.push(event)
         for feed in self._feeds:
             feed.push(event)
+        self.push(event)
 
-    async def correct(self, correction: Correction) -> None:
-        """Replace a finished text for all readers, and in the record.
-
-        Raises:
-            ProtocolError: there is no such text, or no longer; the new one is empty or too long; or there are too many.
-        """
-        text, most = " ".join(sendable(correction.text).split()), self._limits.correction_characters
-        if not 0 < len(text) <= most:
-            raise ProtocolError("bad-correction", f"the line has {len(text)} characters; it must have 1 to {most}")
-        if not self._corrections.allows(""):
-            a_minute = self._limits.corrections_a_minute
-            raise ProtocolError("too-many", f"{a_minute} lines were corrected in a minute; wait before the next")
+    async def correct(self, wanted: Correction) -> None:
+        """Replace a finished text for all readers, and in the record. Raises ProtocolError: see ``Corrections.checked``."""
         async with self._telling:
-            if not self._history.takes(correction):
-                which = f" in {shown(correction.language)}" if correction.language else ""
-                raise ProtocolError(
-                    "no-line",
-                    f"sentence {shown(correction.sentence)} has no finished text{which} here; it may be among the older "
-                    f"ones, of which only the last {self._limits.kept_sentences} are kept",
-                )
-            await self._tell(replace(correction, text=text))
+            await self._tell(self._corrections.checked(wanted, self._history))
 
     def unspellable(self, glossary: Glossary) -> dict[str, tuple[str, ...]]:
         """The terms that the session's translators cannot write, by target. Takes some milliseconds."""

@@ -59,7 +59,7 @@ async def test_readers_and_the_record_get_a_correction(demo_config, demo_models,
 
 
 async def test_what_cannot_be_corrected_is_said_and_the_session_goes_on(new_service):
-    async with running(new_service(corrections_a_minute=4)) as server, server.connect() as speaker:
+    async with running(new_service(corrections_a_minute=2)) as server, server.connect() as speaker:
         started = await ask(speaker, type="start")
         await speak(speaker, SPEECH)
         while (await heard(speaker))["type"] != "translation":

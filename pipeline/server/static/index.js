@@ -14,12 +14,13 @@ import { Level } from "./level.js";
 import { menus } from "./menus.js";
 import { errorMessage, showProblem, translationLost } from "./messages.js";
 import { offered, prepare as prepareLanguages } from "./prepare.js";
-import { Board, clock } from "./render.js";
+import { progress } from "./progress.js";
+import { Board } from "./render.js";
 import { keepSession, keptSession, newRoom, openRoom, roomName } from "./room.js";
 import { settings } from "./settings.js";
 import { Share } from "./share.js";
 import { Texts } from "./texts.js";
-import { t, UI } from "./ui.js";
+import { t } from "./ui.js";
 
 const $ = (id) => document.getElementById(id);
 const controls = $("controls").elements;
@@ -213,7 +214,7 @@ function onEvent(event) {
   switch (event.type) {
     case "status":
       audio?.more?.();
-      $("lag").textContent = [behind(event), readers(event), missing()].filter(Boolean).join(" · ");
+      $("lag").textContent = progress(event, texts, seconds);
       break;
     case "preparing":
       showPreparing(event.doing, event.part);
@@ -235,23 +236,6 @@ function onEvent(event) {
       if (restored) texts.sentences.forEach((sentence) => board.skip(sentence)); // they were said before
       restored = false;
   }
-}
-
-// How far the text is behind the speech, or how far it has come in a recording that is sent faster.
-function behind({ lag_s }) {
-  if (seconds) return t("{time} of {whole}", { time: clock(texts.reached), whole: clock(seconds) });
-  const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
-  return t("{seconds} s behind", { seconds: lag_s.toLocaleString(UI, digits) });
-}
-
-function readers({ viewers }) {
-  return viewers ? (viewers === 1 ? t("1 reader") : t("{n} readers", { n: viewers })) : "";
-}
-
-// Speech that was heard and is not shown: how much, and where the last of it is.
-function missing() {
-  const { length, [length - 1]: last } = texts.missing;
-  return length ? t("{n} not understood, the last at {time}", { n: length, time: clock(last.start_s) }) : "";
 }
 
 function onState(now, detail) {
