@@ -22,34 +22,7 @@ _ONE_CODE = {"nb": "no", "fil": "tl"}
 # Codes that are not in ISO 639, in the files of opus-mt's models.
 _OPUS_CODES = {"pob": "pt-BR", "jap": "ja"}
 # Tags that need no look-up, because importing langcodes takes 25 ms.
-_PLAIN = frozenset(
-    [
-        "ar",
-        "cs",
-        "de",
-        "el",
-        "en",
-        "es",
-        "fi",
-        "fr",
-        "hi",
-        "hu",
-        "it",
-        "ja",
-        "ko",
-        "nl",
-        "pl",
-        "pt",
-        "ro",
-        "ru",
-        "sv",
-        "tr",
-        "uk",
-        "vi",
-        "yue",
-        "zh",
-    ]
-)
+_PLAIN = frozenset("ar cs de el en es fi fr hi hu it ja ko nl pl pt ro ru sv tr uk vi yue zh".split())  # noqa: SIM905
 _NOT_IN_NAMES = re.compile(r"\(.*\)|\bmodern\b")
 
 

@@ -12,46 +12,10 @@ from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import letters
 from pipeline.run.options import DraftOptions
 
-TRUTH = [
-    "It",
-    "was",
-    "the",
-    "best",
-    "of",
-    "times,",
-    "it",
-    "was",
-    "the",
-    "worst",
-    "of",
-    "times.",
-    "It",
-    "was",
-    "the",
-    "age",
-    "of",
-    "wisdom,",
-    "and",
-    "nobody",
-    "knew",
-    "it,",
-    "not",
-    "even",
-    "Dr.",
-    "Manette,",
-    "who",
-    "had",
-    "3.5",
-    "hours",
-    "for",
-    "it.",
-    "It",
-    "was",
-    "the",
-    "age",
-    "of",
-    "foolishness.",
-]
+TRUTH = (
+    "It was the best of times, it was the worst of times. It was the age of wisdom, and nobody knew it, "
+    "not even Dr. Manette, who had 3.5 hours for it. It was the age of foolishness."
+).split()
 
 
 def speech(seconds: float, number: int = 0) -> SpeechSegment:

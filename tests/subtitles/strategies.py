@@ -5,64 +5,17 @@ from hypothesis import strategies as st
 from pipeline.subtitles.rules import SubtitleRules
 
 _WORDS = st.sampled_from(
-    [
-        "the",
-        "train,",
-        "leaves",
-        "Berlin",
-        "at",
-        "9:30",
-        "and",
-        "costs",
-        "12,500",
-        "euros",
-        "well-known",
-        "don't",
-        "République",
-        "3.5",
-        "%",
-        "!",
-        "internationally",
-        "a",
-    ]
+    "the train, leaves Berlin at 9:30 and costs 12,500 euros well-known don't République 3.5 % ! internationally a".split()
 )
 _CHINESE = st.sampled_from(
-    [
-        *"我你的了天气火车北京，。、：“”《》（）——……",
-        "三百二十五",
-        "GPU",
-        "3.5",
-        "12,500",
-        "２０",
-        "・",
-        "々",
-        "International",
-    ]
+    [*"我你的了天气火车北京，。、：“”《》（）——……・々", *"三百二十五 GPU 3.5 12,500 ２０ International".split()]
 )
 ENGLISH = st.lists(_WORDS, min_size=1, max_size=60).map(" ".join)
 CHINESE = st.lists(_CHINESE, min_size=1, max_size=90).map("".join)
 _MARKUP = st.sampled_from(
     [
-        *"<>{}\\&;/ 1مש",
-        "<b>",
-        "</b>",
-        "<String>",
-        "{\\an8}",
-        "\\N",
-        "\\h",
-        "&lt;",
-        "&amp;",
-        "-->",
-        "00:00:01,000",
-        "00:00:01.500",
-        "WEBVTT",
-        "NOTE",
-        "42",
-        "\u202a",
-        "\u202e",
-        "\u2067",
-        "\ufeff",
-        "\0",
+        *"<>{}\\&;/ 1מש\u202a\u202e\u2067\ufeff\0",
+        *r"<b> </b> <String> {\an8} \N \h &lt; &amp; --> 00:00:01,000 00:00:01.500 WEBVTT NOTE 42".split(),
         "Dialogue: 0",
     ]
 )

@@ -116,14 +116,6 @@ def _coloured(exponent: float) -> Callable[[int, Rng], Sound]:
     return noise
 
 
-def _hum(length: int, rng: Rng) -> Sound:
-    """Mains hum with harmonics and a little white noise."""
-    time = np.arange(length) / SAMPLE_RATE
-    base = rng.choice([50.0, 60.0])
-    tones = [np.sin(2 * np.pi * base * k * time + rng.uniform(0, 6)) / k for k in range(1, 12)]
-    return np.asarray(sum(tones) + 0.05 * rng.standard_normal(length), np.float32)
-
-
 def _fan(length: int, rng: Rng) -> Sound:
     """Ventilation: brown noise that slowly swells, with the tone of the blades."""
     time = np.arange(length) / SAMPLE_RATE
@@ -157,34 +149,12 @@ def _music(length: int, rng: Rng) -> Sound:
     return sound.astype(np.float32)
 
 
-def _rain(length: int, rng: Rng) -> Sound:
-    """Rain: clicks over white noise."""
-    sound = rng.standard_normal(length) * 0.2
-    places = rng.integers(0, length, length // 40)
-    np.add.at(sound, places, rng.standard_normal(len(places)) * 2)
-    return sound.astype(np.float32)
-
-
-def _traffic(length: int, rng: Rng) -> Sound:
-    """Low noise that rises and falls over seconds, like passing cars."""
-    time = np.arange(length) / SAMPLE_RATE
-    passing = sum(
-        np.exp(-np.square((time - at) / 1.5)) for at in rng.uniform(0, length / SAMPLE_RATE, 1 + length // 80_000)
-    )
-    noise = _coloured(0.8)(length, rng)
-    return np.asarray(noise / noise.std() * (0.15 + passing), np.float32)
-
-
 NOISES: dict[str, Callable[[int, Rng], Sound]] = {
     "white": _coloured(0.0),
     "pink": _coloured(0.5),
-    "brown": _coloured(1.0),
-    "hum": _hum,
     "fan": _fan,
     "clicks": _clicks,
     "music": _music,
-    "rain": _rain,
-    "traffic": _traffic,
 }
 
 
