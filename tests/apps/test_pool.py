@@ -2,21 +2,13 @@
 
 import os
 import signal
-import threading
-import time
 from contextlib import closing
 
 import pytest
 
 from pipeline.apps.pool import Ended, share_out
-from pipeline.errors import PipelineError, StageError
-from tests.conftest import HANG_S
-
-
-def double(items, tell, offset):
-    for item in items:
-        tell(("begun", os.getpid()))
-        tell(2 * item + offset)
+from pipeline.errors import PipelineError
+from tests.apps.work import die, double, end, fail, wait
 
 
 def test_items_are_shared_out_and_all_messages_come_back():
@@ -30,36 +22,15 @@ def test_items_are_shared_out_and_all_messages_come_back():
     assert list(share_out([], 2, double, 1)) == []
 
 
-def die(items, tell):
-    for item in items:
-        if item == "poison":
-            os.kill(os.getpid(), signal.SIGKILL)
-        tell("done")
-
-
 def test_another_process_takes_the_place_of_one_that_ended():
     told = list(share_out(["a", "poison", "b", "poison", "c"], 1, die))
     died = Ended(-signal.SIGKILL)
     assert told == [("a", "done"), ("poison", died), ("b", "done"), ("poison", died), ("c", "done")]
 
 
-def end(items, tell):
-    os._exit(3)
-
-
 def test_a_process_that_ends_before_it_has_work_is_an_error():
     with pytest.raises(PipelineError, match="ended before it had work \\(status 3\\); is there enough memory"):
         list(share_out([1, 2], 2, end))
-
-
-def fail(items, tell, kind):
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    for _ in items:
-        if kind == "disk":
-            raise OSError(5, "Input/output error")
-        failure = StageError("VAD", ValueError("stereo"))
-        failure.lock = threading.Lock()  # cannot be pickled
-        raise failure
 
 
 def test_what_fails_in_a_process_is_raised_here():
@@ -68,12 +39,6 @@ def test_what_fails_in_a_process_is_raised_here():
     assert "in fail" in "".join(disk.value.__notes__)
     with pytest.raises(PipelineError, match="the VAD stage failed: stereo"):
         list(share_out([1], 1, fail, "stage"))
-
-
-def wait(items, tell):
-    for _ in items:
-        tell(os.getpid())
-        time.sleep(HANG_S)
 
 
 def test_processes_at_work_are_terminated_with_the_iterator():
