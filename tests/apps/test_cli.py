@@ -182,32 +182,6 @@ def test_text_is_translated_with_the_requested_number_of_beams():
     assert wide != row["text"]
 
 
-def test_translate_many_recordings(tmp_path):
-    broken = tmp_path / "broken.wav"
-    broken.write_text("no audio")
-    recordings = [EXAMPLES / "travel.wav", broken, EXAMPLES / "meeting.wav"]
-    done = run(
-        "translate",
-        *recordings,
-        "--output-dir",
-        tmp_path / "out",
-        "--format",
-        "srt,vtt,jsonl,txt",
-        "--config",
-        "demo-zh",
-    )
-    assert done.returncode == 1
-    assert "broken.wav is not audio" in done.stderr.decode()
-    assert re.search(r"broken\.wav +failed", done.stdout.decode())
-    for stem in ("travel", "meeting"):
-        cues = list(srt.parse((tmp_path / "out" / f"{stem}.srt").read_text("utf-8")))
-        assert len(cues) == len(spoken_texts()[stem])
-        assert len((tmp_path / "out" / f"{stem}.txt").read_text("utf-8").splitlines()) == len(cues)
-        assert (tmp_path / "out" / f"{stem}.jsonl").is_file()
-        assert (tmp_path / "out" / f"{stem}.vtt").is_file()
-    assert not (tmp_path / "out" / "broken.srt").exists()
-
-
 def test_nmt_translates_lines():
     rows = golden("tiny-marian")[:5]
     text = "".join(row["source"] + "\n" for row in rows[:3]) + "\n" + "".join(row["source"] + "\n" for row in rows[3:])

@@ -145,17 +145,7 @@ def finished(journal: Path | None) -> tuple[int, int]:
     return types.count("transcript"), types[:last].count("delta")
 
 
-@pytest.mark.parametrize(
-    "failures",
-    [
-        {"fail_at_segment": 0},
-        {"fail_at_segment": 3},
-        {"fail_at_token": 0},
-        {"fail_at_token": 17},
-        {"fail_at_token": 30},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("failures", [{"fail_at_segment": 0}, {"fail_at_segment": 3}, {"fail_at_token": 17}], ids=str)
 def test_a_run_resumes_where_the_previous_one_failed(translated, tmp_path, whole, failures):
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
     status, said, _ = translated(*arguments, **failures)
@@ -308,7 +298,7 @@ def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("token", [0, 5, 14, 23, 31, 38, 44])
+@pytest.mark.parametrize("token", [5, 23, 44])
 def test_a_run_goes_on_in_a_sentence_with_a_pause(translated, tmp_path, with_pauses, token):
     configured = ("--format", KINDS, "--config", with_pauses / "joined.toml")
     arguments = (with_pauses / "phrases.wav", *configured, "--output-dir")
@@ -753,7 +743,7 @@ def test_an_output_folder_without_permission_fails_only_its_recording(translated
     assert (tmp_path / "out" / "b.txt").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["a.mp3", "b.m4a", "c.mkv", "d.flac", "e.opus", "f.talk.2024.mov", "g.webm"])
+@pytest.mark.parametrize("name", ["a.mp3", "f.talk.2024.mov"])
 def test_any_container_is_read(translated, tmp_path, name):
     speech = read_wav(EXAMPLES / "travel.wav")[: 16_000 * 3]  # one sentence
     save(tmp_path / name, speech, 48_000)
@@ -872,8 +862,7 @@ sys.exit(status)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
-@pytest.mark.parametrize("config", ["demo-zh", str(ONE_BY_ONE)], ids=["packed windows", "one by one"])
-def test_memory_does_not_grow_with_the_recording(tmp_path, config):
+def test_memory_does_not_grow_with_the_recording(tmp_path):
     """Half an hour, a quarter of it speech; the samples alone would be 58 MB.
 
     It runs in its own process, so that memory of other tests is not counted.
@@ -881,7 +870,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path, config):
     travel, meeting = (read_wav(EXAMPLES / f"{name}.wav")[: 16_000 * 8] for name in ("travel", "meeting"))
     pause = np.zeros(16_000 * 22, np.int16)
     save(tmp_path / "long.flac", np.tile(np.concatenate([travel, pause, meeting, pause]), 30))
-    arguments = [str(tmp_path / "long.flac"), "--format", KINDS, "--config", config]
+    arguments = [str(tmp_path / "long.flac"), "--format", KINDS, "--config", "demo-zh"]
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *arguments], capture_output=True, timeout=HANG_S, check=False
     )
