@@ -17,6 +17,7 @@ from .config import PipelineConfig, QueueConfig
 from .events import EndOfInput
 from .glossary.current import CurrentGlossary
 from .loading import Models
+from .nmt.stage import NmtContext
 from .nmt.targets import TranslationStage
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
@@ -194,14 +195,6 @@ def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    return TranslationStage(
-        context.models.translations,
-        inbox,
-        outbox,
-        live=context.live,
-        capacity=context.config.queues.sentences,
-        drafts=context.config.drafts,
-        stats=context.stats,
-        load=context.load,
-        glossary=context.glossary,
-    )
+    shared = NmtContext(context.live, context.config.drafts, context.stats, context.load, context.glossary)
+    capacity = context.config.queues.sentences
+    return TranslationStage(context.models.translations, inbox, outbox, shared, capacity=capacity)

@@ -10,7 +10,7 @@ import pytest
 from pipeline import EndOfInput, NmtStage, PipelineEvent
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.events import SAMPLE_RATE, Samples, SourceNotice, SpeechSegment, Transcript
-from pipeline.nmt.stage import Text
+from pipeline.nmt.stage import NmtContext, Text
 from pipeline.nmt.translator import TextTranslator
 from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
@@ -192,7 +192,8 @@ def converse(
 
     async def work() -> list[list[PipelineEvent]]:
         inbox, outbox = WatchedQueue(), asyncio.Queue[PipelineEvent]()
-        stage = NmtStage(model, inbox, outbox, target=target, drafts=lambda: True, options=options, stats=stats)
+        context = NmtContext(lambda: True, options or DraftOptions(), stats or PipelineStats())
+        stage = NmtStage(model, inbox, outbox, target=target, context=context)
         running = asyncio.create_task(stage.run())
         found = []
         for item in items:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,14 +74,10 @@ class Commitment:
         """The ids of a part that are shown and not committed."""
         return self._shown.get(part, ())[len(self.tokens(part)) :]
 
-    def laid_out(self, sources: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """A source for each part that is to be translated.
-
-        If the source has fewer parts than are committed, because its sentences are divided otherwise than before, the
-        last one stands for all that follow; () if there is none.
-        """
-        missing = len(self._parts) - len(sources)
-        return [*sources, *([sources[-1] if sources else ()] * missing)]
+    @property
+    def parts(self) -> int:
+        """How many parts have committed tokens."""
+        return len(self._parts)
 
     def push(self, part: int, draft: PartDraft) -> tuple[int, int]:
         """Take the newest translation of a part; return how many of its tokens are committed now, and how many are shown.
@@ -171,16 +166,6 @@ def _complete(tokens: Sequence[Token]) -> bool:
     return bool(tokens) and tokens[-1].last
 
 
-@runtime_checkable
-class AppendingTranslator(Protocol):
-    """A translator that can commit the beginning of a translation: its ``stream`` takes a ``commitment``; see ``MarianModel``."""
-
-    @property
-    def appends(self) -> bool:
-        """Whether it can with the model that it has."""
-        ...
-
-
 def appends(translator: object) -> bool:
-    """Whether ``translator`` can commit words."""
-    return isinstance(translator, AppendingTranslator) and translator.appends
+    """Whether ``translator`` can commit the beginning of a translation: ``appends``, and its ``stream`` takes a ``commitment``."""
+    return bool(getattr(translator, "appends", False))

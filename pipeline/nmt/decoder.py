@@ -1,4 +1,4 @@
-"""Encoder and decoder over ONNX Runtime: ``encode(source) → DecoderState``, ``step(state, token) → StepOutput``.
+"""Encoder and decoder over ONNX Runtime: ``encode(source) → DecoderState``, ``step(state, token) → Logits``.
 
 Invariants. If one is broken, translations are silently wrong or the third step fails:
 
@@ -26,6 +26,7 @@ from .onnx_header import OnnxHeader
 from .session import open_session, quiet_options, translate_ort_errors
 
 Logits = NDArray[np.float32]
+"""[vocabulary]: the scores of the next token as the model returns them; a compiled graph leaves out the pad token."""
 _DTYPES = {"float32": np.float32, "float16": np.float16}
 
 
@@ -56,37 +57,17 @@ class DecoderState:
         self.options.terminate = True
 
 
-@dataclass(frozen=True, eq=False)
-class StepOutput:
-    """Scores of the next token."""
-
-    logits: Logits
-    """[vocabulary], as returned by the model; a compiled graph leaves out the pad token."""
-
-    @property
-    def token(self) -> int:
-        """The id with the highest score. Masking of tokens is left to the search."""
-        return int(np.argmax(self.logits))
-
-    @property
-    def log_probability(self) -> float:
-        """Natural-log probability of ``token``."""
-        return float(self.log_probabilities()[self.token])
-
-    def log_probabilities(self) -> NDArray[np.float32]:
-        """[vocabulary] natural-log probabilities."""
-        shifted = self.logits - self.logits.max()
-        result: NDArray[np.float32] = shifted - np.log(np.exp(shifted).sum(dtype=np.float32))
-        return result
-
-
 @dataclass(frozen=True)
 class Choice:
-    """The most probable next token that is not the pad token."""
+    """The next token."""
 
     token: int
     log_probability: float
     """Natural logarithm of its probability among all tokens but the pad token."""
+    allowed: int
+    """The most probable token that no guard masks. Equals ``token`` unless another token is forced."""
+    guarded: bool = False
+    """Whether a guard masks a more probable token."""
 
 
 class Decoder(ABC):
@@ -94,6 +75,11 @@ class Decoder(ABC):
 
     takes_several = False
     """Whether a run may take several tokens. Few exports do: some see only one new token, others also the later ones."""
+
+    aligned = False
+    """Whether the model gives out an alignment head."""
+    guided = False
+    """Whether the alignment is good enough to commit words by: of students, whose training guides it; see ``Commitment``."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         self.layout = layout
@@ -126,24 +112,24 @@ class Decoder(ABC):
         """Decode two tokens of ``source``, so that a broken model fails at load time. Return the number of scores."""
         state = self.encode(source)
         for token in (start_token, end_token):
-            logits = self.step(state, token).logits
+            logits = self.step(state, token)
             if logits.ndim != 1 or np.isnan(logits).any() or not np.isfinite(logits.max()):
                 raise ModelError(
                     f"{self.layout.first.path}: the scores are not all finite numbers; export the model again"
                 )
         return len(logits)
 
-    def step(self, state: DecoderState, token: int) -> StepOutput:
+    def step(self, state: DecoderState, token: int) -> Logits:
         """Feed ``token`` (at first the decoder start token) and return the scores of the next token."""
         return self._feed(state, (token,))
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
         """Feed ``token`` and return the most probable next token."""
-        scores = self.step(state, token).logits.astype(np.float64)
+        scores = self.step(state, token).astype(np.float64)
         # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
         scores[pad] = -np.inf
         best = int(np.argmax(scores))
-        return Choice(best, -float(np.log(np.exp(scores - scores[best]).sum())))
+        return Choice(best, -float(np.log(np.exp(scores - scores[best]).sum())), best)
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         """Feed several tokens in one run, and return the attention of each over the source: [tokens, S].
@@ -151,16 +137,6 @@ class Decoder(ABC):
         Each row sums to 1. None, without a run, if the model does not give out an alignment head.
         """
         return None
-
-    @property
-    def aligned(self) -> bool:
-        """Whether the model gives out an alignment head."""
-        return False
-
-    @property
-    def guided(self) -> bool:
-        """Whether the alignment is good enough to commit words by: of students, whose training guides it; see ``Commitment``."""
-        return False
 
     def attended(self, state: DecoderState) -> NDArray[np.float32] | None:
         """The attention over the source, [S], with which the next token was chosen in the last run.
@@ -192,30 +168,25 @@ class Decoder(ABC):
         """Make ``state`` forget the tokens after the first ``steps``. Only for models that give out an alignment head."""
         raise NotImplementedError
 
-    def force(self, state: DecoderState, tokens: Sequence[int]) -> StepOutput:
+    def force(self, state: DecoderState, tokens: Sequence[int]) -> Logits:
         """Feed several given tokens and return the scores of the token after the last one.
 
         They are fed one at a time, or in one run after the first if the graph ``takes_several``.
-
-        Raises:
-            ModelError, DecodingStoppedError: see ``encode``.
-            ValueError: no tokens.
         """
         if not tokens:
             raise ValueError("no tokens to force")
-        rest = list(tokens)
-        output = None
-        if not state.steps:
-            output = self._feed(state, (rest.pop(0),))
-        if rest and self.takes_several:
+        if self.takes_several and state.steps:
+            return self._feed(state, tuple(tokens))
+        first, *rest = tokens
+        scores = self._feed(state, (first,))
+        if self.takes_several and rest:
             return self._feed(state, tuple(rest))
         for token in rest:
-            output = self._feed(state, (token,))
-        assert output is not None
-        return output
+            scores = self._feed(state, (token,))
+        return scores
 
     @abstractmethod
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> Logits:
         """Run one graph over ``tokens``, which follow ``state.tokens``."""
 
     def _run(
@@ -226,7 +197,7 @@ class Decoder(ABC):
         tokens: tuple[int, ...],
         feed: Mapping[str, ort.OrtValue],
         kept: Mapping[str, str],
-    ) -> tuple[StepOutput, dict[str, ort.OrtValue]]:
+    ) -> tuple[Logits, dict[str, ort.OrtValue]]:
         """Run a graph on those values of ``feed`` that it has inputs for.
 
         Return the scores and the outputs named in ``kept`` (past input → output), keyed by past input.
@@ -240,7 +211,7 @@ class Decoder(ABC):
         with translate_ort_errors(header.path, state.steps, state.options):
             logits, *values = session.run_with_ort_values(["logits", *kept.values()], bound, state.options)
         last: Logits = logits.numpy()[0, -1].astype(np.float32, copy=False)
-        return StepOutput(last), dict(zip(kept, values, strict=True))
+        return last, dict(zip(kept, values, strict=True))
 
     def _kv_names(self, side: str) -> dict[str, str]:
         """Map the past inputs of one side (decoder or encoder) to the KV outputs."""

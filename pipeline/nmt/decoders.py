@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import onnxruntime as ort
 
-from .decoder import Decoder, DecoderState, StepOutput
+from .decoder import Decoder, DecoderState, Logits
 from .layout import Kind, Layout
 from .session import give_back_memory
 from .streaming import StreamingDecoder
@@ -34,7 +34,7 @@ class CachedDecoder(Decoder):
         self._switch = {flag: ort.OrtValue.ortvalue_from_numpy(np.array([flag])) for flag in (False, True)}
         self._placeholders = self._empty_past()
 
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> Logits:
         if not state.steps:
             feed = {**state.fixed, **self._placeholders, "use_cache_branch": self._switch[False]}
             kept = {**self._decoder_kv, **self._encoder_kv}
@@ -56,7 +56,7 @@ class PrefixDecoder(Decoder):
         super().__init__(dataclasses.replace(layout, later=layout.first), threads)
         self._rest = {**self._empty_past(), "use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([False]))}
 
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> Logits:
         prefix = state.tokens + tokens
         feed = {**state.fixed, **self._rest}
         output, _ = self._run(self._first, self.layout.first, state, prefix, feed, {})

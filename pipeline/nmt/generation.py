@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .decoder import DecoderState
+from .decoder import Decoder, DecoderState
 
 OnStart = Callable[[DecoderState], None]
 
@@ -63,8 +63,31 @@ class Token:
     """Set on the last token of a sentence if the first search looped or reached its limit and was replaced."""
 
 
-def no_time_limit() -> bool:
-    return False
+@dataclass(frozen=True)
+class SearchRequest:
+    """What a search translates, with what, and how far."""
+
+    decoder: Decoder
+    source: Sequence[int]
+    """Source ids with the end token."""
+    options: GenerationOptions
+    committed: Sequence[int] = ()
+    """The first target tokens. They count towards ``options.max_tokens``, and are not yielded."""
+    preferred: Sequence[int] = ()
+    """What a greedy search follows after the committed tokens, as long as no other token is clearly more probable."""
+    on_start: OnStart | None = None
+    """Receives the state of each search before its first run, so that another thread can terminate it."""
+    expired: Callable[[], bool] = lambda: False
+    """Called after every step. Once it returns True, the sentence ends there, marked as truncated."""
+
+    @property
+    def history(self) -> list[int]:
+        """The target tokens that are known, with the start token."""
+        return [self.options.start_token, *self.committed]
+
+    def begin(self) -> DecoderState:
+        """Run the encoder."""
+        return self.decoder.encode(self.source, self.on_start)
 
 
 def mask(scores: NDArray[np.float64], history: list[int], options: GenerationOptions) -> None:

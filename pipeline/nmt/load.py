@@ -16,11 +16,7 @@ from .routing import resolved
 
 
 def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) -> tuple[Path, ...]:
-    """Return the directories of the one or two models, which must be named; see ``find_translation_model``.
-
-    Raises:
-        ModelError, DownloadError: see ``find_translation_model``.
-    """
+    """Return the directories of the one or two models, which must be named; see ``find_translation_model``."""
     return tuple(find_translation_model(step, progress) for step in nmt.steps)
 
 
@@ -51,11 +47,7 @@ def load_translation_model(
 def in_sequence(
     source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]
 ) -> MarianModel | PivotTranslator:
-    """Return the translator of one or two loaded models, which may also be in use for other language pairs.
-
-    Raises:
-        UsageError: a model does not support its language pair.
-    """
+    """Return the translator of one or two loaded models, which may also be in use for other language pairs."""
     model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], nmt.via)
     model.check_languages(source, target)
     return model

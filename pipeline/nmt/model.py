@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +14,17 @@ from numpy.typing import NDArray
 
 from ..captions.policy import rewritten
 from ..errors import UsageError
-from ..events import SourceSentence, TargetText, TargetToken, Translation
+from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary
 from ..languages import known_language, language_tag, sets_sentences_apart
-from .commitment import CertainSource, Commitment, PartDraft, certain_sources
+from .commitment import Commitment, PartDraft, certain_sources
 from .decoder import Decoder
 from .decoders import load_decoder
-from .generation import GenerationOptions, OnStart, Stopwatch, Token
+from .generation import GenerationOptions, OnStart, SearchRequest, Stopwatch, Token
 from .layout import find_layout
-from .model_text import UNDETERMINED, ModelText, differs
+from .model_text import ModelText, SentenceOptions, SourcePart, differs, target_or_own
 from .options import NmtConfig
-from .recovery import Rewind, draft_limit, recovering
+from .recovery import LoopGuard, Rewind, draft_limit, recovering
 from .search import beam_search, greedy
 from .settings import (
     check_separate_vocabulary,
@@ -35,10 +36,9 @@ from .settings import (
 )
 from .students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from .term_repair import Repair, repairing
-from .term_search import Wording, search_with_terms
-from .terms import SourceTerm
+from .term_search import TermSearch, Wording
 from .tokenizer import MarianTokenizer
-from .written import PartText, RunningSearch, SentenceCache, Written, as_events, translated
+from .written import RunningSearch, SentenceCache, SentenceText, Written, as_events, translated
 
 
 class MarianModel(ModelText):
@@ -130,145 +130,108 @@ class MarianModel(ModelText):
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        target = self.languages[1] or UNDETERMINED if target is None else target
-        sources, terms = self.sources_and_terms(sentence.text, sentence.language, target, glossary, complete=not draft)
-        certain: list[CertainSource] = []
+        options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft, commitment)
+        parts = self.parts(sentence.text, sentence.language, options.target, glossary, complete=not draft)
         if commitment is not None:
-            known = self.sources(commitment.source, sentence.language, self.target_code(target))
-            certain = certain_sources(sources, known)
-        written = self.written(sources, target, on_start, beams, draft, commitment, certain, terms)
-        final = commitment is None or not draft
-        yield from rewritten(as_events(sentence, written, target), self.conversion(target), final=final)
+            known = self.sources(commitment.source, sentence.language, self.target_code(options.target))
+            certain = certain_sources([part.ids for part in parts], known)
+            parts = [dataclasses.replace(part, certain=of_it) for part, of_it in zip(parts, certain, strict=True)]
+        events = as_events(sentence, self.written(parts, options), options.target)
+        yield from rewritten(events, self.conversion(options.target), final=commitment is None or not draft)
 
     @property
     def appends(self) -> bool:
         """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``stream``."""
         return self.decoder.guided
 
-    def written(
-        self,
-        sources: Sequence[tuple[int, ...]],
-        target: str,
-        on_start: OnStart | None,
-        beams: int | None,
-        draft: bool = False,
-        commitment: Commitment | None = None,
-        certain: Sequence[CertainSource] = (),
-        terms: Sequence[tuple[SourceTerm, ...]] = (),
-    ) -> Iterator[Written]:
-        """Yield the translation of one sentence, which may be given in several parts, token by token.
+    def written(self, parts: Sequence[SourcePart], options: SentenceOptions) -> Iterator[Written]:
+        """Yield the translation of one sentence, which may have several parts, token by token.
 
         Each part has an end token; only the one of the last part ends the sentence.
-
-        ``commitment``: the tokens with which the parts begin; a ``draft`` adds to them. ``certain``: how much of each part of
-        the source is committed. ``terms``: those of each part that has any, or of none.
         """
-        if beams is not None and beams < 1:
-            raise UsageError(f"beams is {beams}; expected at least 1")
+        if options.beams is not None and options.beams < 1:
+            raise UsageError(f"beams is {options.beams}; expected at least 1")
+        target, commitment = options.target, options.commitment
         if commitment is not None:
-            sources = commitment.laid_out(sources)
-        truncated = again = False
-        before: tuple[Token, ...] = ()  # of the parts before
-        text, written = "", tuple[TargetToken, ...]()
-        missed: tuple[str, ...] = ()
-        committed = 0
-        for part, source in enumerate(sources):
-            found = PartText(self.tokenizer, text, written, " " if text and sets_sentences_apart(target) else "")
-            known = () if commitment is None else commitment.tokens(part)
-            search = RunningSearch(on_start)
-            cached = not draft or commitment is None  # the attention is known of a search only
-            wording = self.wording(terms[part] if part < len(terms) else (), target)
-            preferred = commitment.draft(part) if draft and commitment is not None else ()
-            for token in self._tokens(source, search, beams, draft, known, wording, preferred, cached=cached):
+            # If the sentence is divided into fewer parts than before, the last one stands for all that follow.
+            others = [SourcePart(parts[-1].ids if parts else ())] * (commitment.parts - len(parts))
+            parts = [*parts, *others]
+        terms = [term.name for part in parts for term in part.terms if not term.literal]
+        missed: list[str] = []
+        text, committed = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0
+        for number, part in enumerate(parts):
+            search, wording = RunningSearch(options.on_start), self.wording(part.terms, target)
+            last = number == len(parts) - 1
+            text.begin_part()
+            for token in self._tokens(part, number, options, search, wording):
                 if isinstance(token, Rewind):
-                    found.rewind(token.kept)
+                    text.rewind(token.kept)
                     continue
-                found.push(token)
-                shown = found.text
-                truncated |= token.truncated
-                again |= token.searched_again
-                last = token.last and part == len(sources) - 1
-                ended = token
-                if token.last:
-                    ended = dataclasses.replace(
-                        token, last=last, truncated=last and truncated, searched_again=last and again
-                    )
-                if token.last and draft and commitment is not None:
-                    attention = None if token.truncated else self._attention(search, found.ids, len(known))
-                    of_part = certain[part] if part < len(certain) else CertainSource()
-                    newest = PartDraft(tuple(found.tokens), tuple(found.texts), target, of_part, attention, last)
-                    certain_tokens, shown_tokens = commitment.push(part, newest)
-                    committed = found.end(certain_tokens) if certain_tokens else committed
-                    shown = shown[: found.end(shown_tokens)]
+                text.push(token)
+                if not token.last:
+                    yield Written(token, text.text, text.written)
+                    continue
+                shown = len(text.text)
+                if options.draft and commitment is not None:
+                    known = len(commitment.tokens(number))
+                    attention = None if token.truncated else self._attention(search, text.part, known)
+                    draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.certain, attention, last)
+                    certain, visible = commitment.push(number, draft)
+                    committed, shown = text.end(certain) if certain else committed, text.end(visible)
                 elif last:
-                    committed = len(shown)
-                if token.last and wording is not None:
-                    missed += tuple(term.name for term in wording.missing(found.ids) if not term.literal)
+                    committed = shown
+                if wording is not None:
+                    found = wording.missing([one.id for one in text.part])
+                    missed += [term.name for term in found if not term.literal]
+                end, now = text.ended(last=last), (text.text[:shown], text.written)
                 if last:
-                    seen = tuple(term.name for each in terms for term in each if not term.literal)
-                    tokens = (*before, *found.tokens[:-1], ended)
-                    yield Written(ended, shown, found.written, committed, tokens, seen, missed)
+                    yield Written(end, *now, committed, (*text.tokens[:-1], end), tuple(terms), tuple(missed))
                 else:
-                    yield Written(ended, shown, found.written)
-            text, written = found.text, found.written
-            before += found.followed()
+                    yield Written(end, *now)
 
-    def _attention(self, search: RunningSearch, ids: Sequence[int], known: int) -> NDArray[np.float32] | None:
+    def _attention(self, search: RunningSearch, tokens: Sequence[Token], known: int) -> NDArray[np.float32] | None:
         """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search."""
         if (state := search.state) is None:
             return None
-        history = [self.generation.start_token, *ids[:-1]]
+        history = [self.generation.start_token, *(token.id for token in tokens[:-1])]
         self.decoder.reveal(state)
         self.decoder.truncate(state, known)
         return self.decoder.attention(state, history[known:])
 
     def _tokens(
-        self,
-        source: tuple[int, ...],
-        on_start: OnStart | None,
-        beams: int | None,
-        draft: bool,
-        committed: Sequence[Token] = (),
-        wording: Wording | None = None,
-        preferred: Sequence[int] = (),
-        *,
-        cached: bool = True,
+        self, part: SourcePart, number: int, options: SentenceOptions, search: RunningSearch, wording: Wording | None
     ) -> Iterator[Token | Rewind]:
-        """Yield the tokens of one sentence: from the cache, or generated within the time limit and checked.
-
-        The ``committed`` tokens come first. ``preferred``: see ``greedy``. ``cached``: whether the cache may be used.
-        """
+        """Yield the tokens of one part: the committed ones, and the others from the cache or from a search that is checked."""
+        source, draft, commitment = part.ids, options.draft, options.commitment
+        known = commitment.tokens(number) if commitment is not None else ()
         key = source if wording is None else (source, wording.terms)
-        if cached and not committed and (known := self.cache.get(key)) is not None:
-            yield from known
+        # The attention of a draft is known of a search only.
+        if not known and not (draft and commitment is not None) and (cached := self.cache.get(key)) is not None:
+            yield from cached
             return
-        yield from committed
-        if committed and (committed[-1].last or not source):
-            if not committed[-1].last:
+        yield from known
+        if known and (known[-1].last or not source):
+            if not known[-1].last:
                 yield Token(self.generation.end_token, 0.0, last=True)
             return
-        begun = [token.id for token in committed]
         stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
-        options = dataclasses.replace(self.generation, beams=min(beams or sys.maxsize, self.generation.beams))
-        if draft:
-            options = dataclasses.replace(options, beams=1, max_tokens=draft_limit(len(source), options.max_tokens))
-        running = RunningSearch(on_start)
+        request = SearchRequest(
+            *(self.decoder, source, self._generation(source, options), [token.id for token in known]),
+            preferred=commitment.draft(number) if draft and commitment is not None else (),
+            on_start=search,
+            expired=stopwatch.expired,
+        )
         tokens = recovering(
-            lambda chosen: self._search(source, chosen, running, stopwatch.expired, begun, wording, preferred),
-            options,
-            source,
-            self.tokenizer.is_plain,
-            self.tokenizer.is_word,
+            partial(self._search, wording.of_glossary if wording is not None else None),
+            request,
+            LoopGuard(source, self.tokenizer.is_plain, self.tokenizer.is_word),
             length_factor=self.options.max_length_factor,
             retry=not draft,
-            widen=options == self.generation,
-            expired=stopwatch.expired,
-            committed=begun,
+            widen=request.options == self.generation,
         )
         if wording is not None and not draft:
-            single = dataclasses.replace(options, beams=1)
-            repair = Repair(self.decoder, source, single, wording, running, stopwatch.expired, begun)
-            tokens = repairing(tokens, repair, wording.uncertain)
+            single = dataclasses.replace(request, options=dataclasses.replace(request.options, beams=1))
+            tokens = repairing(tokens, Repair(single, wording, search), wording.uncertain)
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens
@@ -279,26 +242,20 @@ class MarianModel(ModelText):
             # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
-            if ended and not draft and not begun and options == self.generation and not stopwatch.expired():
+            if ended and not draft and not known and request.options == self.generation and not stopwatch.expired():
                 self.cache.put(key, tuple(found))
-            yield Rewind(len(begun) + token.kept) if isinstance(token, Rewind) else token
+            yield Rewind(len(known) + token.kept) if isinstance(token, Rewind) else token
 
-    def _search(
-        self,
-        source: tuple[int, ...],
-        options: GenerationOptions,
-        on_start: OnStart | None,
-        expired: Callable[[], bool],
-        committed: Sequence[int],
-        wording: Wording | None,
-        preferred: Sequence[int],
-    ) -> Iterator[Token]:
-        terms = None if wording is None else wording.of_glossary
-        if terms is not None and options.beams == 1:
-            return search_with_terms(self.decoder, source, options, terms, on_start, expired, committed=committed)
-        if options.beams > 1:
-            return beam_search(self.decoder, source, options, on_start, expired, committed=committed)
-        return greedy(self.decoder, source, options, on_start, expired, committed=committed, preferred=preferred)
+    def _generation(self, source: Sequence[int], options: SentenceOptions) -> GenerationOptions:
+        beams, most = min(options.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens
+        if options.draft:
+            beams, most = 1, draft_limit(len(source), most)
+        return dataclasses.replace(self.generation, beams=beams, max_tokens=most)
+
+    def _search(self, wording: Wording | None, request: SearchRequest) -> Iterator[Token]:
+        if request.options.beams > 1:
+            return beam_search(request)
+        return greedy(request) if wording is None else TermSearch(request, wording).tokens()
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the model names.

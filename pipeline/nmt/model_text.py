@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from ..errors import UsageError
 from ..glossary.terms import Glossary, Term
 from ..languages import language_tag
 from ..languages.chinese import Convert, simplified
 from ..sentences.splitting import fit, split_sentences
+from .commitment import CertainSource, Commitment
 from .decoder import Decoder
+from .generation import OnStart
 from .literals import literals
 from .preparation import capitalised, prepared, written
 from .scripts import check_script, choose_code, needed_conversion
@@ -28,12 +30,28 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class SourcePart:
     """What the model translates at once."""
 
-    heard: str
-    """The text as it is in the sentence."""
-    text: str
-    """The text as the tokenizer takes it."""
     ids: tuple[int, ...]
     """Source tokens, with the target code and the end token."""
+    terms: tuple[SourceTerm, ...] = ()
+    """The terms of a glossary and the literals in it."""
+    certain: CertainSource = field(default_factory=CertainSource)
+    """How much of it is committed."""
+
+
+@dataclass(frozen=True)
+class SentenceOptions:
+    """How a sentence is translated; see ``MarianModel.stream``."""
+
+    target: str
+    on_start: OnStart | None = None
+    beams: int | None = None
+    draft: bool = False
+    commitment: Commitment | None = None
+
+
+def target_or_own(target: str | None, languages: tuple[str | None, str | None]) -> str:
+    """``target``, by default the language that a model's files name."""
+    return languages[1] or UNDETERMINED if target is None else target
 
 
 class ModelText:
@@ -89,26 +107,27 @@ class ModelText:
         self.target_code(target)
 
     def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
-        """Split a text into sentences that fit the model; return their ids with the end token, none for blank ones.
+        """The ids of the parts of a text; ``code`` is put before each, see ``target_code``."""
+        return [ids for _, _, ids in self._split(text, language, code)]
 
-        ``code`` is put before each sentence; see ``target_code``.
-        """
-        return [part.ids for part in self._parts(text, language, code)]
-
-    def sources_and_terms(
-        self, text: str, language: str, target: str, glossary: Glossary | None, *, complete: bool = False
-    ) -> tuple[list[tuple[int, ...]], list[tuple[SourceTerm, ...]]]:
-        """The ``sources`` of a text, and the terms of a glossary and the literals in each; none if no part has any.
+    def parts(
+        self, text: str, language: str, target: str, glossary: Glossary | None = None, *, complete: bool = False
+    ) -> list[SourcePart]:
+        """Split a text into sentences of at most ``max_source_tokens``. Blank ones are left out.
 
         ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end.
         """
         code = self.target_code(target)
-        parts = self._parts(text, language, code, complete=complete)
-        terms = [self._terms(part, glossary, language, target, first=0 if code is None else 1) for part in parts]
-        return [part.ids for part in parts], terms if any(terms) else []
+        first = 0 if code is None else 1  # token of text
+        return [
+            SourcePart(ids, self._terms(heard, readable, glossary, language, target, first))
+            for heard, readable, ids in self._split(text, language, code, complete=complete)
+        ]
 
-    def _parts(self, text: str, language: str, code: str | None, *, complete: bool = False) -> list[SourcePart]:
-        """Split a text into sentences of at most ``max_source_tokens``. Blank ones are left out."""
+    def _split(
+        self, text: str, language: str, code: str | None, *, complete: bool = False
+    ) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+        """The parts of a text: as they are in it, as the tokenizer takes them, and their ids with the end token."""
 
         def as_printed(text: str) -> str:
             if not self.knows_print_only:
@@ -123,30 +142,29 @@ class ModelText:
 
         # Lone surrogates are not characters and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
-        nothing = self.tokenizer.encode("", code)
+        nothing = tuple(self.tokenizer.encode("", code))
         found = map(as_printed, split_sentences(text, language))
         wholes = [capitalised(whole, language_tag(language).language) for whole in found]
         heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
-        texts = [(part, readable(part)) for part in heard]
-        parts = [SourcePart(part, text, tuple(self.tokenizer.encode(text, code))) for part, text in texts]
-        # From an empty source the model would hallucinate text.
-        return [part for part in parts if part.ids != tuple(nothing)]
+        for part in heard:
+            ids = tuple(self.tokenizer.encode(text := readable(part), code))
+            if ids != nothing:  # from an empty source the model would hallucinate text
+                yield part, text, ids
 
     def _terms(
-        self, part: SourcePart, glossary: Glossary | None, language: str, target: str, *, first: int
+        self, heard: str, text: str, glossary: Glossary | None, language: str, target: str, first: int
     ) -> tuple[SourceTerm, ...]:
         """The terms of a glossary and the literals in a part. ``first``: the number of its first token of text."""
         # Terms are spelled as they are heard, in traditional characters for example. The spans are the same in the prepared
         # text if only characters were replaced.
-        same = len(part.heard) == len(part.text)
-        matches = () if glossary is None else glossary.found_in(part.heard if same else part.text)
+        matches = () if glossary is None else glossary.found_in(heard if len(heard) == len(text) else text)
         numbers = [
             one
-            for one in literals(part.text, target, language)
+            for one in literals(text, target, language)
             if all(one.end <= two.start or two.end <= one.start for two in matches)
         ]
-        pieces = self.tokenizer.source_pieces(part.text) if matches or numbers else []
-        return terms_in(part.text, pieces, [*matches, *numbers], self.writing(target), first=first)
+        pieces = self.tokenizer.source_pieces(text) if matches or numbers else []
+        return terms_in(text, pieces, [*matches, *numbers], self.writing(target), first=first)
 
     def wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
         """How the terms of a part are written in ``target``; None if none is."""
@@ -156,7 +174,7 @@ class ModelText:
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the model's vocabulary cannot write; they are never kept."""
-        target = target or self.languages[1] or UNDETERMINED
+        target = target_or_own(target, self.languages)
         speller, writing = self._speller(target), self.writing(target)
         written = ((term, term.source if term.target is None else writing(term.target)) for term in glossary.terms)
         return tuple(term for term, text in written if speller.spell(text) is None)

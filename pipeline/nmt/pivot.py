@@ -11,7 +11,7 @@ from ..events import SourceSentence, TargetText, TargetToken, Translation
 from ..glossary.terms import Glossary, Match, Term
 from .generation import GenerationOptions, OnStart
 from .model import MarianModel
-from .model_text import UNDETERMINED
+from .model_text import SentenceOptions, target_or_own
 from .terms import SourceTerm, kept
 from .written import Written, as_events, translated
 
@@ -87,10 +87,10 @@ class PivotTranslator:
 
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
         """
-        target = self.languages[1] or UNDETERMINED if target is None else target
+        options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft)
         carried = self._carried(sentence.text, glossary)
-        written = carried.counted(self._written(sentence, target, on_start, beams, draft, carried))
-        yield from rewritten(as_events(sentence, written, target), self.second.conversion(target))
+        written = carried.counted(self._written(sentence, options, carried))
+        yield from rewritten(as_events(sentence, written, options.target), self.second.conversion(options.target))
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
@@ -110,29 +110,19 @@ class PivotTranslator:
                 return text
         return None
 
-    def _written(
-        self,
-        sentence: SourceSentence,
-        target: str,
-        on_start: OnStart | None,
-        beams: int | None,
-        draft: bool,
-        carried: Carried,
-    ) -> Iterator[Written]:
-        sources, terms = self.first.sources_and_terms(
-            sentence.text, sentence.language, self.via, carried.first, complete=not draft
-        )
-        if not sources:
-            yield from self.second.written((), target, on_start, beams, draft)
+    def _written(self, sentence: SourceSentence, options: SentenceOptions, carried: Carried) -> Iterator[Written]:
+        first = self.first.parts(sentence.text, sentence.language, self.via, carried.first, complete=not options.draft)
+        if not first:
+            yield from self.second.written((), options)
             return
-        *_, halfway = self.first.written(sources, self.via, on_start, beams, draft, terms=terms)
+        *_, halfway = self.first.written(first, dataclasses.replace(options, target=self.via))
         ended = halfway.token
-        parts, terms = self.second.sources_and_terms(halfway.text, self.via, target, carried.second)
-        if not parts:  # the first model wrote nothing, but the sentence still needs its end token
+        second = self.second.parts(halfway.text, self.via, options.target, carried.second)
+        if not second:  # the first model wrote nothing, but the sentence still needs its end token
             end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
             yield Written(end, "", (TargetToken(end.id, end.log_probability, 0),), tokens=(end,))
             return
-        for now in self.second.written(parts, target, on_start, beams, draft, terms=terms):
+        for now in self.second.written(second, options):
             if now.token.last:
                 token = dataclasses.replace(
                     now.token,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from .generation import GenerationOptions, Token
+from .generation import GenerationOptions, SearchRequest, Token
 
-# Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3.
+# Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3, whose recurrence counts as a repetition.
 _SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3
 _RETRY_BEAMS = 4
 # Extra tokens allowed for every sentence, so that a word spelled out in a short sentence is not cut off.
@@ -29,8 +29,6 @@ _PLAIN_REPEATS = 12
 _EXTRA_REPEATS = 2
 # If every search fails, at most factor × source tokens + constant of the first translation is kept.
 _KEPT_FACTOR, _KEPT_TOKENS = 1.5, 8
-# Shortest n-gram whose recurrence counts as a repetition; the same size as in the retry without repeated n-grams.
-_NGRAM = 3
 
 
 @dataclass(frozen=True)
@@ -41,38 +39,31 @@ class Rewind:
 
 
 def recovering(
-    search: Callable[[GenerationOptions], Iterator[Token]],
-    options: GenerationOptions,
-    source: Sequence[int],
-    plain: Callable[[int], bool],
-    word: Callable[[int], bool] = lambda index: True,
+    search: Callable[[SearchRequest], Iterator[Token]],
+    request: SearchRequest,
+    guard: LoopGuard,
     *,
     length_factor: float,
     retry: bool = True,
     widen: bool = True,
-    expired: Callable[[], bool],
-    committed: Sequence[int] = (),
 ) -> Iterator[Token | Rewind]:
-    """Yield the tokens of ``search(options)``; if it loops or reaches its limit, yield a ``Rewind`` and a replacement.
+    """Yield the tokens of a search; if it loops or reaches its limit, yield a ``Rewind`` and a replacement.
 
     The replacement comes from a search without repeated n-grams; if that fails too, from one with more beams; if that
-    fails too, it is the tokens before the first repetition. No retry is started after the time limit (``expired``).
+    fails too, it is the tokens before the first repetition. No retry is started after the time limit.
 
     Args:
-        plain: tells whether a token is only digits or punctuation.
-        word: tells whether a source token is known and contains a letter or digit.
         length_factor: see ``length_limit``.
         retry: whether to search again; otherwise the first search's tokens before the first repetition are kept.
         widen: whether a retry with more beams is allowed.
-        committed: tokens with which every search begins, without yielding them.
     """
-    limit = length_limit(len(source), length_factor, options.max_tokens)
-    options = dataclasses.replace(options, max_tokens=limit)
-    guard = LoopGuard(source, plain, word)
+    source, known, expired = request.source, len(request.committed), request.expired
+    limit = length_limit(len(source), length_factor, request.options.max_tokens)
+    request = dataclasses.replace(request, options=dataclasses.replace(request.options, max_tokens=limit))
     found: list[Token] = []
-    ids = list(committed)
+    ids = list(request.committed)
     loop: Loop | None = None
-    for token in search(options):
+    for token in search(request):
         found.append(token)
         ids.append(token.id)
         loop = guard.loop(ids)
@@ -81,16 +72,17 @@ def recovering(
         yield token
         if token.last:
             return
-    shown = ids[len(committed) : -1] if found else []  # the last token was not yielded
+    shown = ids[known:-1] if found else []  # the last token was not yielded
     if retry and not expired():
-        for narrower in _alternatives(options, loop, widen=widen):
-            again = _complete_search(search(narrower), guard, committed)
+        for options in _alternatives(request.options, loop, widen=widen):
+            narrower = dataclasses.replace(request, options=options)
+            again = _complete_search(search(narrower), guard, request.committed)
             if again is not None:
                 yield from replace_shown(shown, again, searched_again=True)
                 return
-    kept = max(0, kept_tokens(ids, loop, len(source)) - len(committed))
+    kept = max(0, kept_tokens(ids, loop, len(source)) - known)
     if kept < len(found) or not found:
-        found[kept:] = [Token(options.end_token, 0.0, last=True, truncated=True)]
+        found[kept:] = [Token(request.options.end_token, 0.0, last=True, truncated=True)]
     yield from replace_shown(shown, found, searched_again=True)
 
 

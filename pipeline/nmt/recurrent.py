@@ -17,9 +17,9 @@ from .compiler.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
 from .compiler.checkpoint import Array, Checkpoint, Quantised
 from .compiler.graph import Precision
 from .compiler.network import Precisions, build_encoder, build_recurrent_step
-from .decoder import Choice, DecoderState, StepOutput
+from .decoder import Choice, DecoderState, Logits
 from .layout import Kind, Layout
-from .onnx_header import header_of
+from .onnx_header import OnnxHeader
 from .session import open_session, translate_ort_errors
 from .streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
 from .students import Shortlist
@@ -89,6 +89,7 @@ class RecurrentDecoder(StreamingDecoder):
     """Runs the graphs of a checkpoint with a recurrent decoder, which are built when it is loaded."""
 
     takes_several = False
+    aligned = guided = True
 
     def __init__(
         self,
@@ -108,9 +109,9 @@ class RecurrentDecoder(StreamingDecoder):
         precisions = PRECISIONS[weights]
         encoder = build_encoder(checkpoint, precisions)
         step = build_recurrent_step(checkpoint, precisions, shortlisted=shortlist is not None)
-        headers = [header_of(model, place) for model in (encoder, step)]
+        header = OnnxHeader(place, {}, {})
         self.layout = Layout(
-            *(Kind.RECURRENT, headers[0], headers[1], headers[1]),
+            *(Kind.RECURRENT, header, header, header),
             *(a.decoder_layers, a.decoder_heads, a.d_model // a.decoder_heads, a.target_vocabulary),
         )
         self._encoder = open_session(place, threads, encoder.SerializeToString())
@@ -154,7 +155,8 @@ class RecurrentDecoder(StreamingDecoder):
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
         assert isinstance(state, RecurrentState)
         cells = self._run_one(state, token)
-        return Choice(int(state.ids[cells.best[0, 0]]), float(cells.best_logit[0, 0]) - float(cells.total[0, 0]))
+        best = int(state.ids[cells.best[0, 0]])
+        return Choice(best, float(cells.best_logit[0, 0]) - float(cells.total[0, 0]), best)
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         assert isinstance(state, RecurrentState)
@@ -171,16 +173,12 @@ class RecurrentDecoder(StreamingDecoder):
         if isinstance(state.memory, _Cells):
             state.memory.truncate(steps)
 
-    @property
-    def guided(self) -> bool:
-        return True
-
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> Logits:
         assert isinstance(state, RecurrentState)
         cells = [self._run_one(state, token) for token in tokens][-1]
         scores = np.full(self._vocabulary + 1, -np.inf, np.float32)  # the last is that of the pad token
         scores[state.ids] = cells.logits[0]
-        return StepOutput(scores)
+        return scores
 
     def _run_one(self, state: RecurrentState, token: int) -> _Cells:
         """Run the step graph over a token, and return the buffers it wrote to."""

@@ -68,11 +68,7 @@ class SameLanguageStage:
         self._sources, self._shown = OpenTexts(), OpenTexts()
 
     async def run(self) -> None:
-        """Run until the end of input has been passed on.
-
-        Raises:
-            TextChangeError: a ``SourceText`` does not begin with what was committed before.
-        """
+        """Run until the end of input has been passed on."""
         while not isinstance(item := await self.inbox.get(), EndOfInput):
             if isinstance(item, SourceText):
                 await self._change(item)

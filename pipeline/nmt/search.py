@@ -1,20 +1,19 @@
 """Greedy and beam search over any decoder, independent of ONNX.
 
-Both give the same tokens as transformers' ``generate``. All stream: a token is yielded as soon as it is
-final.
+Both give the same tokens as transformers' ``generate``, and stream: a token is yielded as soon as it is final.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .decoder import Decoder, DecoderState
-from .generation import GenerationOptions, OnStart, Token, forced, log_softmax, mask, no_time_limit
+from .decoder import Choice, DecoderState
+from .generation import GenerationOptions, SearchRequest, Token, forced, log_softmax, mask
 
 # Share of the next token's probability that is set aside for the token of the draft before, as in the biased search of
 # Arivazhagan et al. (2020, Re-translation strategies for long form, simultaneous, spoken language translation). Read speech of 109 s, en to pt:
@@ -25,31 +24,15 @@ _BIAS = 0.2
 _MIN_SCORE = -1e9
 
 
-def greedy(
-    decoder: Decoder,
-    source: Sequence[int],
-    options: GenerationOptions,
-    on_start: OnStart | None = None,
-    expired: Callable[[], bool] = no_time_limit,
-    *,
-    committed: Sequence[int] = (),
-    preferred: Sequence[int] = (),
-) -> Iterator[Token]:
-    """Yield the most probable token of each step until the end token or ``options.max_tokens``.
-
-    ``expired`` is called after every step. Once it returns True, the sentence ends there, marked as truncated.
-
-    ``committed`` tokens begin the translation, count towards ``options.max_tokens``, and are not yielded. As long as what
-    follows them is what is ``preferred``, the next token of that is chosen unless another one is clearly more probable.
-    """
-    state = decoder.encode(source, on_start)
-    history = [options.start_token, *committed]
-    if committed:
-        decoder.force(state, history[:-1])
-    awaited = deque(preferred)
-    for count in range(len(history), options.max_tokens + 1):
+def greedy(request: SearchRequest) -> Iterator[Token]:
+    """Yield the most probable token of each step until the end token or ``options.max_tokens``."""
+    state, history = request.begin(), request.history
+    if request.committed:
+        request.decoder.force(state, history[:-1])
+    awaited = deque(request.preferred)
+    while len(history) <= request.options.max_tokens:
         likely = awaited.popleft() if awaited else None
-        token = token_at(choose(decoder, state, history, options, count, likely), count, options, expired)
+        token = token_at(request, choose(request, state, history, likely), len(history))
         if token.id != likely:
             awaited.clear()
         history.append(token.id)
@@ -58,42 +41,27 @@ def greedy(
             return
 
 
-def token_at(choice: Chosen, count: int, options: GenerationOptions, expired: Callable[[], bool]) -> Token:
+def token_at(request: SearchRequest, choice: Choice, count: int) -> Token:
     """The token at position ``count`` ≥ 1 of the translation."""
-    at_limit = count == options.max_tokens or expired()
+    at_limit, end = count == request.options.max_tokens or request.expired(), request.options.end_token
     return Token(
         choice.token,
         choice.log_probability,
-        last=at_limit or choice.token == options.end_token,
-        truncated=at_limit and choice.allowed != options.end_token,
+        last=at_limit or choice.token == end,
+        truncated=at_limit and choice.allowed != end,
         guarded=choice.guarded,
     )
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The next token, chosen from the model's scores, the guards and the forced tokens."""
+def choose(request: SearchRequest, state: DecoderState, history: list[int], preferred: int | None = None) -> Choice:
+    """Feed the last token of ``history``, and choose the next by the model's scores, the guards and the forced tokens.
 
-    token: int
-    log_probability: float
-    allowed: int
-    """The most probable token that no guard masks. Equals ``token`` unless another token is forced."""
-    guarded: bool
-
-
-def choose(
-    decoder: Decoder,
-    state: DecoderState,
-    history: list[int],
-    options: GenerationOptions,
-    count: int,
-    preferred: int | None = None,
-) -> Chosen:
-    """Choose the token at position ``count``; see ``greedy`` for the token that is ``preferred``."""
+    ``preferred``: chosen unless another token is clearly more probable.
+    """
+    options, decoder, count = request.options, request.decoder, len(history)
     if preferred is None and options.guards_only_pad and forced(count, options, -1) < 0:
-        choice = decoder.choose(state, history[-1], options.pad_token)
-        return Chosen(choice.token, choice.log_probability, choice.token, guarded=False)
-    scores = decoder.step(state, history[-1]).logits.astype(np.float64)
+        return decoder.choose(state, history[-1], options.pad_token)
+    scores = decoder.step(state, history[-1]).astype(np.float64)
     # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
     scores[options.pad_token] = -np.inf
     log_probabilities = log_softmax(scores)
@@ -105,108 +73,91 @@ def choose(
         less = np.exp(log_probabilities[allowed]) - np.exp(log_probabilities[preferred])
         allowed = preferred if (1 - _BIAS) * less <= _BIAS else allowed
     token = forced(count, options, allowed)
-    return Chosen(token, float(log_probabilities[token]), allowed, guarded)
+    return Choice(token, float(log_probabilities[token]), allowed, guarded)
 
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """A running or finished sequence.
+    """A running sequence, or a finished one, whose last token is marked as such."""
 
-    ``score`` is the sum of log-probabilities; the length penalty is applied when the sequence is finished.
-    """
+    history: tuple[int, ...]
+    """Its ids, with the start and the committed tokens."""
+    tokens: tuple[Token, ...] = ()
+    """Those after the committed ones."""
+    score: float = 0.0
+    """The sum of log-probabilities; the length penalty is applied when the sequence is finished."""
 
-    tokens: tuple[int, ...]
-    log_probabilities: tuple[float, ...]
-    score: float
-    guarded: tuple[bool, ...] = ()
-    cut: bool = False
-    """A limit ended the sequence."""
+    @property
+    def ended(self) -> bool:
+        return bool(self.tokens) and self.tokens[-1].last
 
 
-def beam_search(
-    decoder: Decoder,
-    source: Sequence[int],
-    options: GenerationOptions,
-    on_start: OnStart | None = None,
-    expired: Callable[[], bool] = no_time_limit,
-    *,
-    committed: Sequence[int] = (),
-) -> Iterator[Token]:
+def beam_search(request: SearchRequest) -> Iterator[Token]:
     """Yield the tokens of the best hypothesis, each as soon as all hypotheses that can still win share it.
 
-    ``committed`` tokens begin every hypothesis, count towards ``options.max_tokens``, and are not yielded. As in transformers'
-    ``generate`` with ``decoder_input_ids``, they count neither in scores nor for the length penalty.
+    The committed tokens begin every hypothesis. As in transformers' ``generate`` with ``decoder_input_ids``, they count neither in
+    scores nor for the length penalty.
     """
-    size, known = options.beams, len(committed)
+    decoder, options = request.decoder, request.options
+    size, known = options.beams, len(request.committed)
     if known >= options.max_tokens:
         return
-    root = decoder.encode(source, on_start)
-    history = (options.start_token, *committed)
+    root, history = request.begin(), tuple(request.history)
     for known_token in history[:-1]:
         decoder.choose(root, known_token, options.pad_token)
-    running = [_Hypothesis(history, (0.0,) * known, 0.0, (False,) * known)]
-    states = [root]
+    running, states = [_Hypothesis(history)], [root]
     finished: list[_Hypothesis] = []  # at most ``size``, best first
-    emitted = len(history)  # length of the shared prefix that was yielded, with the start and the committed tokens
+    emitted = 0  # length of the shared prefix that was yielded
     improvable = True
-    count = known
     while True:
-        count += 1
-        candidates = _expand(decoder, running, states, options, count)
-        at_limit = count == options.max_tokens
-        ended = [at_limit or hypothesis.tokens[-1] == options.end_token for hypothesis, _ in candidates]
+        candidates = _expand(request, running, states)
         full = len(finished) == size and options.early_stopping is True
         if improvable and not full:
             finished += [
-                replace(h, score=h.score / (count - known) ** options.length_penalty)
-                for (h, _), over in zip(candidates[:size], ended, strict=False)
-                if over
+                replace(one, score=one.score / len(one.tokens) ** options.length_penalty)
+                for one, _ in candidates[:size]
+                if one.ended
             ]
-            finished = sorted(finished, key=lambda h: -h.score)[:size]
-        alive = [pair for pair, over in zip(candidates, ended, strict=True) if not over][:size]
+            finished = sorted(finished, key=lambda one: -one.score)[:size]
+        alive = [pair for pair in candidates if not pair[0].ended][:size]
         if alive:
             running = [hypothesis for hypothesis, _ in alive]
             states = _continue_states(states, [parent for _, parent in alive])
-            improvable = improvable and _may_improve(
-                running[0].score, finished, count - known, options.max_tokens - known, options
-            )
+            improvable = improvable and _may_improve(running[0], finished, options.max_tokens - known, options)
         if not alive or not improvable or (len(finished) == size and options.early_stopping is True):
             break
-        if expired():
+        if request.expired():
             # Without a finished hypothesis, take the best running one: all of them start with the yielded tokens.
-            finished = finished or [replace(running[0], cut=True)]
+            *before, cut = running[0].tokens
+            cut = replace(cut, last=True, truncated=True)
+            finished = finished or [replace(running[0], tokens=(*before, cut))]
             break
-        for token in _shared_tokens(running + finished[:1], emitted, options):
+        for token in _shared_tokens(running + finished[:1], emitted, options.end_token):
             emitted += 1
             yield token
-    yield from _rest(finished[0] if finished else running[0], emitted, options)
-
-
-def _rest(best: _Hypothesis, emitted: int, options: GenerationOptions) -> Iterator[Token]:
-    """The tokens of the best hypothesis after the first ``emitted``."""
-    if emitted == len(best.tokens):  # everything was yielded before the time ran out; only the end token is missing
-        yield Token(options.end_token, 0.0, last=True, truncated=True)
-    for at in range(emitted, len(best.tokens)):
-        yield _token_at(best, at, last=at == len(best.tokens) - 1)
+    best = (finished or running)[0].tokens
+    # If everything was yielded before the time ran out, only the end token is missing.
+    yield from best[emitted:] or (Token(options.end_token, 0.0, last=True, truncated=True),)
 
 
 def _expand(
-    decoder: Decoder, running: list[_Hypothesis], states: list[DecoderState], options: GenerationOptions, count: int
+    request: SearchRequest, running: list[_Hypothesis], states: list[DecoderState]
 ) -> list[tuple[_Hypothesis, int]]:
     """Return the 2·beams best continuations of the running hypotheses, each with the index of its parent."""
+    options, count = request.options, len(running[0].history)
     rows: list[NDArray[np.float64]] = []
     guarded: list[bool] = []
     likeliest: list[int] = []
     plain: list[NDArray[np.float64]] = []
     for hypothesis, state in zip(running, states, strict=True):
-        scores = decoder.step(state, hypothesis.tokens[-1]).logits.astype(np.float64)
+        scores = request.decoder.step(state, hypothesis.history[-1]).astype(np.float64)
         # As in transformers' beam search, bad words and forced tokens apply after a softmax over all tokens.
         log_probabilities = log_softmax(scores)
         plain.append(log_probabilities)
         masked = log_probabilities.copy()
         masked[options.pad_token] = -np.inf
         likeliest.append(int(np.argmax(masked)))
-        mask(masked, list(hypothesis.tokens), options)
+        mask(masked, list(hypothesis.history), options)
         guarded.append(bool(masked[likeliest[-1]] == -np.inf))
         only = forced(count, options, -1)
         if only >= 0:
@@ -219,17 +170,21 @@ def _expand(
     width = min(2 * options.beams, len(flat))
     best = np.argpartition(-flat, width - 1)[:width]
     best = best[np.argsort(-flat[best], kind="stable")]
-    vocabulary = len(rows[0])
     found: list[tuple[_Hypothesis, int]] = []
     for index in best:
         if flat[index] == -np.inf:
             break  # the rest is masked
-        parent, token = divmod(int(index), vocabulary)
-        base = running[parent]
-        history = (*base.log_probabilities, float(plain[parent][token]))
-        cut = count == options.max_tokens and likeliest[parent] != options.end_token
-        guards = (*base.guarded, guarded[parent])
-        found.append((_Hypothesis((*base.tokens, token), history, float(flat[index]), guards, cut), parent))
+        parent, token = divmod(int(index), len(rows[0]))
+        at_limit, base = count == options.max_tokens, running[parent]
+        newest = Token(
+            token,
+            float(plain[parent][token]),
+            last=at_limit or token == options.end_token,
+            truncated=at_limit and likeliest[parent] != options.end_token,
+            guarded=guarded[parent],
+        )
+        longer = _Hypothesis((*base.history, token), (*base.tokens, newest), float(flat[index]))
+        found.append((longer, parent))
     return found
 
 
@@ -243,35 +198,21 @@ def _continue_states(states: list[DecoderState], parents: list[int]) -> list[Dec
     return found
 
 
-def _may_improve(
-    running: float, finished: list[_Hypothesis], count: int, most: int, options: GenerationOptions
-) -> bool:
+def _may_improve(best: _Hypothesis, finished: list[_Hypothesis], most: int, options: GenerationOptions) -> bool:
     """Return False if no running hypothesis can beat the worst finished one, by transformers' heuristic.
 
-    ``count`` tokens are generated, and at most ``most`` will be.
+    ``best``: the best running one. At most ``most`` tokens will be generated.
     """
-    length = most if options.early_stopping == "never" and options.length_penalty > 0 else count
+    length = most if options.early_stopping == "never" and options.length_penalty > 0 else len(best.tokens)
     worst = finished[-1].score if len(finished) == options.beams else _MIN_SCORE
-    best_possible: float = running / length**options.length_penalty
+    best_possible: float = best.score / length**options.length_penalty
     return best_possible > worst
 
 
-def _shared_tokens(hypotheses: list[_Hypothesis], emitted: int, options: GenerationOptions) -> Iterator[Token]:
+def _shared_tokens(hypotheses: list[_Hypothesis], emitted: int, end_token: int) -> Iterator[Token]:
     """Yield the tokens after the first ``emitted`` that all hypotheses share, but no end token."""
-    shortest = min(len(hypothesis.tokens) for hypothesis in hypotheses)
-    for at in range(emitted, shortest):
-        ids = {hypothesis.tokens[at] for hypothesis in hypotheses}
-        if len(ids) > 1 or options.end_token in ids:
+    for tokens in zip(*(hypothesis.tokens[emitted:] for hypothesis in hypotheses), strict=False):
+        ids = {token.id for token in tokens}
+        if len(ids) > 1 or end_token in ids:
             return
-        yield _token_at(hypotheses[0], at, last=False)
-
-
-def _token_at(hypothesis: _Hypothesis, at: int, last: bool) -> Token:
-    """Return the token at index ``at`` ≥ 1. The start token at 0 has no probability, hence the offset."""
-    return Token(
-        hypothesis.tokens[at],
-        hypothesis.log_probabilities[at - 1],
-        last,
-        truncated=last and hypothesis.cut,
-        guarded=hypothesis.guarded[at - 1],
-    )
+        yield tokens[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 from ..captions.changes import States
@@ -38,17 +38,29 @@ class Outbox(Protocol):
     async def put(self, event: TargetText | Translation | EndOfInput, /) -> None: ...
 
 
+@dataclass(frozen=True)
+class NmtContext:
+    """What the translations of one run share."""
+
+    live: Callable[[], bool] = lambda: False
+    """Whether sentences in progress are translated too."""
+    drafts: DraftOptions = field(default_factory=DraftOptions)
+    stats: PipelineStats = field(default_factory=PipelineStats)
+    load: LoadControl | None = None
+    glossary: CurrentGlossary | None = None
+    """Returns the terms to translate as given from now on."""
+
+
 class NmtStage:
     """Translates sentences in order into ``target``, by default the language that the model's files name.
 
     Takes ``SourceText`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts ``TargetText``s and one
-    ``Translation`` on ``outbox``, and finally the end of input. With ``drafts``, a sentence in progress is translated too
+    ``Translation`` on ``outbox``, and finally the end of input. In a ``live`` run, a sentence in progress is translated too
     whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; of several
     texts of a sentence that wait, only the newest is translated. The last words of a draft are not shown, unless all words
     so far are committed and end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change
-    (``options``). If words are committed one by one (``options.commit``, and a model that ``appends``), ``Commitment`` decides what is
+    (``drafts``). If words are committed one by one (``drafts.commit``, and a model that ``appends``), ``Commitment`` decides what is
     shown and committed instead, and the final translation begins with the committed words.
-    ``glossary`` returns the terms to translate as given from now on.
     Sentences spoken in the target language are left out.
 
     A call of ``model`` that fails costs its sentence, whose ``Translation`` has the ``error``; one for a draft, nothing. The
@@ -67,15 +79,11 @@ class NmtStage:
         outbox: Outbox,
         *,
         target: str | None = None,
-        drafts: Callable[[], bool] = lambda: False,
-        options: DraftOptions | None = None,
-        stats: PipelineStats | None = None,
-        load: LoadControl | None = None,
-        glossary: CurrentGlossary | None = None,
+        context: NmtContext | None = None,
     ) -> None:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
-        self.stats = stats or PipelineStats()
-        self._drafts, self._options, self._load = drafts, options or DraftOptions(), load
+        self._context = context or NmtContext()
+        self.stats, self._options, glossary = self._context.stats, self._context.drafts, self._context.glossary
         self._by_word = self._options.commit == "word" and appends(model)
         self._glossary = DirectedGlossary(glossary, target) if glossary is not None else None
         if glossary is not None and not isinstance(model, TermTranslator):
@@ -98,7 +106,7 @@ class NmtStage:
                     await self._take(item)
                 else:
                     await self.translate(item, worker)
-                while self._drafts() and self.inbox.empty() and (draft := self._next_draft()) is not None:
+                while self._context.live() and self.inbox.empty() and (draft := self._next_draft()) is not None:
                     await self.translate(draft, worker, final=False)
             await self.outbox.put(item)
         finally:
@@ -157,7 +165,8 @@ class NmtStage:
             await self._leave_out(sentence, self.target, final=final)
             return
         opened = self._opened(sentence.sentence)
-        beams = self._load.measures.beam_size if self._load is not None else None
+        load = self._context.load
+        beams = load.measures.beam_size if load is not None else None
         opened.commitment.source = opened.source.committed_text if opened.source else ""
         running: list[DecoderState] = []
         stopped = False

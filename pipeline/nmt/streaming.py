@@ -12,7 +12,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from .decoder import Choice, Decoder, DecoderState, Logits, StepOutput
+from .decoder import Choice, Decoder, DecoderState, Logits
 from .layout import COMPILE_HINT, Layout
 from .session import translate_ort_errors
 from .tokenizer import CHARACTERS, UNKNOWN
@@ -169,6 +169,7 @@ class StreamingDecoder(Decoder):
 
     def __init__(self, layout: Layout, threads: int) -> None:
         super().__init__(layout, threads)
+        self.aligned = ALIGNMENT in layout.first.outputs
         self._name_kv()
         metadata = self._first.get_modelmeta().custom_metadata_map
         try:
@@ -217,18 +218,15 @@ class StreamingDecoder(Decoder):
         if pad != self._pad:
             return super().choose(state, token, pad)
         memory = self._run_step(state, (token,), scores=False)
-        return Choice(int(memory.token[0]), float(memory.log_probability[0]))
+        token = int(memory.token[0])
+        return Choice(token, float(memory.log_probability[0]), token)
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
-        if ALIGNMENT not in self.layout.first.outputs:
+        if not self.aligned:
             return None
         self._run_step(state, tuple(tokens), scores=False)
         assert isinstance(state, StreamingState)
         return state.alignment
-
-    @property
-    def aligned(self) -> bool:
-        return ALIGNMENT in self.layout.first.outputs
 
     def attended(self, state: DecoderState) -> NDArray[np.float32] | None:
         assert isinstance(state, StreamingState)
@@ -265,11 +263,11 @@ class StreamingDecoder(Decoder):
     def truncate(self, state: DecoderState, steps: int) -> None:
         state.tokens = state.tokens[:steps]  # later runs overwrite the buffers from there
 
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> Logits:
         memory = self._run_step(state, tokens, scores=True)
         scores = np.full(self._vocabulary, -np.inf, np.float32)
         scores[self.output_ids] = memory.logits(len(self.output_ids))[-1]
-        return StepOutput(scores)
+        return scores
 
     def _run_step(self, state: DecoderState, tokens: tuple[int, ...], *, scores: bool) -> _Memory:
         """Run the step graph over ``tokens`` and return the memory it wrote to."""

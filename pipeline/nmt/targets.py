@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from ..errors import one_line
@@ -18,13 +18,9 @@ from ..events import (
     Translation,
     TranslationLost,
 )
-from ..glossary.current import CurrentGlossary
-from ..run.options import DraftOptions
-from ..run.overload import LoadControl
-from ..run.stats import PipelineStats
 from ..run.worker import Worker
 from .same_language import SameLanguageStage, SameLanguageText
-from .stage import NmtStage, Text
+from .stage import NmtContext, NmtStage, Text
 from .translator import TextTranslator
 
 
@@ -47,22 +43,15 @@ class TranslationStage:
         models: Mapping[str, TextTranslator],
         inbox: asyncio.Queue[Transcript | Text | EndOfInput],
         outbox: asyncio.Queue[PipelineEvent],
+        context: NmtContext | None = None,
         *,
-        live: Callable[[], bool] = lambda: False,
         capacity: int = 1_000,
-        drafts: DraftOptions | None = None,
-        stats: PipelineStats | None = None,
-        load: LoadControl | None = None,
-        glossary: CurrentGlossary | None = None,
     ) -> None:
-        """``models``: a translator by target language, at least one. ``glossary``: see ``NmtStage``."""
+        """``models``: a translator by target language, at least one."""
         self.inbox, self.outbox = inbox, outbox
-        self.stats = stats or PipelineStats()
-        self._live = live
-        self._languages = [
-            _Language(target, model, outbox, capacity, live, drafts, self.stats, load, glossary)
-            for target, model in models.items()
-        ]
+        context = context or NmtContext()
+        self.stats, self._live = context.stats, context.live
+        self._languages = [_Language(*each, outbox, capacity, context) for each in models.items()]
         self.stats.languages = set(models)
 
     async def run(self) -> None:
@@ -161,11 +150,7 @@ class _Language:
         model: TextTranslator,
         outbox: asyncio.Queue[PipelineEvent],
         capacity: int,
-        live: Callable[[], bool],
-        drafts: DraftOptions | None,
-        stats: PipelineStats,
-        load: LoadControl | None,
-        glossary: CurrentGlossary | None,
+        context: NmtContext,
     ) -> None:
         self.target = target
         self.inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue(capacity)
@@ -173,17 +158,9 @@ class _Language:
         self.task: asyncio.Task[None] | None = None
         self.stage: NmtStage | SameLanguageStage
         if isinstance(model, SameLanguageText):
-            self.stage = SameLanguageStage(model, self.inbox, self.outbox, target, stats)
-            return
-        self.stage = NmtStage(
-            *(model, self.inbox, self.outbox),
-            target=target,
-            drafts=live,
-            options=drafts,
-            stats=stats,
-            load=load,
-            glossary=glossary,
-        )
+            self.stage = SameLanguageStage(model, self.inbox, self.outbox, target, context.stats)
+        else:
+            self.stage = NmtStage(model, self.inbox, self.outbox, target=target, context=context)
 
     @cached_property
     def worker(self) -> Worker:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .decoder import Decoder
-from .generation import GenerationOptions, Token
+from .generation import SearchRequest, Token
 from .recovery import Rewind, replace_shown
 from .term_search import TermSearch, Wording, given
 from .terms import SourceTerm, glued
@@ -51,19 +51,9 @@ def repairing(
 class Repair:
     """Finds better translations of one part; see ``__call__``."""
 
-    def __init__(
-        self,
-        decoder: Decoder,
-        source: Sequence[int],
-        options: GenerationOptions,
-        wording: Wording,
-        search: RunningSearch,
-        expired: Callable[[], bool],
-        committed: Sequence[int] = (),
-    ) -> None:
-        """``search``: that of ``source``. ``committed``: the first tokens of all translations, which are in none of the lists."""
-        self._decoder, self._source, self._options, self._wording = decoder, source, options, wording
-        self._search, self._expired, self._committed = search, expired, list(committed)
+    def __init__(self, request: SearchRequest, wording: Wording, search: RunningSearch) -> None:
+        """``search``: the newest of ``request``, whose committed tokens are in none of the lists here."""
+        self._request, self._wording, self._search = request, wording, search
 
     def __call__(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """A translation with the terms that ``tokens`` lack, as far as it can be had.
@@ -86,21 +76,21 @@ class Repair:
         return self._wording.missing(self._ids(tokens))
 
     def _ids(self, tokens: Sequence[Token]) -> list[int]:
-        return [*self._committed, *(token.id for token in tokens)]
+        return [*self._request.committed, *(token.id for token in tokens)]
 
     def _written(self, tokens: Sequence[Token], term: SourceTerm) -> Iterator[list[Token]]:
         """Translations like ``tokens`` with the translation of a term, the best place for it first.
 
         A literal that is copied takes the place of what the model wrote for it. After other terms, the search goes on.
         """
-        ids, decoder, speller = self._ids(tokens), self._decoder, self._wording.speller
-        if not decoder.aligned or self._search.state is None or self._expired():
+        request, decoder, speller = self._request, self._request.decoder, self._wording.speller
+        ids, done = self._ids(tokens), len(request.committed)
+        if not decoder.aligned or self._search.state is None or request.expired():
             return
         state = decoder.restarted(self._search.state)
-        rows = decoder.attention(state, [self._options.start_token, *ids[:-1]])
+        rows = decoder.attention(state, [request.options.start_token, *ids[:-1]])
         assert rows is not None
         shares = rows[:, list(term.tokens)].sum(axis=1)
-        done = len(self._committed)
         if term.targets[0] == term.name and (run := self._run(ids, term, rows, shares)) is not None:
             start, end = run
             copied = speller.copy(term.targets[0], speller.piece(ids[start - 1]) if start else "")
@@ -108,18 +98,12 @@ class Repair:
         for at in self._places(ids, term, rows, shares)[:_PLACES]:
             write = speller.copy if term.literal else speller.spell
             wanted = write(term.targets[0], speller.piece(ids[at - 1]) if at else "")
-            if wanted is None or at + len(wanted) >= self._options.max_tokens or self._expired():
+            if wanted is None or at + len(wanted) >= request.options.max_tokens or request.expired():
                 continue
-            begun = [*ids[:at], *wanted]
             fork = state.fork()
             decoder.truncate(fork, at)
-            rest = list(
-                TermSearch(
-                    *(decoder, fork, self._options, self._wording, self._expired, len(self._source)),
-                    begun=begun,
-                    written=term,
-                ).tokens()
-            )
+            begun = replace(request, committed=[*ids[:at], *wanted])
+            rest = list(TermSearch(begun, self._wording, fork, term).tokens())
             if rest and not rest[-1].truncated:
                 yield [*tokens[: at - done], *given(wanted), *rest]
 
@@ -128,7 +112,7 @@ class Repair:
     ) -> list[int]:
         """Where the translation of a term may be written, the best place first."""
         speller, last = self._wording.speller, len(ids) - 1
-        words = [*(at for at in range(len(self._committed), last) if speller.begins_word(ids[at])), last]
+        words = [*(at for at in range(len(self._request.committed), last) if speller.begins_word(ids[at])), last]
         starts = {at: at for at in words}
         if term.literal:  # not after the beginning of what the model wrote for it, which may be several words
             for before, at in zip([-1, *words], words, strict=False):
@@ -147,7 +131,7 @@ class Repair:
         piece, last = self._wording.speller.piece, len(ids) - 1
         looks = [int(row.argmax()) in term.tokens for row in rows[:last]]
         runs, start = [], None
-        for at in range(len(self._committed), last + 1):
+        for at in range(len(self._request.committed), last + 1):
             if any(looks[at : at + 2]) if start is not None else at < last and looks[at]:
                 start = at if start is None else start
             elif start is not None:
@@ -156,7 +140,7 @@ class Repair:
         if not runs:
             return None
         start, end = max(runs, key=lambda run: shares[slice(*run)].sum())
-        while start > len(self._committed) and (
+        while start > len(self._request.committed) and (
             glued(piece(ids[start - 1]), piece(ids[start])) or not piece(ids[start - 1]).strip()
         ):
             start -= 1

@@ -7,15 +7,15 @@ is not translated twice. A translation that the model writes by itself is left a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from .decoder import Decoder, DecoderState
-from .generation import GenerationOptions, OnStart, Token, log_softmax, mask, no_time_limit
-from .search import Chosen, choose, token_at
+from .decoder import Choice, DecoderState
+from .generation import SearchRequest, Token, log_softmax, mask
+from .search import choose, token_at
 from .terms import SourceTerm, Speller, glued, kept
 
 # A term is translated where at least this share of the attention is on its source tokens. Measured with the demo's translators
@@ -60,49 +60,27 @@ class Wording:
         return self._known[key]
 
 
-def search_with_terms(
-    decoder: Decoder,
-    source: Sequence[int],
-    options: GenerationOptions,
-    wording: Wording,
-    on_start: OnStart | None = None,
-    expired: Callable[[], bool] = no_time_limit,
-    *,
-    committed: Sequence[int] = (),
-) -> Iterator[Token]:
+class TermSearch:
     """As ``greedy``, with the translations of terms. Their tokens count as certain.
 
     If the model gives out no alignment head, the tokens are those of ``greedy``.
     """
-    state = decoder.encode(source, on_start)
-    return TermSearch(decoder, state, options, wording, expired, len(source), committed).tokens()
-
-
-class TermSearch:
-    """One search; see ``search_with_terms``."""
 
     def __init__(
         self,
-        decoder: Decoder,
-        state: DecoderState,
-        options: GenerationOptions,
+        request: SearchRequest,
         wording: Wording,
-        expired: Callable[[], bool],
-        source_tokens: int,
-        begun: Sequence[int] = (),
+        state: DecoderState | None = None,
         written: SourceTerm | None = None,
     ) -> None:
-        """``begun``: the first target tokens, which are not yielded. ``state`` may have been fed some of them.
-
-        ``written``: the term whose translation they end with.
-        """
-        self._decoder, self._state, self._options, self._expired = decoder, state, options, expired
+        """``state``: may have been fed some of the committed tokens. ``written``: the term whose translation they end with."""
+        self._request, self._decoder, self._options = request, request.decoder, request.options
+        self._state = state or request.begin()
         self._speller = wording.speller
-        self._history = [options.start_token, *begun]
-        self._begun = len(begun)
-        self._seen = list(range(source_tokens))
+        self._history, self._begun = request.history, len(request.committed)
+        self._seen = list(range(len(request.source)))
         """The source tokens in the decoder's view."""
-        missing = wording.missing(begun) if begun else list(wording.terms)
+        missing = wording.missing(request.committed) if self._begun else list(wording.terms)
         self._pending = [(term, list(term.tokens)) for term in missing if term.tokens]
         """The terms without a translation, and where their source tokens are in the decoder's view."""
         self._translated = [term for term in wording.terms if term not in missing]
@@ -121,34 +99,34 @@ class TermSearch:
             self._written = term if found else None
             if self._written is not None:
                 self._translated.append(self._written)
-            for token in found or [self._token(chosen, len(self._history))]:
+            for token in found or [token_at(self._request, chosen, len(self._history))]:
                 self._history.append(token.id)
                 yield token
                 if token.last:
                     return
 
-    def _next(self) -> Chosen:
+    def _next(self) -> Choice:
         """The model's next token. It does not go on with the last word of a term's translation."""
         chosen = self._choose(self._history)
         if self._written is None or self._may_follow(chosen.token):
             return chosen
         self._decoder.truncate(self._state, len(self._history) - 1)
-        scores = self._decoder.step(self._state, self._history[-1]).logits.astype(np.float64)
+        scores = self._decoder.step(self._state, self._history[-1]).astype(np.float64)
         scores[self._options.pad_token] = -np.inf
         log_probabilities = log_softmax(scores)
         mask(scores, self._history, self._options)
         for token in np.argsort(-scores)[:_TRIED].tolist():
             if self._may_follow(token):
-                return Chosen(token, float(log_probabilities[token]), token, guarded=True)
+                return Choice(token, float(log_probabilities[token]), token, guarded=True)
         return chosen
 
-    def _choose(self, history: list[int]) -> Chosen:
+    def _choose(self, history: list[int]) -> Choice:
         """Feed what is new in ``history``, and return the token that the model chooses after it."""
         if self._translated:
             self._hide_translated()
         if unfed := history[self._state.steps : -1]:
             self._decoder.force(self._state, unfed)
-        return choose(self._decoder, self._state, history, self._options, len(history))
+        return choose(self._request, self._state, history)
 
     def _attended(self) -> SourceTerm | None:
         """The term that the next token translates, if it has no translation."""
@@ -183,12 +161,12 @@ class TermSearch:
             return True
         return target.islower() and self._written.spells(target + piece) is True
 
-    def _spelled(self, term: SourceTerm, first: Chosen) -> list[Token] | None:
+    def _spelled(self, term: SourceTerm, first: Choice) -> list[Token] | None:
         """The model's next tokens if they are an accepted translation. Otherwise the state is as before."""
         fed, chosen, written = self._state.steps, first, ""
         found: list[Token] = []
         while True:
-            found.append(self._token(chosen, len(self._history) + len(found)))
+            found.append(token_at(self._request, chosen, len(self._history) + len(found)))
             written += self._speller.piece(chosen.token)
             spelled = term.spells(written.strip()) if written.strip() else None
             if spelled and not glued(self._speller.piece(self._history[-1]), written):
@@ -208,9 +186,6 @@ class TermSearch:
         if ids is None or len(self._history) + len(ids) > self._options.max_tokens:
             return None
         return given(ids)
-
-    def _token(self, chosen: Chosen, count: int) -> Token:
-        return token_at(chosen, count, self._options, self._expired)
 
 
 def given(ids: Sequence[int]) -> list[Token]:

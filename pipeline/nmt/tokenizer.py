@@ -169,8 +169,7 @@ class MarianTokenizer:
     @property
     def target_ids(self) -> set[int]:
         """Ids that can occur in target sentences: the pieces of target.spm and the special tokens."""
-        target = _load_spm(self._target_file)
-        pieces = {target.id_to_piece(index) for index in range(len(target))}
+        pieces = {self._target.id_to_piece(index) for index in range(len(self._target))}
         return {index for index, piece in self._pieces.items() if piece in pieces} | self._special
 
     @property
@@ -180,10 +179,8 @@ class MarianTokenizer:
 
     def target_frequencies(self, lines: Iterable[str]) -> Counter[int]:
         """Count each target id in ``lines`` of the target language."""
-        ids = {piece: index for index, piece in self._pieces.items()}
-        target = _load_spm(self._target_file)
-        pieces = (piece for line in lines for piece in target.encode(line, out_type=str))
-        return Counter(ids[piece] for piece in pieces if piece in ids)
+        pieces = (piece for line in lines for piece in self._target.encode(line, out_type=str))
+        return Counter(self._target_ids[piece] for piece in pieces if piece in self._target_ids)
 
     def pseudo_text(self, sentences: int) -> list[str]:
         """Generate lines of 4 to 16 source pieces, sampled with the tokenizer's own probabilities.

@@ -20,8 +20,7 @@ class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``.
 
     Its calls come one after another, on a thread of the stage's own, so they may block. One that knows glossaries is a
-    ``TermTranslator``, and one that can commit words an ``AppendingTranslator`` too. A wrapper has these interfaces if what it
-    wraps has them.
+    ``TermTranslator``; one that can commit words has ``appends``, as ``MarianModel``. A wrapper has what it wraps.
     """
 
     def stream(

@@ -33,30 +33,35 @@ class Written:
     """On the last one, those without an accepted translation in the text."""
 
 
-class PartText:
-    """The text of a sentence while one part of it is written."""
+class SentenceText:
+    """The text of a sentence while its parts are written one after another."""
 
-    def __init__(
-        self, tokenizer: MarianTokenizer, text: str = "", written: tuple[TargetToken, ...] = (), separator: str = ""
-    ) -> None:
-        """``text`` and ``written``: those of the parts before. ``separator``: written before the part's own text."""
-        self._tokenizer, self._separator, self._before = tokenizer, separator, written
-        self._detokenizer = tokenizer.detokenizer()
-        self.text, self.written = text, written
+    def __init__(self, tokenizer: MarianTokenizer, separator: str) -> None:
+        """``separator``: written between the parts."""
+        self._tokenizer, self._separator = tokenizer, separator
+        self.text = ""
+        self.written: tuple[TargetToken, ...] = ()
         self.tokens: list[Token] = []
-        """Of the part, as are ``texts``."""
+        """As they were searched; the last one of each part is marked as such."""
+        self.begin_part()
+
+    def begin_part(self) -> None:
+        self._before = len(self.tokens)
         self.texts: list[str] = []
+        """Of the part's tokens."""
+        self._detokenizer = self._tokenizer.detokenizer()
 
     @property
-    def ids(self) -> list[int]:
-        return [token.id for token in self.tokens]
+    def part(self) -> list[Token]:
+        """The tokens of the part."""
+        return self.tokens[self._before :]
 
     def push(self, token: Token) -> None:
         """Add a token."""
         text = self._detokenizer.push(token.id)
         if token.last:
             text += self._detokenizer.flush()
-        if text and not any(self.texts):
+        if text and self.text and not any(self.texts):
             text = self._separator + text
         self.tokens.append(token)
         self.texts.append(text)
@@ -66,20 +71,25 @@ class PartText:
     def rewind(self, kept: int) -> None:
         """Remove the part's tokens after the first ``kept``."""
         self.text = self.text[: self.end(kept)]
-        self.written = self.written[: len(self._before) + kept]
-        del self.tokens[kept:], self.texts[kept:]
+        self.written = self.written[: self._before + kept]
+        del self.tokens[self._before + kept :], self.texts[kept:]
         self._detokenizer = self._tokenizer.detokenizer()
-        for token in self.tokens:
+        for token in self.part:
             self._detokenizer.push(token.id)
 
     def end(self, tokens: int) -> int:
-        """Length of the sentence's text up to the end of the part's first ``tokens``."""
-        until = len(self._before) + tokens
+        """Length of the text up to the end of the part's first ``tokens``."""
+        until = self._before + tokens
         return self.written[until - 1].end if until else 0
 
-    def followed(self) -> tuple[Token, ...]:
-        """The tokens as those of a part that does not end the sentence."""
-        return tuple(replace(token, last=False, truncated=False, searched_again=False) for token in self.tokens)
+    def ended(self, *, last: bool) -> Token:
+        """The last token of a part; if it ends the sentence, with what is true of any part."""
+        return replace(
+            self.tokens[-1],
+            last=last,
+            truncated=last and any(token.truncated for token in self.tokens),
+            searched_again=last and any(token.searched_again for token in self.tokens),
+        )
 
 
 class RunningSearch:

@@ -1,14 +1,21 @@
-"""Translators that several files of tests use."""
+"""Translators that several files of tests use, and what a search finds."""
 
 import pytest
 
 from pipeline import MarianModel
 from pipeline.config import NmtConfig
+from pipeline.nmt.generation import SearchRequest
 from pipeline.nmt.load import load_translation_model
+from pipeline.nmt.search import greedy
 
 
 @pytest.fixture(scope="session")
-def en_pt() -> MarianModel:
+def en_pt():
     model = load_translation_model("en", "pt", NmtConfig("firefox/en-pt-tiny"))
     assert isinstance(model, MarianModel)
     return model
+
+
+def found_ids(model, source, search=greedy, **more):
+    """The ids that a search finds with the options that a model was loaded with."""
+    return [token.id for token in search(SearchRequest(model.decoder, source, model.generation, **more))]

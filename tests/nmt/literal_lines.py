@@ -29,13 +29,13 @@ class Line:
     text: str
     right: re.Pattern[str]
 
-    def is_right(self, translation: str) -> bool:
+    def is_right(self, translation):
         """Whether the literal is in a translation, once."""
         before, after = (sum(map(str.isdigit, text)) for text in (self.text, translation))
         return self.right.search(translation) is not None and after <= (4 if self.kind.startswith("time") else before)
 
 
-def lines(source: str, target: str, count: int, seed: int = 1) -> list[Line]:
+def lines(source, target, count, seed=1):
     """``count`` sentences of the language ``source``, the kinds in turn, and what is right in ``target``."""
     rng = random.Random(f"{source}-{target}-{seed}")
     made = []
@@ -47,7 +47,7 @@ def lines(source: str, target: str, count: int, seed: int = 1) -> list[Line]:
     return made
 
 
-def _time(rng: random.Random, source: str, target: str) -> Made:
+def _time(rng, source, target):
     hour, minute = rng.randrange(1, 13), rng.choice([0, 5, 10, 15, 20, 30, 40, 45, 50])
     after = rng.random() < 0.5
     if source == "en":
@@ -61,14 +61,14 @@ def _time(rng: random.Random, source: str, target: str) -> Made:
     return written, _right_time(hour % 12 + 12 * after, minute, target, told=True)
 
 
-def _time_of_24(rng: random.Random, source: str, target: str) -> Made:
+def _time_of_24(rng, source, target):
     hour, minute = rng.randrange(0, 24), rng.choice([5, 10, 15, 20, 30, 40, 45, 50])
     written = f"{hour}h{minute:02}" if source == "pt" and rng.random() < 0.6 else f"{hour}:{minute:02}"
     told = hour > 12 or source == "pt"
     return written, _right_time(hour, minute, target, told=told, half=told)
 
 
-def _right_time(hour: int, minute: int, target: str, *, told: bool, half: bool = False) -> str:
+def _right_time(hour, minute, target, *, told, half=False):
     """``told``: whether the half of the day is known. ``half``: whether it may be left to a 24-hour clock."""
     short = hour % 12 or 12
     clock = rf"0?{hour}(?:[:h]{minute:02})" + (rf"|0?{hour} ?(?:h|horas)\b" if not minute else "")
@@ -97,7 +97,7 @@ def _right_time(hour: int, minute: int, target: str, *, told: bool, half: bool =
     return rf"(?<![\d:])(?:{of_12}|{plain}{noon})(?![\d:])"
 
 
-def _date(rng: random.Random, source: str, target: str) -> Made:
+def _date(rng, source, target):
     day, month, year = rng.randrange(1, 29), rng.randrange(12), rng.randrange(1900, 2031)
     names = MONTHS[source][month], MONTHS[target][month]
     suffix = "" if rng.random() < 0.5 else str(year)
@@ -113,7 +113,7 @@ def _date(rng: random.Random, source: str, target: str) -> Made:
     return written, right + (rf",?(?: of| in)? {suffix}\b" if suffix else "")
 
 
-def _iso_date(rng: random.Random, source: str, target: str) -> Made:
+def _iso_date(rng, source, target):
     year, month, day = rng.randrange(1990, 2031), rng.randrange(1, 13), rng.randrange(13, 29)
     if source == "pt" and rng.random() < 0.5:
         return f"{day:02}/{month:02}/{year}", rf"\b(?:{day:02}/{month:02}|{month:02}/{day:02})/{year}\b"
@@ -121,22 +121,22 @@ def _iso_date(rng: random.Random, source: str, target: str) -> Made:
     return written, rf"(?<![\d-]){written}(?![\d-])"
 
 
-def _grouped(value: int, language: str) -> str:
+def _grouped(value, language):
     return f"{value:,}".replace(",", "." if language == "pt" else ",")
 
 
-def _decimal(whole: int, cents: str, language: str) -> str:
+def _decimal(whole, cents, language):
     return _grouped(whole, language) + ("," if language == "pt" else ".") + cents
 
 
-def _number_right(whole: int, cents: str, target: str) -> str:
+def _number_right(whole, cents, target):
     """The number in the target language's separators, with or without those of thousands."""
     mark, group = (",", "[. ]") if target == "pt" else (r"\.", ",")
     digits = "|".join({re.escape(str(whole)), f"{whole:,}".replace(",", group)})
     return rf"(?<![\d.,])(?:{digits})" + (f"{mark}{cents}" if cents else "") + r"(?![\d]|[.,]\d)"
 
 
-def _price(rng: random.Random, source: str, target: str) -> Made:
+def _price(rng, source, target):
     whole = rng.choice([rng.randrange(1, 100), rng.randrange(100, 1000), rng.randrange(1000, 300_000)])
     cents = rng.choice(["", f"{rng.randrange(1, 100):02}"])
     sign = rng.choice("$€£") if source == "en" else rng.choice(["R$", "€", "US$"])
@@ -154,23 +154,23 @@ def _price(rng: random.Random, source: str, target: str) -> Made:
     return written, rf"(?:(?<!\w){sign} ?|US\$ ?)(?:{right})|(?:{right}) ?(?:{sign}|{word}|US dollar)"
 
 
-def _number(rng: random.Random, source: str, target: str) -> Made:
+def _number(rng, source, target):
     whole, cents = rng.randrange(2, 400), rng.choice([f"{rng.randrange(1, 10)}", f"{rng.randrange(11, 100)}"])
     return _decimal(whole, cents, source), _number_right(whole, cents, target)
 
 
-def _percent(rng: random.Random, source: str, target: str) -> Made:
+def _percent(rng, source, target):
     whole, cents = rng.randrange(2, 90), rng.choice(["", f"{rng.randrange(1, 10)}"])
     written = (_decimal(whole, cents, source) if cents else str(whole)) + "%"
     return written, _number_right(whole, cents, target) + r" ?(?:%|por ?cento|per ?cent)"
 
 
-def _thousands(rng: random.Random, source: str, target: str) -> Made:
+def _thousands(rng, source, target):
     value = rng.choice([rng.randrange(1001, 10_000), rng.randrange(10_000, 1_000_000), rng.randrange(10**6, 10**8)])
     return _grouped(value, source), _number_right(value, "", target)
 
 
-def _telephone(rng: random.Random, source: str, target: str) -> Made:
+def _telephone(rng, source, target):
     digits = [rng.choice("23456789"), *(rng.choice("0123456789") for _ in range(10))]
     form = rng.choice(["###-###-####", "###-####", "#########", "+## ### ### ###", "(##) #####-####", "0### ### ####"])
     written = "".join(digits.pop() if one == "#" else one for one in form)
@@ -178,14 +178,14 @@ def _telephone(rng: random.Random, source: str, target: str) -> Made:
     return written, rf"(?<![\d.,]){loose}(?!\d|[.,-]\d)"
 
 
-def _code(rng: random.Random, source: str, target: str) -> Made:
+def _code(rng, source, target):
     form = rng.choice(["AA####", "AA-####", "A##", "##A", "AAA-##A#", "A#A#A#"])
     letters, numbers = "ABCDEFGHJKLMNPQRSTUVWXYZ", "123456789"
     written = "".join(rng.choice({"A": letters, "#": numbers}.get(one, one)) for one in form)
     return written, rf"(?<![\w-])(?-i:{written})(?![\w-])"
 
 
-def _exactly(written: str) -> Made:
+def _exactly(written):
     return written, rf"(?<![\w@/.-]){re.escape(written)}(?![\w@/-]|\.\w)"
 
 
@@ -193,27 +193,27 @@ NAMES = ("anna.smith", "joao_silva", "info", "maria-santos99", "support", "p.cos
 HOSTS = ("example.com", "mail.example.org", "exemplo.com.br", "my-shop.net", "docs.example.io", "www.example.edu")
 
 
-def _mail(rng: random.Random, source: str, target: str) -> Made:
+def _mail(rng, source, target):
     return _exactly(f"{rng.choice(NAMES)}@{rng.choice(HOSTS[:5])}")
 
 
-def _host(rng: random.Random, source: str, target: str) -> Made:
+def _host(rng, source, target):
     return _exactly(rng.choice(HOSTS))
 
 
-def _address(rng: random.Random, source: str, target: str) -> Made:
+def _address(rng, source, target):
     path = rng.choice(
         ["/docs/start", "/~anna/notes", "/page?id=57&lang=en", "/v2/users", "/help#contact", ":8080/status"]
     )
     return _exactly(rng.choice(["https://", "http://"]) + rng.choice(HOSTS) + path)
 
 
-def _file(rng: random.Random, source: str, target: str) -> Made:
+def _file(rng, source, target):
     stem = rng.choice(["report_v2", "budget-2024", "IMG_2041", "notes", "final.version", "summary 3".replace(" ", "_")])
     return _exactly(f"{stem}.{rng.choice(['pdf', 'xlsx', 'docx', 'jpg', 'txt', 'py', 'zip'])}")
 
 
-def _year(rng: random.Random, source: str, target: str) -> Made:
+def _year(rng, source, target):
     year = str(rng.randrange(1010, 2030))
     return year, rf"(?<![\d.,:]){year}(?![\d:]|[.,]\d)"
 

@@ -3,11 +3,11 @@
 import contextlib
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import TensorProto, helper
 
 from pipeline.errors import ModelError
 from pipeline.nmt.model import MarianModel
@@ -22,9 +22,7 @@ ENCODER, MERGED = LAYOUTS["merged"]
 port, node = helper.make_tensor_value_info, helper.make_node
 
 
-def graph(
-    nodes: list[NodeProto], inputs: list[ValueInfoProto], outputs: list[ValueInfoProto], ir: int = 9, opset: int = 18
-) -> bytes:
+def graph(nodes, inputs, outputs, ir=9, opset=18):
     opsets = [helper.make_opsetid("", opset)]
     model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=opsets, ir_version=ir)
     return model.SerializeToString()
@@ -33,9 +31,7 @@ def graph(
 FLOAT, INT64, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING
 
 
-def merged(
-    heads: int | str = 4, size: int | str = 12, kind: int = FLOAT, rank: int = 4, layers: range = range(2)
-) -> list[ValueInfoProto]:
+def merged(heads=4, size=12, kind=FLOAT, rank=4, layers=range(2)):
     shape = ("batch", heads, "past", size)[:rank]
     past = [
         port(f"past_key_values.{i}.{side}.{k}", kind, shape)
@@ -50,7 +46,7 @@ def merged(
     ]
 
 
-def presents(layers: range = range(2)) -> list[ValueInfoProto]:
+def presents(layers=range(2)):
     return [port("logits", FLOAT, ("batch", "t", 878))] + [
         port(f"present.{i}.{side}.{k}", FLOAT, ("batch", 4, "n", 12))
         for i in layers for side in ("decoder", "encoder") for k in ("key", "value")
@@ -60,40 +56,40 @@ def presents(layers: range = range(2)) -> list[ValueInfoProto]:
 # --- the damages -------------------------------------------------------------------------------------------------------
 
 
-def cut(name: str, share: float) -> Damage:
-    def apply(folder: Path) -> None:
+def cut(name, share):
+    def apply(folder):
         data = (TINY / name).read_bytes()
         (folder / name).write_bytes(data[: int(len(data) * share)])
 
     return apply
 
 
-def replace(name: str, content: bytes | Callable[[bytes], bytes]) -> Damage:
-    def apply(folder: Path) -> None:
+def replace(name, content):
+    def apply(folder):
         old = (TINY / name).read_bytes()
         (folder / name).write_bytes(content if isinstance(content, bytes) else content(old))
 
     return apply
 
 
-def settings(name: str, **changes: object) -> Damage:
-    def change(old: bytes) -> bytes:
+def settings(name, **changes):
+    def change(old):
         return json.dumps({**json.loads(old), **changes}).encode()
 
     return replace(name, change)
 
 
-def renamed(name: str, old: bytes, new: bytes) -> Damage:
+def renamed(name, old, new):
     """Rename a port everywhere in a file; the names are equally long, so that the lengths stay right."""
     assert len(old) == len(new)
     return replace(name, lambda data: data.replace(old, new))
 
 
-def removed(name: str) -> Damage:
+def removed(name):
     return lambda folder: (folder / name).unlink()
 
 
-def damages() -> Iterator[tuple[str, Damage]]:
+def damages():
     files = (ENCODER, MERGED, *SETTINGS)
     needed = (ENCODER, MERGED, "source.spm", "target.spm", "vocab.json", "config.json")
     noise = random.Random(0).randbytes(3000)

@@ -3,10 +3,8 @@
 import asyncio
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,8 +24,7 @@ from pipeline.events import (
     TargetToken,
     Translation,
 )
-from pipeline.nmt.generation import OnStart
-from pipeline.nmt.stage import Text
+from pipeline.nmt.stage import NmtContext, Text
 from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -46,7 +43,7 @@ WORDS = st.text("ab ", max_size=4)
 TOKENS = st.lists(st.tuples(st.integers(0, 3) | st.just(0), WORDS), max_size=8)
 
 
-def translation(tokens: Iterable[tuple[int, str]]) -> list[TargetText | Translation]:
+def translation(tokens):
     """The events of a translation that consists of these tokens and an end token.
 
     Their log-probabilities are powers of two, so that a sum says which tokens it counts.
@@ -62,7 +59,7 @@ def translation(tokens: Iterable[tuple[int, str]]) -> list[TargetText | Translat
     return [*found, TargetText(0, "zh", text, len(text), written, complete=True), Translation(0, "zh", text)]
 
 
-def texts_of(events: Iterable[PipelineEvent]) -> list[TargetText]:
+def texts_of(events):
     return [event for event in events if isinstance(event, TargetText)]
 
 
@@ -73,7 +70,6 @@ def texts_of(events: Iterable[PipelineEvent]) -> list[TargetText]:
 @example("abc", [(0, "a")], True)
 def test_any_draft_becomes_the_new_text(old, tokens, final):
     *_, whole = events = translation(tokens)
-    assert isinstance(whole, Translation)
     new = whole.text
     shown = TargetText(0, "zh", old, complete=True)
     found = list(updates(old, iter(events), final=final))
@@ -101,7 +97,6 @@ def test_only_what_differs_is_withdrawn(old, new, final):
 def test_the_log_probability_of_each_token_is_in_one_change(old, tokens):
     """Those of the draft, and of what was taken back before it was shown, are in none."""
     *_, whole, _ = events = translation(tokens)
-    assert isinstance(whole, TargetText)
     draft = TargetText(0, "zh", old, tokens=(TargetToken(7, -0.25, len(old)),), complete=True)
     _, *told = changes([draft, *updates(old, iter(events), final=True)])
     found = [event for event in told if isinstance(event, Delta)]
@@ -119,7 +114,7 @@ def test_without_a_draft_before_it_the_translation_is_passed_on(tokens):
     assert list(updates("", iter(events), final=True)) == events
 
 
-def steadily(drafts: Sequence[str], agreeing: int) -> list[str]:
+def steadily(drafts, agreeing):
     """What is shown after each draft, whose tokens are a character each."""
     steady, found = Steady(agreeing), [""]
     for text in drafts:
@@ -157,13 +152,13 @@ def test_drafts_that_are_held_back_leave_the_text_as_it_is(drafts, agreeing):
             assert after == draft
 
 
-def shown_after(events: Iterable[PipelineEvent], before: str = "") -> str:
+def shown_after(events, before=""):
     """The text of a sentence that was ``before``."""
     return [before, *(text.text for text in texts_of(events))][-1]
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> MarianModel:
+def model(tmp_path):
     return MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
 
 
@@ -179,9 +174,7 @@ def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(mode
     assert shown.text == model.translate(BEGINNING)
     assert {(text.committed, text.heard_s) for text in texts_of(drafted)} == {(0, 5.0)}
     *_, shown, end = finished
-    assert isinstance(shown, TargetText)
     assert shown.text == shown.committed_text == model.translate(WHOLE) != model.translate(BEGINNING)
-    assert isinstance(end, Translation)
     assert (end.text, end.heard_s) == (shown.text, 8.0)
     kept = common_length(model.translate(BEGINNING), model.translate(WHOLE))
     withdrawn = sum(event.withdrawn for event in changes([*drafted, *finished]) if isinstance(event, Delta))
@@ -194,8 +187,6 @@ def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft,
     final = SourceSentence(0, "en", WHOLE)
     found = converse(model, [*([SourceText(0, "en", draft)] if draft else []), final])
     *told, end = changes(event for of_item in found for event in of_item)[-len(found[-1]) :]
-    assert isinstance(end, Translation)
-    assert end.confidence is not None
     count = len(texts_of(model.stream(final, "zh")))  # one for each token
     assert not end.searched_again
     added = sum(event.log_probability for event in told if isinstance(event, Delta))
@@ -205,8 +196,6 @@ def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft,
 def test_a_final_translation_that_equals_the_draft_only_commits_it(model):
     _, finished = converse(model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", BEGINNING)])
     commit, end = finished
-    assert isinstance(commit, TargetText)
-    assert isinstance(end, Translation)
     assert commit.committed_text == commit.text == end.text == model.translate(BEGINNING) != ""
     assert commit.complete
 
@@ -275,7 +264,7 @@ def test_an_empty_translation_withdraws_the_draft(final):
 def test_nothing_is_kept_of_finished_sentences(language, model):
     """Also where the sentences of a recording are given one by one."""
 
-    async def work() -> None:
+    async def work():
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         stage, worker = NmtStage(model, asyncio.Queue(), outbox, target="zh"), Worker("NMT")
         for number in range(3):
@@ -319,7 +308,7 @@ def test_a_draft_that_does_not_change_counts_as_translated(model):
 
 
 def test_of_waiting_changes_only_the_newest_text_is_translated(model):
-    async def work() -> list[PipelineEvent]:
+    async def work():
         inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         for item in (
@@ -330,7 +319,7 @@ def test_of_waiting_changes_only_the_newest_text_is_translated(model):
             SourceText(1, "en", "Where is the bank", heard_s=5.0),
         ):
             inbox.put_nowait(item)
-        stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh", drafts=lambda: True).run())
+        stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh", context=NmtContext(lambda: True)).run())
         found = [await outbox.get()]
         while not (isinstance(found[-1], TargetText) and found[-1].sentence == 1 and found[-1].complete):
             found.append(await outbox.get())
@@ -350,7 +339,7 @@ def test_what_is_spoken_in_the_target_language_has_no_draft(model):
 
 
 def test_without_drafts_only_finished_sentences_are_translated(model):
-    async def work() -> list[PipelineEvent]:
+    async def work():
         inbox, outbox = drafting.WatchedQueue(), asyncio.Queue[PipelineEvent]()
         stage = asyncio.create_task(NmtStage(model, inbox, outbox, target="zh").run())
         inbox.put_nowait(SourceText(0, "en", BEGINNING))
@@ -376,7 +365,6 @@ def test_a_quarter_of_a_draft_is_shown_at_least(model):
     (drafted,) = converse(model, [SourceText(0, "en", BEGINNING, heard_s=4.0)], options=options)
     whole = model.translate(BEGINNING)
     assert shown_after(drafted) == whole[: len(whole) - int(0.75 * len(whole))]
-    assert isinstance(drafted[-1], TargetText)
     assert (drafted[-1].complete, drafted[-1].heard_s) == (True, 4.0)
 
 
@@ -428,17 +416,10 @@ def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model
 class Recorder:
     """A translator that notes what it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.given: list[tuple[str, bool]] = []
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-    ) -> Iterator[TargetText | Translation]:
+    def stream(self, sentence, target, on_start=None, beams=None, draft=False):
         self.given.append((sentence.text, draft))
         yield from translation([(0, sentence.text)])
 

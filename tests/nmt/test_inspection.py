@@ -23,7 +23,7 @@ def test_every_layout_is_reported_as_running(layout, tmp_path):
     assert all(port.name in text for graph in report.graphs for port in (*graph.inputs, *graph.outputs))
 
 
-def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
+def inspect(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "pipeline.models", "inspect", *arguments],
         capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,

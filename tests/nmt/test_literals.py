@@ -10,6 +10,7 @@ from pipeline import MarianModel, TargetText, load_translation_model
 from pipeline.events import SourceSentence, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.clock_times import time_forms, times
+from pipeline.nmt.generation import SearchRequest
 from pipeline.nmt.literals import literals
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
@@ -168,8 +169,8 @@ def test_a_wrong_number_is_not_shown(models, source, text):
     texts = [each.text for each in model.stream(SourceSentence(0, source, text))]
     assert all(after.startswith(before) for before, after in pairwise(texts))
     assert len(texts) > 5, "one for each token"
-    literal = model.sources_and_terms(text, source, model.languages[1] or "", None)[1][0][0]
-    search = greedy(model.decoder, model.sources(text, source, None)[0], model.generation)
+    literal = model.parts(text, source, model.languages[1])[0].terms[0]
+    search = greedy(SearchRequest(model.decoder, model.sources(text, source, None)[0], model.generation))
     assert not literal.spells(model.tokenizer.decode([token.id for token in search])), (
         "the search alone writes it wrong"
     )
@@ -195,7 +196,7 @@ def test_sentences_without_literals_have_no_terms(models):
     """So their tokens are those of the search."""
     text = "We are meeting at ten o'clock."
     assert literals(text, "zh") == ()
-    assert models["en"].sources_and_terms(text, "en", "zh", None)[1] == []
+    assert [part.terms for part in models["en"].parts(text, "en", "zh")] == [()]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pipeline.nmt.recovery import Loop, LoopGuard, kept_tokens, length_limit
 SOURCE = [10, 11, 12, 13, 0]
 
 
-def loops(source: list[int], tokens: list[int], plain: bool = False, marks: tuple[int, ...] = ()) -> Loop | None:
+def loops(source, tokens, plain=False, marks=()):
     return LoopGuard(source, lambda index: plain, lambda index: index not in marks).loop(tokens)
 
 

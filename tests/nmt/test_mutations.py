@@ -11,9 +11,9 @@ import onnxruntime as ort
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decoder import Decoder, DecoderState, StepOutput
+from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.decoders import CachedDecoder
-from pipeline.nmt.layout import Layout
+from pipeline.nmt.generation import SearchRequest
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.onnx_header import Port
 from pipeline.nmt.options import NmtConfig
@@ -21,7 +21,7 @@ from pipeline.nmt.search import beam_search, greedy
 from tests.conftest import golden, make_model_dir
 
 
-def zeros(like: ort.OrtValue, length: int | None = None) -> ort.OrtValue:
+def zeros(like, length=None):
     batch, heads, positions, size = like.shape()
     return ort.OrtValue.ortvalue_from_numpy(np.zeros((batch, heads, length or positions, size), np.float32))
 
@@ -29,14 +29,14 @@ def zeros(like: ort.OrtValue, length: int | None = None) -> ort.OrtValue:
 class PhantomPosition(CachedDecoder):
     """The first step's placeholders are one zero position long."""
 
-    def _empty_past(self) -> dict[str, ort.OrtValue]:
+    def _empty_past(self):
         return {name: zeros(value, 1) for name, value in super()._empty_past().items()}
 
 
 class ZeroEncoderKv(CachedDecoder):
     """Zeros replace encoder KV on cached steps."""
 
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state, tokens):
         if state.steps == 1:
             state.encoder_kv = {name: zeros(value) for name, value in state.encoder_kv.items()}
         return super()._feed(state, tokens)
@@ -45,7 +45,7 @@ class ZeroEncoderKv(CachedDecoder):
 class FedBackEncoderKv(CachedDecoder):
     """Encoder KV returned by a cached step is fed to the next step."""
 
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state, tokens):
         if state.steps > 1:
             empty = ort.OrtValue.ortvalue_from_numpy(np.zeros((0, 4, 1, 12), np.float32))
             state.encoder_kv = dict.fromkeys(state.encoder_kv, empty)
@@ -55,7 +55,7 @@ class FedBackEncoderKv(CachedDecoder):
 class ForgottenPast(CachedDecoder):
     """Decoder KV is not kept: each step sees only its own token."""
 
-    def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> StepOutput:
+    def _feed(self, state, tokens):
         kept = state.decoder_kv
         output = super()._feed(state, tokens)
         if state.steps > 1:
@@ -66,14 +66,14 @@ class ForgottenPast(CachedDecoder):
 class NoMandatoryPast(CachedDecoder):
     """The first step omits its past inputs."""
 
-    def _empty_past(self) -> dict[str, ort.OrtValue]:
+    def _empty_past(self):
         return {}
 
 
 class UnknownInput(CachedDecoder):
     """All inputs are bound, even those that the graph does not have."""
 
-    def __init__(self, layout: Layout, threads: int) -> None:
+    def __init__(self, layout, threads):
         super().__init__(layout, threads)
         everything = {name: Port(name, "float32", ()) for name in ("use_cache_branch", *layout.first.inputs)}
         self.layout = dataclasses.replace(layout, first=dataclasses.replace(layout.first, inputs=everything))
@@ -97,7 +97,7 @@ def test_a_broken_rule_is_noticed(layout, mutant, tmp_path):
     rows = golden("tiny-marian")
     for row in rows:
         try:
-            ids = [token.id for token in greedy(broken, row["source_ids"], model.generation)]
+            ids = [token.id for token in greedy(SearchRequest(broken, row["source_ids"], model.generation))]
         except ModelError:  # raising also counts as noticing
             ids = []
         noticed += ids != row["target_ids"]
@@ -114,18 +114,18 @@ def test_an_unmasked_pad_token_is_noticed(tmp_path):
 
         choose = Decoder.choose
 
-        def encode(self, source: list[int], on_start: object = None) -> DecoderState:
+        def encode(self, source, on_start=None):
             return DecoderState(fixed={})
 
-        def step(self, state: DecoderState, token: int) -> StepOutput:
+        def step(self, state, token):
             logits = np.full(vocabulary, -5.0, np.float32)
             logits[pad], logits[0] = 0.0, -1.0
-            return StepOutput(logits)
+            return logits
 
     # The bad words in the settings include pad; remove them to test only the mask.
     options = dataclasses.replace(model.generation, bad_words=(), max_tokens=3)
     for search, beams in ((greedy, 1), (beam_search, 4)):
-        ids = [t.id for t in search(PadWins(), [5, 0], dataclasses.replace(options, beams=beams))]
+        ids = [t.id for t in search(SearchRequest(PadWins(), [5, 0], dataclasses.replace(options, beams=beams)))]
         assert ids[0] == 0
         assert pad not in ids
 
@@ -135,15 +135,17 @@ def test_forced_and_bad_words_are_honoured(tmp_path):
     row = next(row for row in golden("tiny-marian") if len(row["target_ids"]) > 6)
     first, second, third = row["target_ids"][:3]
 
-    def ids(**changes: object) -> list[int]:
+    def ids(**changes):
         options = dataclasses.replace(model.generation, **changes)
-        return [token.id for token in greedy(model.decoder, row["source_ids"], options)]
+        return [token.id for token in greedy(SearchRequest(model.decoder, row["source_ids"], options))]
 
     assert ids(bad_words=((first,),))[0] != first
     without = ids(bad_words=((first, second),))
     assert without[0] == first
     assert without[1] != second
     assert ids(bad_words=((second, first),))[:3] == [first, second, third]
-    cut = list(greedy(model.decoder, row["source_ids"], dataclasses.replace(model.generation, max_tokens=3)))
+    cut = list(
+        greedy(SearchRequest(model.decoder, row["source_ids"], dataclasses.replace(model.generation, max_tokens=3)))
+    )
     assert [token.id for token in cut] == [first, second, 0]
     assert [token.truncated for token in cut] == [False, False, True]

@@ -1,19 +1,16 @@
 """Two models in sequence: the translation equals two separate ones, and the stream is like that of one model."""
 
-import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline import MarianModel
 from pipeline.errors import DecodingStoppedError, UsageError
 from pipeline.events import Confidence, SourceSentence, TargetText, Translation
 from pipeline.nmt.decoder import DecoderState
 from pipeline.nmt.generation import Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.stage import Text
 from pipeline.nmt.written import translated
 from tests.conftest import ROOT, make_model_dir
 
@@ -22,38 +19,38 @@ SENTENCES = ["Where is the station?", "Thank you.", "What time is it?"]
 BACK = ROOT / "models" / "demo" / "nmt-zh-en"
 
 
-def pivot(folder: Path, **loading: int) -> PivotTranslator:
+def pivot(folder, **loading):
     """English through Chinese into English."""
     first = MarianModel.load(make_model_dir(folder / "first", "merged"), NmtConfig(**loading))
     return PivotTranslator(first, MarianModel.load(BACK, NmtConfig(**loading)), "zh")
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> PivotTranslator:
+def both(tmp_path):
     return pivot(tmp_path)
 
 
-def sentence(text: str = TEXT) -> SourceSentence:
+def sentence(text=TEXT):
     return SourceSentence(3, "en", text, 10.0, 16.0, heard_s=17.0)
 
 
-def stream(model: MarianModel | PivotTranslator, text: str, target: str = "en") -> tuple[list[TargetText], Translation]:
+def stream(model, text, target="en"):
     *texts, translation = model.stream(sentence(text), target)
     assert isinstance(translation, Translation)
     return [each for each in texts if isinstance(each, TargetText)], translation
 
 
-def by_hand(both: PivotTranslator, text: str) -> str:
+def by_hand(both, text):
     return both.second.translate(both.first.translate(text), source="zh")
 
 
-def plant(model: MarianModel, text: str, tokens: list[Token]) -> None:
+def plant(model, text, tokens):
     """Make ``model`` translate the sentence ``text`` to these tokens."""
     (source,) = model.sources(text, "en", None)
     model.cache.put(source, tuple(tokens))
 
 
-def tokens(model: MarianModel, text: str) -> list[Token]:
+def tokens(model, text):
     model.translate(text)
     (source,) = model.sources(text, "en", None)
     found = model.cache.get(source)
@@ -134,7 +131,7 @@ def test_a_sentence_that_comes_again_is_translated_once(both):
 def test_either_model_can_be_stopped(step, both):
     begun: list[DecoderState] = []
 
-    def started(state: DecoderState) -> None:
+    def started(state):
         begun.append(state)
         if len(begun) == step + 1:
             state.terminate()
@@ -143,37 +140,6 @@ def test_either_model_can_be_stopped(step, both):
         list(both.stream(sentence(SENTENCES[0]), "en", started))
     assert len(begun) == step + 1
     assert both.translate(SENTENCES[1])
-
-
-def test_on_start_receives_the_states_of_both_models(both):
-    begun: list[DecoderState] = []
-    for text in SENTENCES:
-        list(both.stream(sentence(text), "en", begun.append))
-    assert len(begun) == 2 * len(SENTENCES)
-
-
-def test_cancelling_the_stage_stops_the_decode_in_flight(both):
-    begun: list[DecoderState] = []
-    encode = both.second.decoder.encode
-    both.second.decoder.encode = lambda source, on_start=None: _noted(encode(source, on_start), begun)
-
-    async def work() -> PipelineEvent:
-        inbox: asyncio.Queue[Text | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        inbox.put_nowait(sentence())
-        task = asyncio.create_task(NmtStage(both, inbox, outbox).run())
-        found = await outbox.get()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        return found
-
-    assert isinstance(asyncio.run(work()), TargetText)
-    assert begun[0].options.terminate
-
-
-def _noted(state: DecoderState, begun: list[DecoderState]) -> DecoderState:
-    begun.append(state)
-    return state
 
 
 def test_the_languages_of_both_are_checked(both):

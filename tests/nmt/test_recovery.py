@@ -1,13 +1,12 @@
 """Failed translations: the demo translator loops on unreadable text, but the shown text has no loops."""
 
 import codecs
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
-from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Translation
-from pipeline.nmt.generation import GenerationOptions, Token
+from pipeline.events import EndOfInput, SourceSentence, TargetText, Translation
+from pipeline.nmt.generation import SearchRequest, Token
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.recovery import LoopGuard, length_limit
 from pipeline.nmt.search import greedy
@@ -39,26 +38,26 @@ READABLE = ["Thank you very much.", "We are meeting at ten o'clock.", "No, no, n
 
 
 @pytest.fixture(scope="module")
-def model() -> MarianModel:
+def model():
     return MarianModel.load(SHIPPED_TRANSLATORS["demo-en-zh"])
 
 
-def sentence(text: str) -> SourceSentence:
+def sentence(text):
     return SourceSentence(0, "en", text, 0.0, SPOKEN_S)
 
 
-def stream(model: MarianModel, text: str) -> tuple[list[TargetText], Translation]:
+def stream(model, text):
     *texts, translation = model.stream(sentence(text), "zh")
     assert isinstance(translation, Translation)
     return [each for each in texts if isinstance(each, TargetText)], translation
 
 
-def unchecked(model: MarianModel, text: str) -> list[Token]:
+def unchecked(model, text):
     (source,) = model.sources(text, "en", None)
-    return list(greedy(model.decoder, source, model.generation))
+    return list(greedy(SearchRequest(model.decoder, source, model.generation)))
 
 
-def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
+def fails(model, text, ids):
     (source,) = model.sources(text, "en", None)
     guard = LoopGuard(source, model.tokenizer.is_plain)
     return len(ids) > length_limit(len(source), model.options.max_length_factor, model.generation.max_tokens) or any(
@@ -66,16 +65,16 @@ def fails(model: MarianModel, text: str, ids: list[int]) -> bool:
     )
 
 
-def kept(texts: list[TargetText]) -> list[int]:
+def kept(texts):
     """The tokens that were not withdrawn."""
     return [token.id for token in texts[-1].tokens if token.id is not None]
 
 
-def withdraws(texts: list[TargetText]) -> bool:
+def withdraws(texts):
     return not all(after.text.startswith(before.text) for before, after in pairwise(texts))
 
 
-def subtitles_s(text: str, translation: list[PipelineEvent]) -> float:
+def subtitles_s(text, translation):
     """Display time of the subtitles of one sentence, in seconds."""
     builder = CueBuilder(SubtitleRules())
     cues = [cue for event in [sentence(text), *translation, EndOfInput()] for cue in builder.push(event)]
@@ -85,19 +84,19 @@ def subtitles_s(text: str, translation: list[PipelineEvent]) -> float:
 class Looping(MarianModel):
     """A translator whose first search, or every search, repeats the last token of ``beginning`` without end."""
 
-    def __init__(self, model: MarianModel, beginning: list[int], *, forbidden_too: bool) -> None:
+    def __init__(self, model, beginning, *, forbidden_too):
         super().__init__(model.tokenizer, model.decoder, model.generation, model.languages, model.max_source_tokens)
         self.beginning, self.forbidden_too = beginning, forbidden_too
         self.searches = 0
 
-    def _search(self, source: tuple[int, ...], options: GenerationOptions, *args: object) -> Iterator[Token]:
+    def _search(self, wording, request):
         self.searches += 1
         if self.searches == 1 or self.forbidden_too:
-            ids = self.beginning + [self.beginning[-1]] * (options.max_tokens - len(self.beginning))
+            ids = self.beginning + [self.beginning[-1]] * (request.options.max_tokens - len(self.beginning))
             for count, index in enumerate(ids, 1):
                 yield Token(index, -0.1, last=count == len(ids), truncated=count == len(ids))
         else:
-            yield from super()._search(source, options, *args)
+            yield from super()._search(wording, request)
 
 
 def test_a_looping_translation_is_searched_again_and_flagged(model):
@@ -117,7 +116,7 @@ def test_a_looping_translation_is_searched_again_and_flagged(model):
 
 
 def test_subtitles_of_a_failed_translation_stay_short(model):
-    def raw(text: str) -> list[PipelineEvent]:
+    def raw(text):
         whole = model.tokenizer.decode([token.id for token in unchecked(model, text)])
         return [TargetText(0, "zh", whole, len(whole), complete=True), Translation(0, "zh", whole)]
 

@@ -1,14 +1,13 @@
 """The table of language pairs, and the models chosen if the languages of a configuration are changed."""
 
 import json
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from argparse import ArgumentParser
 
 import pytest
 
 from pipeline.apps.catalog import models_called
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.config import ConfigError, PipelineConfig, load_config
+from pipeline.config import ConfigError, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import known_language
 from pipeline.loading import translation_options
@@ -16,21 +15,21 @@ from pipeline.nmt.routing import all_pairs, described, direct, route
 from tests.conftest import SETTINGS, TINY
 
 
-def options(*arguments: str) -> Namespace:
+def options(*arguments):
     parser = ArgumentParser()
     add_model_arguments(parser)
     return parser.parse_args(arguments)
 
 
-def models(config: PipelineConfig) -> list[str]:
+def models(config):
     return [step.model for step in config.nmt.steps]
 
 
-def by_target(config: PipelineConfig) -> dict[str, list[str]]:
+def by_target(config):
     return {target: [step.model for step in config.nmt_for(target).steps] for target in config.languages.targets}
 
 
-def write(path: Path, *lines: str) -> str:
+def write(path, *lines):
     path.write_text("\n".join(lines))
     return str(path)
 
@@ -50,7 +49,7 @@ def test_every_row_is_complete_and_no_model_is_listed_twice_for_a_pair():
 
 
 def test_the_preferred_row_of_a_pair_comes_first():
-    def of(source: str, target: str) -> list[str]:
+    def of(source, target):
         return [pair.repository for pair in all_pairs() if (pair.source, pair.target) == (source, target)]
 
     assert of("es", "eu") == ["TigreGotico/opus-mt-es-eu-onnx", "TigreGotico/mt-hitz-es-eu-onnx"]  # the larger
@@ -60,7 +59,6 @@ def test_the_preferred_row_of_a_pair_comes_first():
         "TigreGotico/opus-mt-tc-big-en-el-onnx",
     ]
     best = direct("es", "eu")
-    assert best is not None
     assert best.repository == of("es", "eu")[0]
 
 
@@ -211,7 +209,7 @@ def test_settings_that_contradict_each_other_are_refused(line, message, tmp_path
 BILINGUAL = ("source.spm", "target.spm", "tokenizer_config.json", "config.json")  # names English and Chinese
 
 
-def multilingual(folder: Path, *codes: str) -> Path:
+def multilingual(folder, *codes):
     """A directory whose files name target codes."""
     folder.mkdir()
     (folder / "vocab.json").write_text(json.dumps({f">>{code}<<": number for number, code in enumerate(codes)}))

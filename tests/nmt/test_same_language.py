@@ -1,7 +1,6 @@
 """Captions in the language that is spoken: the transcript, at once, beside translations."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -9,7 +8,7 @@ from pipeline import EndOfInput, PipelineEvent, Translation
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, SourceText, TargetText, Word
 from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.stage import TextTranslator
+from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.targets import TranslationStage
 from tests.conftest import HANG_S
 
@@ -22,18 +21,16 @@ GROWING = [
 ]
 
 
-def translated(
-    models: Mapping[str, TextTranslator], texts: Sequence[SourceText | SourceSentence], *, live: bool
-) -> list[PipelineEvent]:
+def translated(models, texts, *, live):
     """What the stage adds to these texts."""
 
-    async def work() -> list[PipelineEvent]:
+    async def work():
         inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
         outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
         for each in (*texts, EndOfInput()):
             inbox.put_nowait(each)
         async with asyncio.timeout(HANG_S):
-            await TranslationStage(models, inbox, outbox, live=lambda: live).run()
+            await TranslationStage(models, inbox, outbox, NmtContext(lambda: live)).run()
         return [
             event for _ in range(outbox.qsize()) if isinstance(event := outbox.get_nowait(), TargetText | Translation)
         ]
@@ -59,7 +56,6 @@ def test_a_recordings_captions_come_with_each_sentence():
     found = translated({"en": SameLanguageText("en")}, [*GROWING[:-1], said], live=False)
     assert [each.text for each in found] == ["So", "So they", SAID.text, SAID.text]
     *_, whole, _ = found
-    assert isinstance(whole, TargetText)
     assert [token.end for token in whole.tokens] == [2, 7, 12]  # the words are places to break at
     assert [each.committed for each in found] == [0, 0, 12, 12]
 
@@ -73,7 +69,6 @@ def test_chinese_is_written_in_the_script_of_the_target(live):
     ]
     found = translated({"zh-TW": SameLanguageText("zh-TW")}, said, live=live)
     *_, shown, end = found
-    assert isinstance(shown, TargetText)
     assert shown.committed_text == shown.text == "頭髮很乾。"
     assert end == Translation(0, "zh-TW", "頭髮很乾。", heard_s=2.0)
 

@@ -1,7 +1,6 @@
 """Targets with a script: target codes of multilingual models, and conversion of simplified to traditional Chinese."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -30,11 +29,11 @@ BOTH = ["cmn_Hans", "cmn_Hant", "deu", "srp_Cyrl", "srp_Latn", "pt", "pt_br"]
 
 
 @pytest.fixture(scope="module")
-def demo() -> MarianModel:
+def demo():
     return MarianModel.load(DEMO)
 
 
-def stream(model: MarianModel | PivotTranslator, target: str) -> list[TargetText | Translation]:
+def stream(model, target):
     return list(model.stream(SourceSentence(0, "en", TEXT), target))
 
 
@@ -126,7 +125,7 @@ def test_a_models_own_traditional_is_left_alone(tmp_path):
     assert model.conversion("zh-TW") is not None
 
 
-def events_of(texts: Sequence[str]) -> list[TargetText | Translation]:
+def events_of(texts):
     """The events of a translation whose text is each of ``texts`` in turn; at last it ends."""
     last = texts[-1] if texts else ""
     ended = TargetText(0, "zh", last, len(last), complete=True)
@@ -146,7 +145,7 @@ def test_each_text_is_the_beginning_of_the_converted_whole(text, sizes):
 def test_texts_come_before_the_sentence_ends():
     handed: list[str] = []
 
-    def watched() -> Iterator[TargetText | Translation]:
+    def watched():
         for event in events_of(["今天", "今天出", "今天出发", "今天出发，", "今天出发，理"]):
             handed.append(event.text)
             yield event
@@ -164,7 +163,6 @@ def test_text_that_takes_back_some_is_converted_too(changes):
     )
     given = events_of(texts)
     *_, whole, end = rewritten(given, conversion("Hant"))
-    assert isinstance(whole, TargetText)
     assert whole.complete
     assert whole.committed_text == whole.text == conversion("Hant")(texts[-1]) == end.text
 

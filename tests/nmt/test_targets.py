@@ -2,8 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import pytest
 
@@ -12,8 +10,8 @@ from pipeline.captions.states import OpenTexts
 from pipeline.errors import ModelError
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.targets import TranslationStage
-from pipeline.nmt.translator import TextTranslator
 from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S, golden, make_model_dir
 
@@ -22,7 +20,7 @@ Input = Transcript | SourceText | SourceSentence
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MarianModel]:
+def models(tmp_path_factory):
     """The tiny model as two, which translate into "zh" and "de"; the second writes shorter sentences."""
     folder = make_model_dir(tmp_path_factory.mktemp("several") / "model", "merged")
     made = {"zh": MarianModel.load(folder), "de": MarianModel.load(folder, NmtConfig(max_tokens=5, cached_sentences=0))}
@@ -31,7 +29,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MarianModel]:
     return made
 
 
-def spoken(texts: Iterable[str] = SENTENCES) -> list[Input]:
+def spoken(texts=SENTENCES):
     """What the sentence stage puts out for sentences that are each recognised in two steps."""
     found: list[Input] = []
     for number, text in enumerate(texts):
@@ -48,24 +46,21 @@ def spoken(texts: Iterable[str] = SENTENCES) -> list[Input]:
 class Run:
     """A ``TranslationStage`` that is fed by the test."""
 
-    def __init__(
-        self, models: Mapping[str, TextTranslator], *, live: bool, capacity: int = 1_000, unread: int = 0
-    ) -> None:
+    def __init__(self, models, *, live, capacity=1_000, unread=0):
         """``unread``: the number of events that wait for the reader at most."""
         self.inbox: asyncio.Queue[Input | EndOfInput] = asyncio.Queue()
         self.outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(unread)
         self.stats = PipelineStats()
         self.events: list[PipelineEvent] = []
-        stage = TranslationStage(
-            models, self.inbox, self.outbox, live=lambda: live, capacity=capacity, stats=self.stats
-        )
+        context = NmtContext(lambda: live, stats=self.stats)
+        stage = TranslationStage(models, self.inbox, self.outbox, context, capacity=capacity)
         self.task = asyncio.create_task(stage.run())
 
-    def feed(self, *items: Input | EndOfInput) -> None:
+    def feed(self, *items):
         for item in items:
             self.inbox.put_nowait(item)
 
-    async def until(self, last: PipelineEvent) -> None:
+    async def until(self, last):
         """Take events until ``last``. Fails if the stage ends before."""
         while not self.events or self.events[-1] != last:
             following = asyncio.create_task(self.outbox.get())
@@ -76,7 +71,7 @@ class Run:
                 pytest.fail(f"the stage ended without {last}")
             self.events.append(await following)
 
-    async def finished(self) -> list[PipelineEvent]:
+    async def finished(self):
         """Give the end of input and return all events."""
         self.feed(EndOfInput(20.0))
         await self.until(EndOfInput(20.0))
@@ -85,8 +80,8 @@ class Run:
         return self.events
 
 
-def run(models: Mapping[str, TextTranslator], items: list[Input], *, live: bool) -> list[PipelineEvent]:
-    async def work() -> list[PipelineEvent]:
+def run(models, items, *, live):
+    async def work():
         running = Run(models, live=live)
         running.feed(*items)
         return await running.finished()
@@ -94,25 +89,25 @@ def run(models: Mapping[str, TextTranslator], items: list[Input], *, live: bool)
     return asyncio.run(work())
 
 
-def of_language(events: Iterable[PipelineEvent], language: str) -> list[TargetText | Translation]:
+def of_language(events, language):
     return [event for event in events if isinstance(event, TargetText | Translation) and event.language == language]
 
 
-def finals(events: Iterable[PipelineEvent], language: str) -> list[str]:
+def finals(events, language):
     return [event.text for event in of_language(events, language) if isinstance(event, Translation)]
 
 
-def translator(model: MarianModel, target: str) -> list[str]:
+def translator(model, target):
     return [model.translate(text, target=target) for text in SENTENCES]
 
 
 class Failing:
     """A translator that fails at the sentences from ``number`` on, up to ``last``."""
 
-    def __init__(self, model: MarianModel, number: int, error: Exception, last: int = 99) -> None:
+    def __init__(self, model, number, error, last=99):
         self._model, self._numbers, self._error = model, range(number, last + 1), error
 
-    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, sentence, *more):
         for event in self._model.stream(sentence, *more):
             yield event
             if sentence.sentence in self._numbers:
@@ -122,32 +117,32 @@ class Failing:
 class Refusing:
     """A translator that fails at once."""
 
-    def stream(self, *_: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, *_):
         raise ModelError("out of memory")
 
 
 class Blocked:
     """A translator that waits for ``go`` before each translation; a model that is slow, as far as the stage can tell."""
 
-    def __init__(self, model: TextTranslator) -> None:
+    def __init__(self, model):
         self._model = model
         self.waiting, self.go = threading.Event(), threading.Event()
 
-    def stream(self, sentence: SourceSentence, *more: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, sentence, *more):
         self.waiting.set()
         assert self.go.wait(HANG_S)
         yield from self._model.stream(sentence, *more)
 
 
 @pytest.fixture
-def blocked(models: dict[str, MarianModel]) -> Iterator[Blocked]:
+def blocked(models):
     slow = Blocked(models["de"])
     yield slow
     slow.go.set()
 
 
 @pytest.fixture
-def ended_threads(blocked: Blocked) -> Iterator[None]:
+def ended_threads(blocked):
     """Every thread of a stage that a test starts ends with it, once its translator no longer waits."""
     before = set(threading.enumerate())
     yield
@@ -194,14 +189,13 @@ def test_live_text_of_every_language_becomes_its_translation(models):
     for event in run(models, spoken(), live=True):
         text = texts.push(event)
         if isinstance(event, Translation):
-            assert text is not None
             assert (text.text, text.committed) == (event.text, len(event.text))
             finished += 1
     assert finished == 2 * len(SENTENCES)
 
 
 def test_live_text_is_passed_on_while_a_language_is_busy(models, blocked):
-    async def work() -> None:
+    async def work():
         running = Run({"zh": models["zh"], "de": blocked}, live=True)
         running.feed(*spoken())
         while finals(running.events, "zh") != translator(models["zh"], "zh"):
@@ -217,7 +211,7 @@ def test_live_text_is_passed_on_while_a_language_is_busy(models, blocked):
 
 @pytest.mark.parametrize("live", [False, True])
 def test_a_language_that_fails_is_reported_and_the_others_finish(models, live):
-    async def work() -> None:
+    async def work():
         failing = Failing(models["de"], 1, ValueError("out of\n memory"))
         running = Run({"de": failing, "zh": models["zh"]}, live=live)
         running.feed(*spoken())
@@ -234,7 +228,7 @@ def test_a_language_that_fails_is_reported_and_the_others_finish(models, live):
 
 @pytest.mark.parametrize("live", [False, True])
 def test_a_failed_call_costs_one_sentence(models, live, caplog):
-    async def work() -> None:
+    async def work():
         failing = Failing(models["de"], 1, ValueError("out of\n memory"), last=2)
         running = Run({"de": failing, "zh": models["zh"]}, live=live)
         running.feed(*spoken())
@@ -245,7 +239,6 @@ def test_a_failed_call_costs_one_sentence(models, live, caplog):
         for event in events:
             text = texts.push(event)
             if isinstance(event, Translation):
-                assert text is not None
                 assert text.text == event.text  # the tokens before the failure are withdrawn
                 lost = event.language == "de" and event.sentence in (1, 2)
                 assert event.error == ("out of memory" if lost else None)
@@ -266,7 +259,7 @@ def test_a_failed_call_costs_one_sentence(models, live, caplog):
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
 def test_the_failure_of_the_last_language_ends_the_run(models, live):
-    async def work() -> None:
+    async def work():
         first, second = ValueError("the first"), KeyError("the second")
         running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 1, second)}, live=live)
         running.feed(*spoken())
@@ -287,7 +280,7 @@ def test_the_failure_of_the_only_language_ends_the_run(models, live):
 
 @pytest.mark.usefixtures("ended_threads")
 def test_a_language_too_far_behind_is_given_up(models, blocked):
-    async def work() -> None:
+    async def work():
         running = Run({"zh": models["zh"], "de": blocked}, live=True, capacity=4)
         for number in range(6):  # texts come as fast as the other language translates them
             heard = SourceSentence(number, "en", SENTENCES[number % len(SENTENCES)], heard_s=float(number))
@@ -310,7 +303,7 @@ def test_a_language_too_far_behind_is_given_up(models, blocked):
 def test_two_failing_languages_do_not_stop_the_others(models, blocked):
     failing = Blocked(Refusing())
 
-    async def work() -> None:
+    async def work():
         running = Run({"a": blocked, "b": failing, "zh": models["zh"]}, live=True, capacity=1, unread=1)
         for number, text in enumerate(SENTENCES[:2]):  # the second one waits for "a" and "b"
             running.feed(SourceSentence(number, "en", text))
@@ -330,7 +323,7 @@ def test_two_failing_languages_do_not_stop_the_others(models, blocked):
 
 
 def test_the_only_language_is_not_given_up_but_waited_for(models, blocked):
-    async def work() -> None:
+    async def work():
         running = Run({"de": blocked}, live=True, capacity=1)
         running.feed(*spoken())
         await asyncio.to_thread(blocked.waiting.wait)
@@ -345,7 +338,7 @@ def test_the_only_language_is_not_given_up_but_waited_for(models, blocked):
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
 def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(models, blocked, live):
-    async def work() -> None:
+    async def work():
         running = Run({"de": blocked, "zh": models["zh"]}, live=live)
         running.feed(*spoken())
         await asyncio.to_thread(blocked.waiting.wait)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...errors import UsageError
 from ...names import escaped
+from ..generation import SearchRequest
 from ..model import MarianModel
 from ..search import greedy
 from .forced_decoding import AlignmentHead
@@ -137,7 +138,7 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
         encoded = [*encoded[: model.max_source_tokens - 1], encoded[-1]]
         times_s: list[float] = []
         tokens: list[int] = []
-        for token in greedy(model.decoder, encoded, model.generation):
+        for token in greedy(SearchRequest(model.decoder, encoded, model.generation)):
             tokens.append(token.id)
             times_s.append(time.process_time())
         if len(times_s) > 1:

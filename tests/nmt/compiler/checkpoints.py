@@ -1,7 +1,7 @@
 """Checkpoints for the compiler's tests: the tiny model in each format, unchanged or modified."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +12,31 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from pipeline.errors import ModelError
-from pipeline.nmt.compiler.checkpoint import Checkpoint, expected_shapes
+from pipeline.nmt.compiler.checkpoint import expected_shapes
 from pipeline.nmt.compiler.source import read_checkpoint
 from tests.conftest import LAYOUTS, SETTINGS, TINY
 
 Weights = dict[str, NDArray[Any]]
 
 
-def true_weights() -> Weights:
+def true_weights():
     """The tiny model's weights by transformers' names."""
     return dict(load_file(TINY / "model.safetensors"))
 
 
-def weights_with_empty_pad() -> Weights:
+def weights_with_empty_pad():
     """As ``true_weights``, but with zeros for <pad>, as in all converted opus-mt models: Marian has no such token."""
     weights = true_weights()
     weights["model.shared.weight"][-1] = 0
     return weights
 
 
-def tiny_config() -> dict[str, Any]:
+def tiny_config():
     config: dict[str, Any] = json.loads((TINY / "config.json").read_text("utf-8"))
     return config
 
 
-def write_settings(folder: Path, config: Mapping[str, Any] | None = None) -> Path:
+def write_settings(folder, config=None):
     """The tiny model's tokenizer and settings. ``config`` changes keys of config.json, or removes them if None."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in SETTINGS:
@@ -46,18 +46,18 @@ def write_settings(folder: Path, config: Mapping[str, Any] | None = None) -> Pat
     return folder
 
 
-def write_checkpoint(folder: Path, weights: Weights | None = None, config: Mapping[str, Any] | None = None) -> Path:
+def write_checkpoint(folder, weights=None, config=None):
     """Write a directory in transformers' format."""
     write_settings(folder, config)
     save_file(true_weights() if weights is None else weights, folder / "model.safetensors")
     return folder
 
 
-def half(weights: Weights) -> Weights:
+def half(weights):
     return {name: array.astype(np.float16) for name, array in weights.items()}
 
 
-def write_export(folder: Path, layout: str, below: str = "") -> Path:
+def write_export(folder, layout, below=""):
     """Write the tiny model as an ONNX export, with its graphs in the subfolder ``below``."""
     write_settings(folder)
     (folder / below).mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ def write_export(folder: Path, layout: str, below: str = "") -> Path:
     return folder
 
 
-def write_with_pad_of(folder: Path, layout: str, checkpoint: Checkpoint) -> Path:
+def write_with_pad_of(folder, layout, checkpoint):
     """Write the tiny model as an ONNX export, with the row of <pad> from ``checkpoint``."""
     write_export(folder, layout)
     for path in folder.glob("*.onnx"):
@@ -146,7 +146,7 @@ _PARTS = {
 }
 
 
-def marian_weights() -> Weights:
+def marian_weights():
     """The tiny model in Marian's format: its names, matrices [in, out], vectors [1, n], without <pad>."""
     found: Weights = {}
     for name, array in true_weights().items():
@@ -163,7 +163,7 @@ def marian_weights() -> Weights:
     return found
 
 
-def write_archive(folder: Path, weights: Weights | None = None, options: str = MODEL_OPTIONS) -> Path:
+def write_archive(folder, weights=None, options=MODEL_OPTIONS):
     """Write a directory like an unpacked OPUS-MT archive."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("source.spm", "target.spm"):
@@ -176,12 +176,12 @@ def write_archive(folder: Path, weights: Weights | None = None, options: str = M
     return folder
 
 
-def write_vocabulary(path: Path, pieces: list[str]) -> None:
+def write_vocabulary(path, pieces):
     lines = (f"{json.dumps(piece, ensure_ascii=False)}: {index}\n" for index, piece in enumerate(pieces))
     path.write_text("".join(lines), "utf-8", newline="\n")
 
 
-def tiny_vocabulary() -> dict[str, int]:
+def tiny_vocabulary():
     table: dict[str, int] = json.loads((TINY / "vocab.json").read_text("utf-8"))
     assert [*table.values()] == list(range(878))
     assert [*table][-1] == "<pad>"
@@ -191,14 +191,14 @@ def tiny_vocabulary() -> dict[str, int]:
 EMBEDDINGS = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
 
 
-def expected_weights(saved: Weights) -> Weights:
+def expected_weights(saved):
     """The weights that transformers saved, by the names in a Checkpoint."""
     short = {name.removeprefix("model."): array for name, array in saved.items()}
     embedding, bias = short.pop("shared.weight"), short.pop("final_logits_bias")
     return short | dict.fromkeys(EMBEDDINGS, embedding) | {"final_logits_bias": bias[0]}
 
 
-def assert_same_weights(checkpoint: Checkpoint, saved: Weights | None = None) -> None:
+def assert_same_weights(checkpoint, saved=None):
     """Assert that the weights are bit-identical to ``saved``, by default those that transformers saved."""
     expected = expected_weights(true_weights() if saved is None else saved)
     assert checkpoint.weights.keys() == expected.keys() == expected_shapes(checkpoint.architecture).keys()
@@ -208,7 +208,7 @@ def assert_same_weights(checkpoint: Checkpoint, saved: Weights | None = None) ->
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
 
 
-def refusal(directory: Path) -> str:
+def refusal(directory):
     """The error message for a directory that cannot be read."""
     with pytest.raises(ModelError) as caught:
         read_checkpoint(directory)

@@ -15,6 +15,7 @@ from pipeline.nmt.compiler.assemble import read_architecture
 from pipeline.nmt.compiler.build import Candidate, _fastest, compile_model
 from pipeline.nmt.compiler.checkpoint import expected_shapes
 from pipeline.nmt.compiler.measure import Comparison, read_sample
+from pipeline.nmt.generation import SearchRequest
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
@@ -63,7 +64,8 @@ def test_quantised_models_mostly_agree_with_fp32_and_report_it(weights, least, s
     model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     rows = golden("tiny-marian")
     same = [
-        [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"] for row in rows
+        [t.id for t in greedy(SearchRequest(model.decoder, row["source_ids"], model.generation))] == row["target_ids"]
+        for row in rows
     ]
     # The report covers one half of the sentences, ``same`` both.
     assert abs(100 * sum(same) / len(rows) - candidate.comparison.same_sentences) < 15
@@ -134,7 +136,7 @@ def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path):
     frequencies = model.tokenizer.target_frequencies(text.read_text("utf-8").splitlines())
     assert {token for token, _ in frequencies.most_common(150)} <= kept
     for row in golden("tiny-marian")[:10]:
-        assert {token.id for token in greedy(model.decoder, row["source_ids"], model.generation)} <= kept
+        assert {token.id for token in greedy(SearchRequest(model.decoder, row["source_ids"], model.generation))} <= kept
 
 
 def test_an_alignment_head_outputs_the_attention_weights_of_each_token(tmp_path):
@@ -168,7 +170,7 @@ def test_scores_are_rescored_with_more_bits(tmp_path):
     compile_model(TINY, tmp_path / "out", weights="int8")
     quantised, exact = MarianModel.load(tmp_path / "out").decoder, MarianModel.load(compiled_tiny()).decoder
     row = golden("tiny-marian")[0]
-    scores = [decoder.step(decoder.encode(row["source_ids"]), 877).logits for decoder in (quantised, exact)]
+    scores = [decoder.step(decoder.encode(row["source_ids"]), 877) for decoder in (quantised, exact)]
     best = np.argsort(-scores[1])[:10]
     finite = np.isfinite(scores[0])
     off = np.abs(np.where(finite, scores[0], 0) - np.where(finite, scores[1], 0))
@@ -227,7 +229,7 @@ def test_an_end_token_that_is_also_the_configs_pad_token_is_not_masked(tmp_path)
     scores = [model.decoder.check([0], 877, 0) for model in (before, after)]
     assert scores[0] == scores[1]
     token = [
-        next(greedy(model.decoder, [0], dataclasses.replace(model.generation, forced_begin_token=0)))
+        next(greedy(SearchRequest(model.decoder, [0], dataclasses.replace(model.generation, forced_begin_token=0))))
         for model in (before, after)
     ]
     assert token[0] == token[1]
@@ -315,7 +317,9 @@ def test_large_tables_are_separate_files_and_results_stay_the_same(tmp_path, mon
     assert (tmp_path / "out" / "step.onnx").stat().st_size < whole
     model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     for row in golden("tiny-marian")[:10]:
-        assert [t.id for t in greedy(model.decoder, row["source_ids"], model.generation)] == row["target_ids"]
+        assert [t.id for t in greedy(SearchRequest(model.decoder, row["source_ids"], model.generation))] == row[
+            "target_ids"
+        ]
     (tmp_path / "out" / "step.data").unlink()
     with pytest.raises(ModelError, match="cannot load"):
         MarianModel.load(tmp_path / "out")

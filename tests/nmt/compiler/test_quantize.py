@@ -11,7 +11,7 @@ from pipeline.nmt.session import open_session
 from tests.conftest import golden
 
 
-def restored(values: np.ndarray, scales: np.ndarray, bits: int, columns: int) -> np.ndarray:
+def restored(values, scales, bits, columns):
     """Dequantise blocks."""
     numbers = values if bits == 8 else np.stack([values & 15, values >> 4], -1).reshape(*values.shape[:2], -1)
     weights = (numbers.astype(np.float32) - (1 << (bits - 1))) * scales[..., None]
@@ -63,7 +63,7 @@ def test_rounding_fitted_to_inputs_has_less_error_on_them():
     inputs = rng.standard_normal((500, 8)) @ mixing[:8] + 0.1 * rng.standard_normal((500, 256))
     weight = rng.standard_normal((30, 256)).astype(np.float32)
 
-    def off(moment: np.ndarray | None) -> float:
+    def off(moment):
         values, scales = quantize_blocks(weight, 4, moment)
         return float(np.square(inputs @ (restored(values, scales, 4, 256) - weight).T).mean())
 

@@ -15,7 +15,6 @@ from pipeline.nmt.compiler.marian_npz import read_vocabulary
 from pipeline.nmt.compiler.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import greedy
 from tests.conftest import TINY, golden
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,
@@ -32,6 +31,7 @@ from tests.nmt.compiler.checkpoints import (
     write_vocabulary,
     write_with_pad_of,
 )
+from tests.nmt.conftest import found_ids
 
 
 class TestMarianNpz:
@@ -80,7 +80,7 @@ class TestMarianNpz:
         sources = [split.encode(row["source"], out_type=str) for row in rows]
         results = translator.translate_batch(sources, beam_size=1, max_decoding_length=255)
         theirs = [[vocabulary[piece] for piece in result.hypotheses[0]] for result in results]
-        ours = [[token.id for token in greedy(here.decoder, row["source_ids"], here.generation)][:-1] for row in rows]
+        ours = [found_ids(here, row["source_ids"])[:-1] for row in rows]
         assert ours == theirs
 
     def test_may_have_separate_vocabularies(self, tmp_path):

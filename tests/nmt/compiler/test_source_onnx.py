@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -195,11 +192,11 @@ class TestOnnx:
         assert_same_weights(read_checkpoint(tmp_path))
 
 
-def put_initializer(model: onnx.ModelProto, name: str, array: Any) -> None:
+def put_initializer(model, name, array):
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
 
 
-def edit(path: Path, change: Callable[[onnx.NodeProto, int], None]) -> None:
+def edit(path, change):
     """Apply ``change`` to every node of a file, including those in branches."""
     model = onnx.load(path)
     graphs = [model.graph]
@@ -210,7 +207,7 @@ def edit(path: Path, change: Callable[[onnx.NodeProto, int], None]) -> None:
     onnx.save(model, path)
 
 
-def rename_inputs(node: onnx.NodeProto, names: dict[str, str]) -> None:
+def rename_inputs(node, names):
     node.input[:] = [names.get(name, name) for name in node.input]
 
 
