@@ -1,4 +1,4 @@
-"""Numbers below 10,000 in English and Chinese words, hours in Portuguese ones, and where a number may go on. Pure."""
+"""Numbers below 10,000 in English words, hours in Portuguese ones, and where a number may go on. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ PORTUGUESE_HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "
 # fmt: on
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _NUMBER_WORDS = {*_ONES, *_TENS, "hundred", "thousand", "million", "billion", "point", "oh"}
-_DIGITS = "零一二三四五六七八九"
 
 
 def ends_in_number(text: str) -> bool:
@@ -33,19 +32,3 @@ def english(value: int, joint: str = " ") -> str:
         return _ONES[value]
     tens, ones = divmod(value, 10)
     return _TENS[tens - 2] + (f"-{_ONES[ones]}" if ones else "")
-
-
-def chinese(value: int) -> str:
-    """A number from 0 to 9,999, such as 一百二十五; 12 is 一十二, as within a longer one."""
-    found, skipped = "", False
-    for size, sign in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit, value = divmod(value, size)
-        if digit:
-            found += ("零" if skipped else "") + _DIGITS[digit] + sign
-        skipped = bool(found) and not digit
-    return found or _DIGITS[0]
-
-
-def chinese_digits(value: int) -> str:
-    """A number digit by digit, as years are said: 一九九八."""
-    return "".join(_DIGITS[int(digit)] for digit in str(value))

@@ -6,9 +6,6 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from ..languages.numbers import PORTUGUESE_HOURS, chinese, english
-
-_CHINESE_HOUR = "十[一二]?|[一二两三四五六七八九]"
 _MORNING, _AFTERNOON = range(12), range(12, 24)
 # What is said with a time → the hours that it may be said with.
 _PARTS: dict[str, dict[str, Container[int]]] = {
@@ -31,7 +28,7 @@ _PATTERNS = {
     "pt": rf"(?<![\w.,:/$€£-]){_LATIN_TIME}(?:\s?(?P<sign>h(?:oras?)?\b)|[:h](?P<minute>[0-5]\d)(?:min)?)?"
     r"(?:\s(?P<part>da\s(?:manhã|tarde|noite|madrugada)))?",
     "zh": rf"(?P<part>{'|'.join(_PARTS['zh'])})?(?<![\d.,:/$€£-])"
-    rf"(?P<hour>[01]?\d|2[0-4]|{_CHINESE_HOUR})(?:[点點](?P<half>半)?(?:(?P<minute>[0-5]\d)分?)?(?:钟|整)?|:(?P<clock>[0-5]\d))",
+    rf"{_LATIN_TIME}(?:[点點](?P<half>半)?(?:(?P<minute>[0-5]\d)分?)?(?:钟|整)?|:(?P<clock>[0-5]\d))",
 }
 _OTHER_PATTERN = rf"(?<![\w.,:/$€£-]){_LATIN_TIME}:(?P<minute>[0-5]\d)"
 # Before "9 in the morning", "9h" and "9h30", which may also be a number or a duration.
@@ -76,8 +73,7 @@ def times(text: str, language: str) -> Iterator[Time]:
             continue
         if language == "zh" and minute is None and part is None:
             continue
-        written = found["hour"]
-        hour = int(written) if written.isdigit() else _of_chinese(written)
+        hour = int(found["hour"])
         if part is not None and 1 <= hour <= 12:
             hours = _PARTS[language][re.sub(r"\s", " ", part).replace("pm", "p.m").replace("am", "a.m")]
             hour = next((one for one in (hour % 12, hour % 12 + 12) if one in hours), hour % 12 + 12)
@@ -91,10 +87,7 @@ def time_forms(time: Time, language: str) -> tuple[list[str], list[str]]:
     if language not in _PARTS:
         hours = dict.fromkeys((time.hour, time.short) if time.known else (time.hour,))
         return [form.format(hour, time.minute) for hour in hours for form in _FORMS["other"]], []
-    if language == "zh":
-        clocks = _chinese_clocks(time)
-    else:
-        clocks = [*_clocks(time.short, time.minute, language), *_spoken(time, language)]
+    clocks = _clocks(time.short, time.minute, language)
     ours: list[str] = []
     others: list[str] = []
     for name, hours in [*_PARTS[language].items(), *(_PARTS["en"].items() if language != "en" else ())]:
@@ -130,50 +123,9 @@ _WHOLE_HOURS = {
 
 def _clocks(hour: int, minute: int, language: str) -> list[str]:
     forms = [form.format(hour, minute) for form in _FORMS[language]]
-    return forms if minute else [*(form.format(hour) for form in _WHOLE_HOURS[language]), *forms]
-
-
-def _spoken(time: Time, language: str) -> Iterator[str]:
-    """A time in English or Portuguese words."""
-    if language == "en":
-        word = english(time.short)
-        if not time.minute:
-            yield from (f"{word} o'clock", word)
-        elif time.minute == 30:
-            yield from (f"half past {word}", f"{word} thirty", f"half past {time.short}")
-        else:
-            yield f"{word} {english(time.minute)}"
-        return
-    word = PORTUGUESE_HOURS[time.short - 1]
-    if not time.minute:
-        yield from (word, f"{word} horas", f"{word} hora")
-    elif time.minute == 30:
-        yield from (f"{word} e meia", f"{time.short} e meia", f"{word} e trinta")
-
-
-def _chinese_clocks(time: Time) -> list[str]:
-    found = _clocks(time.short, time.minute, "zh")
-    for hour in (str(time.short), _chinese_hour(time.short)):
-        if not time.minute:
-            found += [form.format(hour) for form in _WHOLE_HOURS["zh"]]
-            continue
-        minutes = [str(time.minute), _chinese_number(time.minute)]
-        found += [f"{hour}点{each}{end}" for each in minutes for end in ("分", "")]
-        if time.minute == 30:
-            found.append(f"{hour}点半")
-    return found
-
-
-def _chinese_number(value: int) -> str:
-    return chinese(value).removeprefix("一") if 10 <= value < 20 else chinese(value)
-
-
-def _chinese_hour(hour: int) -> str:
-    return "两" if hour == 2 else _chinese_number(hour)
-
-
-def _of_chinese(written: str) -> int:
-    return next(hour for hour in range(1, 13) if written in (_chinese_hour(hour), chinese(hour)))
+    if not minute:
+        return [*(form.format(hour) for form in _WHOLE_HOURS[language]), *forms]
+    return [*forms, f"{hour}点半"] if language == "zh" and minute == 30 else forms
 
 
 def _preferred(time: Time, language: str) -> str:

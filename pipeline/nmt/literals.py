@@ -15,7 +15,6 @@ from itertools import islice
 
 from ..glossary.terms import Match, Term
 from ..languages import language_tag
-from ..languages.numbers import chinese, chinese_digits, english
 from .clock_times import time_forms, times
 
 # Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
@@ -54,7 +53,7 @@ _LITERAL = re.compile(
     (?: (?P<currency> (?<![\w]) (?:R|US)?\$\s? | [€£¥]\s? ) | (?<![\w:/.,百千万亿-]) )
     (?P<number> \d+ (?:[.,]\d+)* )
     (?: \s* (?P<scale> {_SCALE} ) (?!\d)
-        | (?P<ordinal> st\b | nd\b | rd\b | th\b | 日 | 号(?![线楼站房门车院台桌机]) )  # but not line 10 or building 12
+        | (?P<ordinal> st\b | nd\b | rd\b | th\b | 日(?!元|[圆圓]) | 号(?![线楼站房门车院台桌机]) )  # but not line 10 or building 12
         | [ ]? (?P<unit> [€£] )
         | (?! \s* (?:{_SCALE}) | {_OTHER} )
     )
@@ -121,8 +120,7 @@ def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:
 
     The preferred form is the spelling in ``text``, with the separators of ``target``: 1,250.50 is 1.250,50 in Portuguese. In English
     and Chinese, it is the usual one for numbers with a scale word (2.5 million, 250万), of 10,000 or more, and with a currency
-    sign, and for days of the month (19th). Other ways to write it are accepted, and in these two languages words for whole
-    numbers. In other languages, numbers with a scale word or of two digits, which are often words there, are not found; in
+    sign, and for days of the month (19th). Other ways to write it in digits are accepted. In other languages, numbers with a scale word or of two digits, which are often words there, are not found; in
     those that have digits of their own, no numbers. Times are those of ``clock_times``.
     """
     source, target = language_tag(source).language, language_tag(target).language
@@ -211,8 +209,6 @@ def _number_forms(value: Decimal, language: str) -> Iterator[str]:
         scaled = value.scaleb(-power).normalize()
         if scaled >= 1 and len(scaled.as_tuple().digits) <= 4 and scaled < 10_000:
             short.append(f"{scaled:f}{name}")
-            if scaled % 1 == 0:
-                short += [words + name for words in _in_words(int(scaled), language)]
     if language in _COMMA_DECIMALS:
         plain, grouped, short = (
             plain.translate(_TURNED),
@@ -232,22 +228,6 @@ def _number_forms(value: Decimal, language: str) -> Iterator[str]:
     if value % 1:
         for form in (plain, grouped):  # 63.4 dollars are $63.40
             yield from (f"{form}0", form.rstrip("0"))
-    elif value < 10_000:
-        yield from _in_words(int(value), language)
-
-
-def _in_words(value: int, language: str) -> Iterator[str]:
-    """A number below 10,000 in words; a Chinese one digit by digit, too."""
-    if language == "zh":
-        words = chinese(value)
-        yield from (words, chinese_digits(value), words.replace("二百", "两百").replace("二千", "两千"))
-        if 10 <= value < 20:
-            yield words[1:]  # 十二, which is 一十二 only within a number
-    elif language == "en":
-        for words in (english(value), english(value, " and ")):
-            yield words
-            if words.startswith("one "):
-                yield "a" + words[3:]
 
 
 def _ordinal(value: int) -> str:
