@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..errors import HubUnreachableError, ModelError
@@ -69,10 +69,8 @@ def find_student_model(name: str, progress: Progress | None = None) -> Path:
     """The directory of a student of Mozilla's catalogue: cached, or the smaller one of an installed package, or fetched."""
     if (local := local_student(name)) is not None:
         return local
-    if progress is None:
-        with progress_bar() as bar:
-            return fetch_student(name, bar)
-    return fetch_student(name, progress)
+    with nullcontext(progress) if progress is not None else progress_bar() as shown:
+        return fetch_student(name, shown)
 
 
 def local_student(name: str) -> Path | None:
@@ -162,13 +160,11 @@ def drop_damaged_compiled(config: NmtConfig) -> bool:
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:
     """Compile a downloaded model unless another process already did, and return the directory to load."""
-    if progress is None:
-        with progress_bar() as bar:
-            return compile_into_cache(config, snapshot, bar)
     from .compiler.build import compile_model
 
     folder = _cache_directory(config, snapshot.name)
-    with _translate_write_errors(folder.parent):
+    bar = nullcontext(progress) if progress is not None else progress_bar()
+    with bar as progress, _translate_write_errors(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(f"{folder.name}.lock"), f"compiles {config.model}", progress):
             if not _is_complete(folder):
@@ -181,7 +177,7 @@ def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | N
     return folder
 
 
-@contextlib.contextmanager
+@contextmanager
 def _translate_write_errors(folder: Path) -> Iterator[None]:
     """Translate write errors in the cache to ModelError."""
     try:

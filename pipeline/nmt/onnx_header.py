@@ -10,12 +10,11 @@ import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import ModelError
 
-TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
-"""onnx.proto, TensorProto.DataType: the types of inputs, outputs and weights in Marian graphs."""
+_TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
+"""onnx.proto, TensorProto.DataType: the types of inputs and outputs in Marian graphs."""
 
 
 @dataclass(frozen=True)
@@ -46,31 +45,18 @@ def read_header(path: Path) -> OnnxHeader:
         raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
 
 
-def header_of(model: Any, path: Path) -> OnnxHeader:
-    """The header of an ``onnx.ModelProto`` that was built from ``path``."""
-    inputs, outputs = (
-        {
-            port.name: Port(port.name, TYPES[kind.elem_type], tuple(d.dim_param or d.dim_value for d in kind.shape.dim))
-            for port in ports
-            for kind in (port.type.tensor_type,)
-        }
-        for ports in (model.graph.input, model.graph.output)
-    )
-    return OnnxHeader(path, inputs, outputs)
-
-
 def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
     inputs: dict[str, Port] = {}
     outputs: dict[str, Port] = {}
     weights: set[str] = set()
-    for number, value in fields(data, 0, len(data)):
+    for number, value in _fields(data, 0, len(data)):
         if number == 7 and isinstance(value, tuple):
-            for inner, content in fields(data, *value):
+            for inner, content in _fields(data, *value):
                 if inner in (11, 12) and isinstance(content, tuple):
                     port = _port(data, *content)
                     (inputs if inner == 11 else outputs)[port.name] = port
                 elif inner == 5 and isinstance(content, tuple):
-                    names = [v for n, v in fields(data, *content) if n == 8 and isinstance(v, tuple)]
+                    names = [v for n, v in _fields(data, *content) if n == 8 and isinstance(v, tuple)]
                     weights.update(data[start:end].decode() for start, end in names)
     for name in weights:  # older exporters list weights among the inputs too
         inputs.pop(name, None)
@@ -82,23 +68,23 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
 def _port(data: mmap.mmap, start: int, end: int) -> Port:
     name, dtype = "", "unknown"
     shape: list[int | str] = []
-    for number, value in fields(data, start, end):
+    for number, value in _fields(data, start, end):
         if number == 1 and isinstance(value, tuple):
             name = data[value[0] : value[1]].decode()
         elif number == 2 and isinstance(value, tuple):
-            for kind, tensor in fields(data, *value):
+            for kind, tensor in _fields(data, *value):
                 if kind != 1 or not isinstance(tensor, tuple):
                     continue
-                for inner, content in fields(data, *tensor):
+                for inner, content in _fields(data, *tensor):
                     if inner == 1 and isinstance(content, int):
-                        dtype = TYPES.get(content, f"type {content}")
+                        dtype = _TYPES.get(content, f"type {content}")
                     elif inner == 2 and isinstance(content, tuple):
-                        shape = [_dimension(data, *dim) for n, dim in fields(data, *content) if isinstance(dim, tuple)]
+                        shape = [_dimension(data, *dim) for n, dim in _fields(data, *content) if isinstance(dim, tuple)]
     return Port(name, dtype, tuple(shape))
 
 
 def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
-    for number, value in fields(data, start, end):
+    for number, value in _fields(data, start, end):
         if number == 1 and isinstance(value, int):
             return value
         if number == 2 and isinstance(value, tuple):
@@ -106,7 +92,7 @@ def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
     return "?"
 
 
-def fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
+def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
     """Yield (field number, integer or (start, end) byte range) for each field of a message, without copying."""
     at = start
     while at < end:

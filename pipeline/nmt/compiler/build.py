@@ -199,9 +199,9 @@ class _Compiler:
     def measure(self, preset: str, rows: Rows, sample: Sample, fp32: Translated) -> Candidate:
         """Build one precision in the directory of its name, and compare it with fp32."""
         model = self.write(preset, rows, preset)
-        compared = compare(self.translate(model, sample, preset), fp32, sample)
         graphs = [path for kind in ("*.onnx", "*.data") for path in (self._work / preset).glob(kind)]
-        return Candidate(preset, sum(path.stat().st_size for path in graphs) / 1e6, len(rows), compared)
+        megabytes = sum(path.stat().st_size for path in graphs) / 1e6
+        return compare(preset, megabytes, len(rows), self.translate(model, sample, preset), fp32, sample)
 
     def calibrate(self, model: MarianModel, translated: Translated) -> None:
         """Collect the input moments of the decoder's layers in fp32. Models written afterwards are fitted to them."""
@@ -286,16 +286,16 @@ def _special_tokens(model: MarianModel) -> set[int]:
 
 def _fastest(found: dict[str, Candidate]) -> str:
     """The fastest precision within ``auto``'s limit of chrF loss; if there is none, the one with the least loss."""
-    good = [each for each in found.values() if each.comparison.chrf_loss <= _MAX_CHRF_LOSS]
+    good = [each for each in found.values() if each.chrf_loss <= _MAX_CHRF_LOSS]
     if good:
-        return min(good, key=lambda each: each.comparison.token_ms).weights
-    best = min(found.values(), key=lambda each: each.comparison.chrf_loss)
+        return min(good, key=lambda each: each.token_ms).weights
+    best = min(found.values(), key=lambda each: each.chrf_loss)
     if len(found) > 1:
         logger.warning(
             "with this shortlist no precision stays within %g chrF of fp32 on the sample; using %s, which loses the "
             "least, %.1f. A larger shortlist, or one made from text like the sample, loses less",
             _MAX_CHRF_LOSS,
             best.weights,
-            best.comparison.chrf_loss,
+            best.chrf_loss,
         )
     return best.weights

@@ -78,9 +78,14 @@ class Translated:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A compiled model compared with fp32."""
+class Candidate:
+    """One precision, compared with fp32."""
 
+    weights: str
+    megabytes: float
+    """Size of the graphs, with their external data."""
+    rows: int
+    """Rows of the output projection."""
     same_tokens: float
     """Percentage of fp32's tokens that are at the same position."""
     same_sentences: float
@@ -88,18 +93,6 @@ class Comparison:
     chrf_loss: float
     """fp32's chrF minus this model's; negative if this model is better."""
     token_ms: float
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """The measurements of one precision."""
-
-    weights: str
-    megabytes: float
-    """Size of the graphs, with their external data."""
-    rows: int
-    """Rows of the output projection."""
-    comparison: Comparison
 
 
 @dataclass(frozen=True)
@@ -163,13 +156,16 @@ def _target_codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
     return (model.target_code(target),)
 
 
-def compare(found: Translated, fp32: Translated, sample: Sample) -> Comparison:
+def compare(
+    weights: str, megabytes: float, rows: int, found: Translated, fp32: Translated, sample: Sample
+) -> Candidate:
     """Compare ``found`` with ``fp32``, whose translations are the references if ``sample`` has none."""
     references: Sequence[str] = sample.references or fp32.texts
     pairs = list(zip(found.ids, fp32.ids, strict=True))
     tokens = sum(len(theirs) for _, theirs in pairs)
     same = sum(a == b for ours, theirs in pairs for a, b in zip(ours, theirs, strict=False))
-    return Comparison(
+    return Candidate(
+        *(weights, megabytes, rows),
         same_tokens=100 * same / max(1, tokens),
         same_sentences=100 * sum(a == b for a, b in pairs) / max(1, len(pairs)),
         chrf_loss=chrf(fp32.texts, references) - chrf(found.texts, references),
@@ -218,14 +214,13 @@ def as_table(report: CompileReport) -> Table:
     for heading in ("weights", "MB", "rows", "same tokens", "same sentences", "chrF", "ms a token"):
         table.add_column(heading, justify="left" if heading == "weights" else "right")
     for candidate in report.candidates:
-        compared = candidate.comparison
         table.add_row(
             candidate.weights + (" ← taken" if candidate.weights == report.weights else ""),
             f"{candidate.megabytes:.1f}",
             f"{candidate.rows}",
-            f"{compared.same_tokens:.1f} %",
-            f"{compared.same_sentences:.1f} %",
-            f"{-compared.chrf_loss:+.2f}",
-            f"{compared.token_ms:.2f}",
+            f"{candidate.same_tokens:.1f} %",
+            f"{candidate.same_sentences:.1f} %",
+            f"{-candidate.chrf_loss:+.2f}",
+            f"{candidate.token_ms:.2f}",
         )
     return table

@@ -1,23 +1,20 @@
-"""Reads the nodes and constants of an ONNX file. Large tensors are memory-mapped, not copied."""
+"""Reads the nodes and constants of an ONNX file."""
 
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from ...errors import ModelError
-from ..onnx_header import fields
 
-# onnx.proto: ModelProto.graph, GraphProto.node and .initializer, TensorProto.raw_data.
-_GRAPH, _NODE, _INITIALIZER, _RAW_DATA = 7, 1, 5, 9
 PASS_THROUGH = ("Constant", "Identity", "Cast", "Transpose")
 """Operators that return a constant unchanged, or with another type or axis order."""
 _WIDER = (TensorProto.FLOAT, TensorProto.DOUBLE)
@@ -60,54 +57,24 @@ class Scope:
 
 
 def read_scopes(path: Path) -> list[Scope]:
-    """Read the graph of an ONNX file and the branches of its Ifs. Arrays are views of the file and keep it open."""
+    """Read the graph of an ONNX file and the branches of its Ifs."""
     try:
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        graphs = [
-            value for number, value in fields(data, 0, len(data)) if number == _GRAPH and isinstance(value, tuple)
-        ]
-        nodes: list[NodeProto] = []
-        tensors: dict[str, NDArray[Any] | None] = {}
-        for number, value in (field for graph in graphs for field in fields(data, *graph)):
-            if number == _NODE and isinstance(value, tuple):
-                nodes.append(NodeProto.FromString(data[slice(*value)]))
-            elif number == _INITIALIZER and isinstance(value, tuple):
-                name, array = _tensor(data, *value, path.parent)
-                tensors[name] = array
-        return list(_with_branches(Scope(nodes, tensors, None), path.parent))
+        return list(_scopes(onnx.load(path, load_external_data=False).graph, path.parent, None))
     except (OSError, ValueError, IndexError, KeyError, TypeError, DecodeError, OverflowError) as error:
         raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
 
 
-def _with_branches(scope: Scope, folder: Path) -> Iterator[Scope]:
+def _scopes(graph: GraphProto, folder: Path, outer: Scope | None) -> Iterator[Scope]:
+    scope = Scope(graph.node, {tensor.name: _value(tensor, folder) for tensor in graph.initializer}, outer)
     yield scope
     for node in scope.nodes:
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                graph: GraphProto = attribute.g
-                tensors = {tensor.name: _value(tensor, folder) for tensor in graph.initializer}
-                yield from _with_branches(Scope(graph.node, tensors, scope), folder)
-
-
-def _tensor(data: mmap.mmap, start: int, end: int, folder: Path) -> tuple[str, NDArray[Any] | None]:
-    """The name and the value of the initializer in data[start:end]."""
-    for number, value in fields(data, start, end):
-        if number == _RAW_DATA and isinstance(value, tuple):
-            first, last = value
-            # Parse everything except raw_data, its key (1 byte) and its length (a varint with 7 bits per byte).
-            key = first - max(1, -(-(last - first).bit_length() // 7)) - 1
-            rest = TensorProto.FromString(data[start:key] + data[last:end])
-            if rest.data_type not in _FLOATS:
-                return rest.name, None
-            dtype, shape = _type_and_shape(rest, last - first)
-            return rest.name, np.frombuffer(data, dtype, math.prod(shape), first).reshape(shape)
-    tensor = TensorProto.FromString(data[start:end])
-    return tensor.name, _value(tensor, folder)
+                yield from _scopes(attribute.g, folder, scope)
 
 
 def _value(tensor: TensorProto, folder: Path | None) -> NDArray[Any] | None:
-    """The value of a floating-point tensor. Only initializers may be stored in another file, in ``folder``."""
+    """The value of a floating-point tensor. Only initializers may be stored in another file, in ``folder``, which is mapped."""
     if tensor.data_type not in _FLOATS:
         return None
     if folder is None or tensor.data_location != TensorProto.EXTERNAL:
@@ -116,12 +83,7 @@ def _value(tensor: TensorProto, folder: Path | None) -> NDArray[Any] | None:
     location = Path(entries["location"])
     if location.is_absolute() or ".." in location.parts:
         raise ValueError(f"{tensor.name} is stored in {location}, outside the model's folder")
-    dtype, shape = _type_and_shape(tensor, int(entries["length"]) if "length" in entries else None)
-    return np.memmap(folder / location, dtype, "r", int(entries.get("offset", 0)), shape)
-
-
-def _type_and_shape(tensor: TensorProto, size: int | None) -> tuple[np.dtype[Any], tuple[int, ...]]:
     dtype, shape = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)), tuple(tensor.dims)
-    if size is not None and size != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"{tensor.name} has {size} bytes for the shape {list(shape)} of {dtype}")
-    return dtype, shape
+    if int(entries.get("length", size := math.prod(shape) * dtype.itemsize)) != size:
+        raise ValueError(f"{tensor.name} has {entries['length']} bytes for the shape {list(shape)} of {dtype}")
+    return np.memmap(folder / location, dtype, "r", int(entries.get("offset", 0)), shape)

@@ -5,7 +5,6 @@ import json
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,26 +13,27 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compiler.assemble import read_architecture
 from pipeline.nmt.compiler.build import Candidate, _fastest, compile_model
 from pipeline.nmt.compiler.checkpoint import expected_shapes
-from pipeline.nmt.compiler.measure import Comparison, read_sample
+from pipeline.nmt.compiler.measure import read_sample
 from pipeline.nmt.generation import SearchRequest
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
-from pipeline.nmt.streaming import StreamingDecoder, StreamingState
+from pipeline.nmt.streaming import StreamingDecoder
 from pipeline.nmt.tokenizer import MarianTokenizer
 from tests.conftest import ROOT, TINY, compiled_tiny, golden, make_model_dir
 from tests.nmt.compiler.checkpoints import tiny_config, write_checkpoint
+from tests.nmt.conftest import found_ids
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample(tmp_path_factory):
     """Sentences with fp32's translations as references, so that the chrF loss is 100 minus the agreement."""
     path = tmp_path_factory.mktemp("sample") / "sample.tsv"
     path.write_text("".join(f"{row['source']}\t{row['text']}\n" for row in golden("tiny-marian")), "utf-8")
     return path
 
 
-def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def command(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "pipeline.models", "compile", *map(str, arguments)],
         capture_output=True,
@@ -60,29 +60,26 @@ def test_quantised_models_mostly_agree_with_fp32_and_report_it(weights, least, s
     (candidate,) = report.candidates
     print(f"{weights}: {candidate}")
     assert candidate.weights == report.weights == weights
-    assert candidate.comparison.same_tokens >= least
+    assert candidate.same_tokens >= least
     model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     rows = golden("tiny-marian")
-    same = [
-        [t.id for t in greedy(SearchRequest(model.decoder, row["source_ids"], model.generation))] == row["target_ids"]
-        for row in rows
-    ]
+    same = [found_ids(model, row["source_ids"]) == row["target_ids"] for row in rows]
     # The report covers one half of the sentences, ``same`` both.
-    assert abs(100 * sum(same) / len(rows) - candidate.comparison.same_sentences) < 15
+    assert abs(100 * sum(same) / len(rows) - candidate.same_sentences) < 15
 
 
 def test_auto_takes_the_fastest_that_is_good_enough(sample, tmp_path):
     report = compile_model(TINY, tmp_path / "out", sample=sample)
     assert {candidate.weights for candidate in report.candidates} == {"fp32", "int8", "int4"}
-    good = [candidate for candidate in report.candidates if candidate.comparison.chrf_loss <= 0.3]
-    assert report.weights == min(good, key=lambda candidate: candidate.comparison.token_ms).weights
+    good = [candidate for candidate in report.candidates if candidate.chrf_loss <= 0.3]
+    assert report.weights == min(good, key=lambda candidate: candidate.token_ms).weights
     lossy = next(candidate for candidate in report.candidates if candidate.weights == "int4")
     assert lossy not in good  # 4 bits are too few for a model this small
 
 
 def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(caplog):
-    def measured(weights: str, loss: float, token_ms: float) -> Candidate:
-        return Candidate(weights, 1.0, 100, Comparison(90.0, 80.0, loss, token_ms))
+    def measured(weights, loss, token_ms):
+        return Candidate(weights, 1.0, 100, 90.0, 80.0, loss, token_ms)
 
     fp32, int8, int4 = measured("fp32", 0.4, 10.0), measured("int8", 0.45, 1.6), measured("int4", 5.0, 1.3)
     assert _fastest({"fp32": fp32, "int8": int8, "int4": int4}) == "fp32"
@@ -109,8 +106,6 @@ def test_a_sample_that_the_directory_ships_is_used(sample, tmp_path):
 def test_rows_are_the_ids_that_the_target_tokenizer_can_produce():
     tokenizer = MarianTokenizer.load(TINY)
     decoder, exact = (MarianModel.load(compiled_tiny(weights)).decoder for weights in ("int8", "fp32"))
-    assert isinstance(decoder, StreamingDecoder)
-    assert isinstance(exact, StreamingDecoder)
     assert set(decoder.output_ids.tolist()) == tokenizer.target_ids
     assert len(exact.output_ids) == tokenizer.target_size
     assert {token for row in golden("tiny-marian") for token in row["target_ids"]} <= tokenizer.target_ids
@@ -131,7 +126,6 @@ def test_a_shortlist_keeps_the_most_frequent_rows(tmp_path):
     report = compile_model(TINY, tmp_path / "out", weights="fp32", shortlist=text, shortlist_size=200)
     assert report.rows == 200
     model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=60))
-    assert isinstance(model.decoder, StreamingDecoder)
     kept = set(model.decoder.output_ids.tolist())
     frequencies = model.tokenizer.target_frequencies(text.read_text("utf-8").splitlines())
     assert {token for token, _ in frequencies.most_common(150)} <= kept
@@ -144,8 +138,6 @@ def test_an_alignment_head_outputs_the_attention_weights_of_each_token(tmp_path)
     decoder = MarianModel.load(tmp_path / "out").decoder
     row = golden("tiny-marian")[0]
     together, one_by_one = decoder.encode(row["source_ids"]), decoder.encode(row["source_ids"])
-    assert isinstance(together, StreamingState)
-    assert isinstance(one_by_one, StreamingState)
     assert together.alignment is None
     tokens = [877, *row["target_ids"][:3]]
     decoder.force(together, tokens[:1])
@@ -189,17 +181,12 @@ def test_widths_that_no_block_divides(weights, tmp_path):
     tied = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
     write_checkpoint(tmp_path / "in", {name: array for name, array in drawn.items() if name not in tied}, config)
     (candidate,) = compile_model(tmp_path / "in", tmp_path / "out", weights=weights).candidates
-    assert candidate.comparison.same_tokens > {"fp32": 99.9, "int8": 60, "int4": 30}[weights]
+    assert candidate.same_tokens > {"fp32": 99.9, "int8": 60, "int4": 30}[weights]
 
 
 def test_a_sample_may_hold_lines_that_are_longer_than_the_model_reads(tmp_path):
     (tmp_path / "text").write_text("Where is the station? " * 200 + "\nHello.\nYes.\n")
     assert compile_model(TINY, tmp_path / "out", weights="int8", sample=tmp_path / "text").sample_sentences == 2
-
-
-def test_a_directory_may_have_the_longest_name(tmp_path):
-    compile_model(TINY, tmp_path / ("x" * 255), weights="fp32")
-    assert [len(path.name) for path in tmp_path.iterdir()] == [255]
 
 
 def test_a_link_to_an_empty_directory_is_filled(tmp_path):
@@ -235,7 +222,7 @@ def test_an_end_token_that_is_also_the_configs_pad_token_is_not_masked(tmp_path)
     assert token[0] == token[1]
 
 
-def compiled(source: Path, destination: Path) -> Path:
+def compiled(source, destination):
     compile_model(source, destination, weights="fp32")
     return destination
 
@@ -299,7 +286,7 @@ def test_a_full_disk_is_reported_and_leaves_no_files(tmp_path):
 
 
 def test_an_interrupt_leaves_no_files(tmp_path):
-    def stop(doing: str, _done: float) -> None:
+    def stop(doing, _done):
         if doing == "translating the sample, fp32":
             raise KeyboardInterrupt
 
@@ -317,14 +304,7 @@ def test_large_tables_are_separate_files_and_results_stay_the_same(tmp_path, mon
     assert (tmp_path / "out" / "step.onnx").stat().st_size < whole
     model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     for row in golden("tiny-marian")[:10]:
-        assert [t.id for t in greedy(SearchRequest(model.decoder, row["source_ids"], model.generation))] == row[
-            "target_ids"
-        ]
+        assert found_ids(model, row["source_ids"]) == row["target_ids"]
     (tmp_path / "out" / "step.data").unlink()
     with pytest.raises(ModelError, match="cannot load"):
         MarianModel.load(tmp_path / "out")
-
-
-def test_unknown_weights_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="fp32, int8, int4 or auto, not 'int2'"):
-        compile_model(TINY, tmp_path / "out", weights="int2")
