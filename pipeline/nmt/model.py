@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..captions.policy import rewritten
 from ..errors import UsageError
-from ..events import SourceSentence, TargetText, Translation
+from ..events import Confidence, SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary
 from ..languages import known_language, language_tag, sets_sentences_apart
 from .commitment import Commitment, PartDraft, certain_sources
@@ -38,7 +38,7 @@ from .students import MAX_SOURCE_TOKENS, find_student, load_student, student_opt
 from .term_repair import Repair, repairing
 from .term_search import TermSearch, Wording
 from .tokenizer import MarianTokenizer
-from .written import RunningSearch, SentenceCache, SentenceText, Written, as_events, translated
+from .written import RunningSearch, SentenceCache, SentenceText, translated
 
 
 class MarianModel(ModelText):
@@ -136,7 +136,7 @@ class MarianModel(ModelText):
             known = self.sources(commitment.source, sentence.language, self.target_code(options.target))
             certain = certain_sources([part.ids for part in parts], known)
             parts = [dataclasses.replace(part, certain=of_it) for part, of_it in zip(parts, certain, strict=True)]
-        events = as_events(sentence, self.written(parts, options), options.target)
+        events = self._events(sentence, parts, options)
         yield from rewritten(events, self.conversion(options.target), final=commitment is None or not draft)
 
     @property
@@ -144,11 +144,10 @@ class MarianModel(ModelText):
         """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``stream``."""
         return self.decoder.guided
 
-    def written(self, parts: Sequence[SourcePart], options: SentenceOptions) -> Iterator[Written]:
-        """Yield the translation of one sentence, which may have several parts, token by token.
-
-        Each part has an end token; only the one of the last part ends the sentence.
-        """
+    def _events(
+        self, sentence: SourceSentence, parts: Sequence[SourcePart], options: SentenceOptions
+    ) -> Iterator[TargetText | Translation]:
+        """Yield the translation of a sentence in several parts; each has an end token, and that of the last one ends the sentence."""
         if options.beams is not None and options.beams < 1:
             raise UsageError(f"beams is {options.beams}; expected at least 1")
         target, commitment = options.target, options.commitment
@@ -156,9 +155,8 @@ class MarianModel(ModelText):
             # If the sentence is divided into fewer parts than before, the last one stands for all that follow.
             others = [SourcePart(parts[-1].ids if parts else ())] * (commitment.parts - len(parts))
             parts = [*parts, *others]
-        terms = [term.name for part in parts for term in part.terms if not term.literal]
         missed: list[str] = []
-        text, committed = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0
+        text, committed, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
         for number, part in enumerate(parts):
             search, wording = RunningSearch(options.on_start), self.wording(part.terms, target)
             last = number == len(parts) - 1
@@ -168,26 +166,34 @@ class MarianModel(ModelText):
                     text.rewind(token.kept)
                     continue
                 text.push(token)
-                if not token.last:
-                    yield Written(token, text.text, text.written)
-                    continue
                 shown = len(text.text)
-                if options.draft and commitment is not None:
+                if token.last and options.draft and commitment is not None:
                     known = len(commitment.tokens(number))
                     attention = None if token.truncated else self._attention(search, text.part, known)
                     draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.certain, attention, last)
                     certain, visible = commitment.push(number, draft)
                     committed, shown = text.end(certain) if certain else committed, text.end(visible)
-                elif last:
+                elif token.last and last:
                     committed = shown
-                if wording is not None:
-                    found = wording.missing([one.id for one in text.part])
-                    missed += [term.name for term in found if not term.literal]
-                end, now = text.ended(last=last), (text.text[:shown], text.written)
-                if last:
-                    yield Written(end, *now, committed, (*text.tokens[:-1], end), tuple(terms), tuple(missed))
-                else:
-                    yield Written(end, *now)
+                complete = token.last and last
+                yield TargetText(
+                    *(sentence.sentence, target, text.text[:shown], committed if complete else 0, text.written),
+                    heard_s=sentence.heard_s,
+                    complete=complete,
+                )
+            if wording is not None:
+                found = wording.missing([one.id for one in text.part])
+                missed += [term.name for term in found if not term.literal]
+        yield Translation(
+            *(sentence.sentence, target, text.text[:shown]),
+            confidence=Confidence.of([token.log_probability for token in text.tokens]) if text.tokens else None,
+            truncated=any(token.truncated for token in text.tokens),
+            searched_again=any(token.searched_again for token in text.tokens),
+            guarded=sum(token.guarded for token in text.tokens),
+            terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
+            missed_terms=tuple(missed),
+            heard_s=sentence.heard_s,
+        )
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token], known: int) -> NDArray[np.float32] | None:
         """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search."""

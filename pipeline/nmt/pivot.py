@@ -6,14 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..captions.policy import rewritten
-from ..events import SourceSentence, TargetText, TargetToken, Translation
+from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Match, Term
 from .generation import GenerationOptions, OnStart
 from .model import MarianModel
-from .model_text import SentenceOptions, target_or_own
 from .terms import SourceTerm, kept
-from .written import Written, as_events, translated
+from .written import translated
 
 
 @dataclass(frozen=True)
@@ -40,15 +38,10 @@ class Carried:
             )
         )
 
-    def counted(self, written: Iterator[Written]) -> Iterator[Written]:
-        """The second translation; the last one tells which terms of the source it has."""
+    def missed(self, text: str) -> tuple[str, ...]:
+        """The terms that the second translation lacks."""
         terms = [SourceTerm(m.term.source, (), (), m.term.targets, m.term.exact_case) for m in self.matches]
-        for now in written:
-            if terms and now.token.last:
-                found = zip(terms, kept(terms, now.text), strict=True)
-                missed = tuple(term.name for term, done in found if not done)
-                now = dataclasses.replace(now, terms=tuple(term.name for term in terms), missed_terms=missed)
-            yield now
+        return tuple(term.name for term, done in zip(terms, kept(terms, text), strict=True) if not done)
 
 
 class PivotTranslator:
@@ -87,10 +80,20 @@ class PivotTranslator:
 
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
         """
-        options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft)
         carried = self._carried(sentence.text, glossary)
-        written = carried.counted(self._written(sentence, options, carried))
-        yield from rewritten(as_events(sentence, written, options.target), self.second.conversion(options.target))
+        *_, first = self.first.stream(sentence, self.via, on_start, beams, draft, carried.first)
+        assert isinstance(first, Translation)
+        halfway = dataclasses.replace(sentence, language=self.via, text=first.text, words=())
+        for event in self.second.stream(halfway, target, on_start, beams, draft, carried.second):
+            if isinstance(event, Translation):
+                event = dataclasses.replace(
+                    event,
+                    truncated=event.truncated or first.truncated,
+                    searched_again=event.searched_again or first.searched_again,
+                    terms=tuple(match.term.source for match in carried.matches),
+                    missed_terms=carried.missed(event.text),
+                )
+            yield event
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the second model's vocabulary cannot write, or the first none that stands for it."""
@@ -109,28 +112,6 @@ class PivotTranslator:
             if not self.first.unspellable(Glossary((Term(text, None),)), self.via):
                 return text
         return None
-
-    def _written(self, sentence: SourceSentence, options: SentenceOptions, carried: Carried) -> Iterator[Written]:
-        first = self.first.parts(sentence.text, sentence.language, self.via, carried.first, complete=not options.draft)
-        if not first:
-            yield from self.second.written((), options)
-            return
-        *_, halfway = self.first.written(first, dataclasses.replace(options, target=self.via))
-        ended = halfway.token
-        second = self.second.parts(halfway.text, self.via, options.target, carried.second)
-        if not second:  # the first model wrote nothing, but the sentence still needs its end token
-            end = dataclasses.replace(ended, id=self.generation.end_token, guarded=False)
-            yield Written(end, "", (TargetToken(end.id, end.log_probability, 0),), tokens=(end,))
-            return
-        for now in self.second.written(second, options):
-            if now.token.last:
-                token = dataclasses.replace(
-                    now.token,
-                    truncated=now.token.truncated or ended.truncated,
-                    searched_again=now.token.searched_again or ended.searched_again,
-                )
-                now = dataclasses.replace(now, token=token, tokens=(*now.tokens[:-1], token))
-            yield now
 
     def translate(self, text: str, *, source: str | None = None, target: str | None = None) -> str:
         """Translate ``text`` and return the whole translation; languages default to those that the models name."""

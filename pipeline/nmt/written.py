@@ -1,36 +1,16 @@
-"""A translation as it is written token by token, kept for the next time, and as events."""
+"""A translation as it is written token by token, and kept for the next time."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable
 
-from ..events import Confidence, SourceSentence, TargetText, TargetToken, Translation
+from ..events import TargetText, TargetToken, Translation
 from .decoder import DecoderState
 from .generation import OnStart, Token
 from .recovery import Rewind
 from .tokenizer import MarianTokenizer
-
-
-@dataclass(frozen=True)
-class Written:
-    """The translation of a sentence as it is after one more token."""
-
-    token: Token
-    """The newest; it is ``last`` if it ends the sentence."""
-    text: str
-    written: tuple[TargetToken, ...]
-    """All tokens of the sentence so far."""
-    committed: int = 0
-    """Length of the text that is final, on the last one; 0 before."""
-    tokens: tuple[Token, ...] = ()
-    """On the last one, those of the sentence, as they were searched."""
-    terms: tuple[str, ...] = ()
-    """On the last one, the glossary terms in the source."""
-    missed_terms: tuple[str, ...] = ()
-    """On the last one, those without an accepted translation in the text."""
 
 
 class SentenceText:
@@ -82,15 +62,6 @@ class SentenceText:
         until = self._before + tokens
         return self.written[until - 1].end if until else 0
 
-    def ended(self, *, last: bool) -> Token:
-        """The last token of a part; if it ends the sentence, with what is true of any part."""
-        return replace(
-            self.tokens[-1],
-            last=last,
-            truncated=last and any(token.truncated for token in self.tokens),
-            searched_again=last and any(token.searched_again for token in self.tokens),
-        )
-
 
 class RunningSearch:
     """The state of the newest search, and the call for each one that begins."""
@@ -136,27 +107,3 @@ class SentenceCache:
 def translated(events: Iterable[TargetText | Translation]) -> str:
     """The text of the translation that ends ``events``."""
     return next((event.text for event in events if isinstance(event, Translation)), "")
-
-
-def as_events(sentence: SourceSentence, written: Iterable[Written], target: str) -> Iterator[TargetText | Translation]:
-    """The events of a translation, of which the last ``Written`` ends the sentence."""
-    now: Written | None = None
-    for now in written:
-        yield TargetText(
-            *(sentence.sentence, target, now.text, now.committed, now.written),
-            heard_s=sentence.heard_s,
-            complete=now.token.last,
-        )
-    tokens = now.tokens if now is not None else ()
-    yield Translation(
-        sentence=sentence.sentence,
-        language=target,
-        text=now.text if now is not None else "",
-        confidence=Confidence.of([token.log_probability for token in tokens]) if tokens else None,
-        truncated=any(token.truncated for token in tokens[-1:]),
-        searched_again=any(token.searched_again for token in tokens[-1:]),
-        guarded=sum(token.guarded for token in tokens),
-        terms=now.terms if now is not None else (),
-        missed_terms=now.missed_terms if now is not None else (),
-        heard_s=sentence.heard_s,
-    )

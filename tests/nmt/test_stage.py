@@ -16,7 +16,6 @@ from pipeline.events import Confidence, SourceSentence, TargetText, Translation
 from pipeline.languages import spaced
 from pipeline.nmt.decoder import Decoder, DecoderState
 from pipeline.nmt.generation import Token
-from pipeline.nmt.model_text import SentenceOptions, SourcePart
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.stage import NmtContext, Text
 from pipeline.nmt.written import SentenceCache, translated
@@ -135,11 +134,7 @@ def parts_of(model, text, monkeypatch):
         patch.setattr(model.tokenizer, "encode", spied)
         sources = model.sources(text, "en", None)
     assert all(len(source) <= model.max_source_tokens for source in sources)
-    found = []
-    for source in sources:
-        *_, whole = model.written([SourcePart(source)], SentenceOptions("zh"))
-        found.append((encoded[source], whole.text))
-    return found
+    return [(encoded[source], model.translate(encoded[source])) for source in sources]
 
 
 def test_a_long_text_is_translated_whole(model, monkeypatch):
