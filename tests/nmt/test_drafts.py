@@ -4,7 +4,6 @@ import asyncio
 import functools
 import operator
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -273,23 +272,6 @@ def test_nothing_is_kept_of_finished_sentences(language, model):
         assert stage._open == {}
 
     asyncio.run(work())
-
-
-def test_the_next_sentence_begins_with_an_empty_translation(model):
-    *_, drafted, finished = converse(
-        model,
-        [
-            SourceText(0, "en", BEGINNING),
-            SourceSentence(0, "en", BEGINNING),
-            SourceText(1, "en", BEGINNING),
-            SourceSentence(1, "en", BEGINNING),
-        ],
-    )
-    shown = [text.text for text in texts_of(drafted)]
-    assert all(after.startswith(before) for before, after in pairwise(["", *shown]))
-    assert len(shown[0]) < len(shown[-1])
-    assert shown[-1] == model.translate(BEGINNING)
-    assert {event.sentence for event in (*drafted, *finished) if isinstance(event, TargetText | Translation)} == {1}
 
 
 def test_a_draft_that_does_not_change_counts_as_translated(model):

@@ -135,15 +135,6 @@ def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hu
     assert first.stdout.strip()
 
 
-def test_a_split_export_compiles_to_an_equivalent_model(hub, home, tmp_path):
-    config = write_config(
-        tmp_path, '[languages]\nsource = "en"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
-    )
-    translation, (directory,), _ = loaded(home, hub.url, config, TEXT)
-    assert translation == ROW["text"]
-    assert "-fp32-v" in directory.name
-
-
 def test_two_steps_through_english_equal_two_separate_translations(hub, home, tmp_path):
     config = write_config(
         tmp_path, '[languages]\nsource = "af"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'

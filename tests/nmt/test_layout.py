@@ -74,15 +74,6 @@ def test_kind_and_sizes_come_from_the_graph(layout, tmp_path):
     assert (found.layers, found.heads, found.head_dim) == ((2, 4, 12) if keeps_kv else (0, 0, 0))
 
 
-def test_the_oldest_fixture_is_as_old_as_reports_mention(tmp_path):
-    header = find_layout(make_model_dir(tmp_path, "own-past-15")).first
-    assert len(header.inputs) == 3 + 2 * 2  # 15 for a model of 6 layers
-
-
-def test_merged_is_preferred_where_both_are_there():
-    assert find_layout(TINY).kind is Kind.MERGED
-
-
 @pytest.mark.parametrize(
     ("layout", "missing", "lacks"),
     [

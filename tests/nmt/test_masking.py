@@ -46,13 +46,6 @@ def test_the_last_words_or_characters_are_hidden(text, language, visible):
     assert text[: visible_length(text, language, TWO)] == visible
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_hidden_if_the_number_is_0(language):
-    assert visible_length("Where is 银行 ", language, DraftOptions(mask_words=0, mask_characters=0)) == len(
-        "Where is 银行 "
-    )
-
-
 @given(st.text("ab ", max_size=12), TOKENS, st.sampled_from(["en", "zh"]), st.integers(0, 3))
 @example("a", [(0, "a b")], "en", 1)
 def test_a_draft_becomes_the_visible_text(shown, tokens, language, hidden):

@@ -5,13 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.events import EndOfInput, SourceSentence, TargetText, Translation
+from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.nmt.generation import SearchRequest, Token
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.recovery import LoopGuard, length_limit
 from pipeline.nmt.search import greedy
-from pipeline.subtitles.cues import CueBuilder
-from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import SHIPPED_TRANSLATORS
 
 SPOKEN_S = 2.0
@@ -74,13 +72,6 @@ def withdraws(texts):
     return not all(after.text.startswith(before.text) for before, after in pairwise(texts))
 
 
-def subtitles_s(text, translation):
-    """Display time of the subtitles of one sentence, in seconds."""
-    builder = CueBuilder(SubtitleRules())
-    cues = [cue for event in [sentence(text), *translation, EndOfInput()] for cue in builder.push(event)]
-    return cues[-1].end_s - cues[0].start_s if cues else 0.0
-
-
 class Looping(MarianModel):
     """A translator whose first search, or every search, repeats the last token of ``beginning`` without end."""
 
@@ -113,15 +104,6 @@ def test_a_looping_translation_is_searched_again_and_flagged(model):
         assert translation.text
         assert not fails(model, text, kept(texts))
     assert failed >= 4  # otherwise the test has no cases
-
-
-def test_subtitles_of_a_failed_translation_stay_short(model):
-    def raw(text):
-        whole = model.tokenizer.decode([token.id for token in unchecked(model, text)])
-        return [TargetText(0, "zh", whole, len(whole), complete=True), Translation(0, "zh", whole)]
-
-    assert max(subtitles_s(text, raw(text)) for text in UNREADABLE) > 6
-    assert max(subtitles_s(text, list(model.stream(sentence(text), "zh"))) for text in UNREADABLE) < 5
 
 
 def test_successful_translations_equal_the_unchecked_search(model):

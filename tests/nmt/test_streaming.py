@@ -105,18 +105,6 @@ def test_a_token_that_cannot_occur_in_a_target_sentence_is_rejected():
         model.decoder.step(model.decoder.encode([5, 0]), 878)
 
 
-def test_several_sessions_of_one_state_do_not_mix(model):
-    first, second = (model.decoder.encode(row["source_ids"]) for row in golden("tiny-marian")[:2])
-    expected = [row["target_ids"][:4] for row in golden("tiny-marian")[:2]]
-    found: list[list[int]] = [[], []]
-    tokens = [PAD, PAD]
-    for _ in range(4):
-        for index, state in enumerate((first, second)):
-            tokens[index] = model.decoder.choose(state, tokens[index], PAD).token
-            found[index].append(tokens[index])
-    assert found == expected
-
-
 def edited(folder, name, edit):
     """The compiled tiny model in ``folder``, with one graph edited."""
     import onnx

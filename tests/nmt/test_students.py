@@ -267,11 +267,6 @@ def test_four_hundred_words_without_a_mark_are_translated_whole(en_pt):
     assert translation.count("a casa que seu pai tinha construído") >= 8
 
 
-@pytest.mark.parametrize("said", ["", "  ", "\u200b"])
-def test_an_empty_line_stays_empty(said, en_pt):
-    assert en_pt.translate(said) == ""
-
-
 @pytest.mark.slow
 def test_a_direction_takes_at_most_70_mb(en_pt):
     """Over what its libraries take: its graphs and its file are not kept beside what is loaded."""

@@ -179,21 +179,6 @@ def test_each_language_has_the_events_of_a_run_into_it_alone(models, live):
             assert of_language(both, language) == of_language(alone, language)
 
 
-def test_two_runs_over_a_recording_have_the_same_events(models):
-    assert run(models, spoken(), live=False) == run(models, spoken(), live=False)
-
-
-def test_live_text_of_every_language_becomes_its_translation(models):
-    texts = OpenTexts()
-    finished = 0
-    for event in run(models, spoken(), live=True):
-        text = texts.push(event)
-        if isinstance(event, Translation):
-            assert (text.text, text.committed) == (event.text, len(event.text))
-            finished += 1
-    assert finished == 2 * len(SENTENCES)
-
-
 def test_live_text_is_passed_on_while_a_language_is_busy(models, blocked):
     async def work():
         running = Run({"zh": models["zh"], "de": blocked}, live=True)

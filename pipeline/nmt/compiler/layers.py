@@ -85,9 +85,9 @@ class Layers:
         cross = self._key_and_value(self._g.input, f"past_key_values.{layer}.encoder", "source")
         query = self.linear(x, f"{block}.q_proj")
         if self._alignment is not None and self._alignment[0] == layer:
-            self._add_alignment(query, cross[0], self._alignment[1])
+            self._add_attention(query, cross[0], "alignment", self._alignment[1])
         if self._tapped:
-            self._add_attention(query, cross[0], layer)
+            self._add_attention(query, cross[0], f"{HEADS}.{layer}")
         attended = self._g.node(
             "MultiHeadAttention",
             *(query, *cross),
@@ -124,28 +124,19 @@ class Layers:
         shape: list[int | str] = [1, self._a.decoder_heads, length, head_size(self._a)]
         return [declare(f"{name}.{kind}", np.float32, shape) for kind in ("key", "value")]
 
-    def _add_alignment(self, query: str, key: str, head: int) -> None:
-        """Add one head's cross-attention weights as an output."""
-        g, shape = self._g, [1, -1, self._a.decoder_heads, head_size(self._a)]
-        index = g.constant("alignment.head", np.array(head, np.int64))
-        by_head = g.constant("alignment.shape", np.array(shape, np.int64))
-        split = g.node("Reshape", query, by_head, name="alignment.split")
-        one = g.node("Gather", split, index, name="alignment.query", axis=2)
-        of_source = g.node("Gather", key, index, name="alignment.key", axis=1)
-        scores = self._scores(one, of_source, "alignment.scores")
-        g.output(g.node("Softmax", scores, name="alignment", axis=-1), np.float32, [1, "new", "source"])
-
-    def _add_attention(self, query: str, key: str, layer: int) -> None:
-        """Add the cross-attention weights of all heads of a layer as an output."""
-        g, heads, name = self._g, self._a.decoder_heads, f"{HEADS}.{layer}"
+    def _add_attention(self, query: str, key: str, name: str, head: int | None = None) -> None:
+        """Add the cross-attention weights of a layer as an output: [1, T, S] of one head, or [1, H, T, S] of all."""
+        g, heads = self._g, self._a.decoder_heads
         shape = g.constant(f"{name}.shape", np.array([1, -1, heads, head_size(self._a)], np.int64))
-        split = g.node("Reshape", query, shape, name=f"{name}.split")
-        by_head = g.node("Transpose", split, name=f"{name}.query", perm=[0, 2, 1, 3])
-        scores = self._scores(by_head, key, f"{name}.scores")
-        g.output(g.node("Softmax", scores, name=name, axis=-1), np.float32, [1, heads, "new", "source"])
-
-    def _scores(self, query: str, key: str, name: str) -> str:
-        return self._g.node("FusedMatMul", query, key, name=name, domain=CONTRIB, transB=1, alpha=self._scale)
+        split, of_all = g.node("Reshape", query, shape, name=f"{name}.split"), [heads] if head is None else []
+        if head is None:
+            query = g.node("Transpose", split, name=f"{name}.query", perm=[0, 2, 1, 3])
+        else:
+            index = g.constant(f"{name}.head", np.array(head, np.int64))
+            query = g.node("Gather", split, index, name=f"{name}.query", axis=2)
+            key = g.node("Gather", key, index, name=f"{name}.key", axis=1)
+        scores = g.node("FusedMatMul", query, key, name=f"{name}.scores", domain=CONTRIB, transB=1, alpha=self._scale)
+        g.output(g.node("Softmax", scores, name=name, axis=-1), np.float32, [1, *of_all, "new", "source"])
 
     def _add_and_normalise(self, x: str, y: str, linear: str, norm: str) -> str:
         """Layer normalisation of the sum of ``x`` and ``linear`` of ``y``."""
