@@ -168,8 +168,7 @@ class MarianModel(ModelText):
                 text.push(token)
                 shown = len(text.text)
                 if token.last and options.draft and commitment is not None:
-                    known = len(commitment.tokens(number))
-                    attention = None if token.truncated else self._attention(search, text.part, known)
+                    attention = self._attention(search, text.part, len(commitment.tokens(number)))
                     draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.certain, attention, last)
                     certain, visible = commitment.push(number, draft)
                     committed, shown = text.end(certain) if certain else committed, text.end(visible)
@@ -196,8 +195,8 @@ class MarianModel(ModelText):
         )
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token], known: int) -> NDArray[np.float32] | None:
-        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search."""
-        if (state := search.state) is None:
+        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search, or if it was cut."""
+        if (state := search.state) is None or tokens[-1].truncated:
             return None
         history = [self.generation.start_token, *(token.id for token in tokens[:-1])]
         self.decoder.reveal(state)
