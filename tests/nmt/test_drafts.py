@@ -260,18 +260,15 @@ def test_an_empty_translation_withdraws_the_draft(final):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_kept_of_finished_sentences(language, model):
+async def test_nothing_is_kept_of_finished_sentences(language, model):
     """Also where the sentences of a recording are given one by one."""
 
-    async def work():
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        stage, worker = NmtStage(model, asyncio.Queue(), outbox, target="zh"), Worker("NMT")
-        for number in range(3):
-            await stage.translate(SourceSentence(number, language, BEGINNING), worker)
-        worker.close()
-        assert stage._open == {}
-
-    asyncio.run(work())
+    outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
+    stage, worker = NmtStage(model, asyncio.Queue(), outbox, target="zh"), Worker("NMT")
+    for number in range(3):
+        await stage.translate(SourceSentence(number, language, BEGINNING), worker)
+    worker.close()
+    assert stage._open == {}
 
 
 def test_a_draft_that_does_not_change_counts_as_translated(model):

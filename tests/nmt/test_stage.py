@@ -175,23 +175,20 @@ def test_a_hundred_thousand_characters_are_all_translated(text, tmp_path, monkey
     assert translation.text == "".join(alone for _, alone in parts)
 
 
-def test_a_full_outbox_holds_the_translation_back(model):
-    async def work():
-        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent](1)
-        inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
-        inbox.put_nowait(EndOfInput())
-        stage = NmtStage(model, inbox, outbox)
-        task = asyncio.create_task(stage.run())
-        events = [await outbox.get()]
-        while not outbox.full():
-            await asyncio.sleep(0)
-        assert stage.stats.tokens <= 2
-        while not isinstance(events[-1], EndOfInput):
-            events.append(await outbox.get())
-        await task
-        assert len(events) == len(golden("tiny-marian")[0]["target_ids"]) + 2
-
-    asyncio.run(work())
+async def test_a_full_outbox_holds_the_translation_back(model):
+    inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent](1)
+    inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
+    inbox.put_nowait(EndOfInput())
+    stage = NmtStage(model, inbox, outbox)
+    task = asyncio.create_task(stage.run())
+    events = [await outbox.get()]
+    while not outbox.full():
+        await asyncio.sleep(0)
+    assert stage.stats.tokens <= 2
+    while not isinstance(events[-1], EndOfInput):
+        events.append(await outbox.get())
+    await task
+    assert len(events) == len(golden("tiny-marian")[0]["target_ids"]) + 2
 
 
 @pytest.fixture
@@ -211,21 +208,18 @@ def begun(model, monkeypatch):
     return states
 
 
-def test_cancelling_stops_and_leaves_the_model_usable(model, begun):
+async def test_cancelling_stops_and_leaves_the_model_usable(model, begun):
     row = golden("tiny-marian")[0]
 
-    async def work():
-        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
-        inbox.put_nowait(sentence(row["source"]))
-        stage = NmtStage(model, inbox, outbox)
-        task = asyncio.create_task(stage.run())
-        await outbox.get()  # its first token
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert task.cancelled()
-        assert stage.stats.tokens < len(row["target_ids"])
-
-    asyncio.run(work())
+    inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
+    inbox.put_nowait(sentence(row["source"]))
+    stage = NmtStage(model, inbox, outbox)
+    task = asyncio.create_task(stage.run())
+    await outbox.get()  # its first token
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+    assert stage.stats.tokens < len(row["target_ids"])
     assert begun.get(timeout=HANG_S).options.terminate
     assert model.translate(row["source"]) == row["text"]
 
@@ -394,7 +388,7 @@ def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path, monkeypatch):
     assert translated(events) == row["text"]
 
 
-def test_a_cancel_before_the_first_run_stops_it(model, begun):
+async def test_a_cancel_before_the_first_run_stops_it(model, begun):
     """If the stage is cancelled before the worker creates the sentence's state, the state is terminated on creation."""
     asked, cancelled = threading.Event(), threading.Event()
 
@@ -404,22 +398,19 @@ def test_a_cancel_before_the_first_run_stops_it(model, begun):
             cancelled.wait()
             return model.stream(*arguments)
 
-    async def work():
-        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
-        inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
-        task = asyncio.create_task(NmtStage(Held(), inbox, outbox).run())
-        await asyncio.to_thread(asked.wait)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        cancelled.set()
-        assert outbox.empty()
-
-    asyncio.run(work())
+    inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
+    inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))
+    task = asyncio.create_task(NmtStage(Held(), inbox, outbox).run())
+    await asyncio.to_thread(asked.wait)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    cancelled.set()
+    assert outbox.empty()
     assert begun.get(timeout=HANG_S).options.terminate
     assert model.translate("Where is the bank?")
 
 
-def test_under_overload_the_beam_is_narrowed():
+async def test_under_overload_the_beam_is_narrowed():
     load = LoadControl(OverloadOptions(beam_size=1))
     asked: list[int | None] = []
 
@@ -428,15 +419,12 @@ def test_under_overload_the_beam_is_narrowed():
             asked.append(beams)
             yield Translation(text.sentence, "zh", "")
 
-    async def work():
-        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
-        task = asyncio.create_task(NmtStage(Spied(), inbox, outbox, context=NmtContext(load=load)).run())
-        inbox.put_nowait(sentence("Where is the bank?", 0))
-        await outbox.get()
-        load.observe(1e9)
-        inbox.put_nowait(sentence("Where is the park?", 1))
-        inbox.put_nowait(EndOfInput())
-        await task
-
-    asyncio.run(work())
+    inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
+    task = asyncio.create_task(NmtStage(Spied(), inbox, outbox, context=NmtContext(load=load)).run())
+    inbox.put_nowait(sentence("Where is the bank?", 0))
+    await outbox.get()
+    load.observe(1e9)
+    inbox.put_nowait(sentence("Where is the park?", 1))
+    inbox.put_nowait(EndOfInput())
+    await task
     assert asked == [None, 1]

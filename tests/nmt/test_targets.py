@@ -179,63 +179,54 @@ def test_each_language_has_the_events_of_a_run_into_it_alone(models, live):
             assert of_language(both, language) == of_language(alone, language)
 
 
-def test_live_text_is_passed_on_while_a_language_is_busy(models, blocked):
-    async def work():
-        running = Run({"zh": models["zh"], "de": blocked}, live=True)
-        running.feed(*spoken())
-        while finals(running.events, "zh") != translator(models["zh"], "zh"):
-            running.events.append(await running.outbox.get())
-        assert blocked.waiting.is_set()
-        assert of_language(running.events, "de") == []
-        assert [e for e in running.events if not isinstance(e, TargetText | Translation)] == spoken()
-        blocked.go.set()
-        assert finals(await running.finished(), "de") == translator(models["de"], "de")
-
-    asyncio.run(work())
+async def test_live_text_is_passed_on_while_a_language_is_busy(models, blocked):
+    running = Run({"zh": models["zh"], "de": blocked}, live=True)
+    running.feed(*spoken())
+    while finals(running.events, "zh") != translator(models["zh"], "zh"):
+        running.events.append(await running.outbox.get())
+    assert blocked.waiting.is_set()
+    assert of_language(running.events, "de") == []
+    assert [e for e in running.events if not isinstance(e, TargetText | Translation)] == spoken()
+    blocked.go.set()
+    assert finals(await running.finished(), "de") == translator(models["de"], "de")
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_language_that_fails_is_reported_and_the_others_finish(models, live):
-    async def work():
-        failing = Failing(models["de"], 1, ValueError("out of\n memory"))
-        running = Run({"de": failing, "zh": models["zh"]}, live=live)
-        running.feed(*spoken())
-        events = await running.finished()
-        lost = TranslationLost("de", "out of memory")
-        assert [event for event in events if isinstance(event, TranslationLost)] == [lost]
-        assert finals(events, "zh") == translator(models["zh"], "zh")
-        assert finals(events, "de") == [*translator(models["de"], "de")[:1], "", ""]
-        assert of_language(events[events.index(lost) :], "de") == []
-        assert (running.stats.languages, running.stats.lost_languages) == ({"zh"}, {"de": "out of memory"})
-
-    asyncio.run(work())
+async def test_a_language_that_fails_is_reported_and_the_others_finish(models, live):
+    failing = Failing(models["de"], 1, ValueError("out of\n memory"))
+    running = Run({"de": failing, "zh": models["zh"]}, live=live)
+    running.feed(*spoken())
+    events = await running.finished()
+    lost = TranslationLost("de", "out of memory")
+    assert [event for event in events if isinstance(event, TranslationLost)] == [lost]
+    assert finals(events, "zh") == translator(models["zh"], "zh")
+    assert finals(events, "de") == [*translator(models["de"], "de")[:1], "", ""]
+    assert of_language(events[events.index(lost) :], "de") == []
+    assert (running.stats.languages, running.stats.lost_languages) == ({"zh"}, {"de": "out of memory"})
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_failed_call_costs_one_sentence(models, live, caplog):
-    async def work():
-        failing = Failing(models["de"], 1, ValueError("out of\n memory"), last=2)
-        running = Run({"de": failing, "zh": models["zh"]}, live=live)
-        running.feed(*spoken())
-        events = await running.finished()
-        whole, texts = translator(models["de"], "de"), OpenTexts()
-        assert finals(events, "zh") == translator(models["zh"], "zh")
-        assert finals(events, "de") == [whole[0], "", "", whole[3]]
-        for event in events:
-            text = texts.push(event)
-            if isinstance(event, Translation):
-                assert text.text == event.text  # the tokens before the failure are withdrawn
-                lost = event.language == "de" and event.sentence in (1, 2)
-                assert event.error == ("out of memory" if lost else None)
-        stats = running.stats
-        assert (stats.failures, stats.lost_languages) == ({"NMT": "out of memory"}, {})
-        assert [(each.start_s, each.reason) for each in stats.withheld] == [
-            (3.0, "not translated into de"),
-            (6.0, "not translated into de"),
-        ]
-        assert "out of memory" in stats.summary()
-
-    asyncio.run(work())
+async def test_a_failed_call_costs_one_sentence(models, live, caplog):
+    failing = Failing(models["de"], 1, ValueError("out of\n memory"), last=2)
+    running = Run({"de": failing, "zh": models["zh"]}, live=live)
+    running.feed(*spoken())
+    events = await running.finished()
+    whole, texts = translator(models["de"], "de"), OpenTexts()
+    assert finals(events, "zh") == translator(models["zh"], "zh")
+    assert finals(events, "de") == [whole[0], "", "", whole[3]]
+    for event in events:
+        text = texts.push(event)
+        if isinstance(event, Translation):
+            assert text.text == event.text  # the tokens before the failure are withdrawn
+            lost = event.language == "de" and event.sentence in (1, 2)
+            assert event.error == ("out of memory" if lost else None)
+    stats = running.stats
+    assert (stats.failures, stats.lost_languages) == ({"NMT": "out of memory"}, {})
+    assert [(each.start_s, each.reason) for each in stats.withheld] == [
+        (3.0, "not translated into de"),
+        (6.0, "not translated into de"),
+    ]
+    assert "out of memory" in stats.summary()
     assert [record.getMessage() for record in caplog.records] == [
         f"sentence {number} is not translated into de: out of memory" for number in (1, 2)
     ]
@@ -243,18 +234,15 @@ def test_a_failed_call_costs_one_sentence(models, live, caplog):
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
-def test_the_failure_of_the_last_language_ends_the_run(models, live):
-    async def work():
-        first, second = ValueError("the first"), KeyError("the second")
-        running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 1, second)}, live=live)
-        running.feed(*spoken())
-        with pytest.raises(KeyError, match="the second"):
-            await running.task
-        events = [running.outbox.get_nowait() for _ in range(running.outbox.qsize())]
-        assert [event for event in events if isinstance(event, TranslationLost)] == [TranslationLost("zh", "the first")]
-        assert EndOfInput(20.0) not in events
-
-    asyncio.run(work())
+async def test_the_failure_of_the_last_language_ends_the_run(models, live):
+    first, second = ValueError("the first"), KeyError("the second")
+    running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 1, second)}, live=live)
+    running.feed(*spoken())
+    with pytest.raises(KeyError, match="the second"):
+        await running.task
+    events = [running.outbox.get_nowait() for _ in range(running.outbox.qsize())]
+    assert [event for event in events if isinstance(event, TranslationLost)] == [TranslationLost("zh", "the first")]
+    assert EndOfInput(20.0) not in events
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -264,75 +252,63 @@ def test_the_failure_of_the_only_language_ends_the_run(models, live):
 
 
 @pytest.mark.usefixtures("ended_threads")
-def test_a_language_too_far_behind_is_given_up(models, blocked):
-    async def work():
-        running = Run({"zh": models["zh"], "de": blocked}, live=True, capacity=4)
-        for number in range(6):  # texts come as fast as the other language translates them
-            heard = SourceSentence(number, "en", SENTENCES[number % len(SENTENCES)], heard_s=float(number))
-            running.feed(heard)
-            while len(finals(running.events, "zh")) <= number:
-                running.events.append(await running.outbox.get())
-            if number == 0:
-                await asyncio.to_thread(blocked.waiting.wait)
-        (lost,) = [event for event in running.events if isinstance(event, TranslationLost)]
-        assert lost.language == "de"
-        assert lost.reason.startswith("4 texts wait for it; choose a smaller model")
-        blocked.go.set()
-        events = await running.finished()
-        assert of_language(events, "de") == []
-        assert len(finals(events, "zh")) == 6
-
-    asyncio.run(work())
+async def test_a_language_too_far_behind_is_given_up(models, blocked):
+    running = Run({"zh": models["zh"], "de": blocked}, live=True, capacity=4)
+    for number in range(6):  # texts come as fast as the other language translates them
+        heard = SourceSentence(number, "en", SENTENCES[number % len(SENTENCES)], heard_s=float(number))
+        running.feed(heard)
+        while len(finals(running.events, "zh")) <= number:
+            running.events.append(await running.outbox.get())
+        if number == 0:
+            await asyncio.to_thread(blocked.waiting.wait)
+    (lost,) = [event for event in running.events if isinstance(event, TranslationLost)]
+    assert lost.language == "de"
+    assert lost.reason.startswith("4 texts wait for it; choose a smaller model")
+    blocked.go.set()
+    events = await running.finished()
+    assert of_language(events, "de") == []
+    assert len(finals(events, "zh")) == 6
 
 
-def test_two_failing_languages_do_not_stop_the_others(models, blocked):
+async def test_two_failing_languages_do_not_stop_the_others(models, blocked):
     failing = Blocked(Refusing())
 
-    async def work():
-        running = Run({"a": blocked, "b": failing, "zh": models["zh"]}, live=True, capacity=1, unread=1)
-        for number, text in enumerate(SENTENCES[:2]):  # the second one waits for "a" and "b"
-            running.feed(SourceSentence(number, "en", text))
-            while len(finals(running.events, "zh")) <= number:
-                running.events.append(await running.outbox.get())
-            await asyncio.to_thread(blocked.waiting.wait)
-            await asyncio.to_thread(failing.waiting.wait)
-        running.feed(SourceSentence(2, "en", SENTENCES[2]))
-        while "a" not in running.stats.lost_languages:  # its notice waits for the reader
-            await asyncio.sleep(0)
-        failing.go.set()
-        while "b" not in running.stats.lost_languages:
-            await asyncio.sleep(0)
-        assert finals(await running.finished(), "zh") == translator(models["zh"], "zh")[:3]
-
-    asyncio.run(work())
-
-
-def test_the_only_language_is_not_given_up_but_waited_for(models, blocked):
-    async def work():
-        running = Run({"de": blocked}, live=True, capacity=1)
-        running.feed(*spoken())
+    running = Run({"a": blocked, "b": failing, "zh": models["zh"]}, live=True, capacity=1, unread=1)
+    for number, text in enumerate(SENTENCES[:2]):  # the second one waits for "a" and "b"
+        running.feed(SourceSentence(number, "en", text))
+        while len(finals(running.events, "zh")) <= number:
+            running.events.append(await running.outbox.get())
         await asyncio.to_thread(blocked.waiting.wait)
-        blocked.go.set()
-        events = await running.finished()
-        assert finals(events, "de") == translator(models["de"], "de")
-        assert not any(isinstance(event, TranslationLost) for event in events)
+        await asyncio.to_thread(failing.waiting.wait)
+    running.feed(SourceSentence(2, "en", SENTENCES[2]))
+    while "a" not in running.stats.lost_languages:  # its notice waits for the reader
+        await asyncio.sleep(0)
+    failing.go.set()
+    while "b" not in running.stats.lost_languages:
+        await asyncio.sleep(0)
+    assert finals(await running.finished(), "zh") == translator(models["zh"], "zh")[:3]
 
-    asyncio.run(work())
+
+async def test_the_only_language_is_not_given_up_but_waited_for(models, blocked):
+    running = Run({"de": blocked}, live=True, capacity=1)
+    running.feed(*spoken())
+    await asyncio.to_thread(blocked.waiting.wait)
+    blocked.go.set()
+    events = await running.finished()
+    assert finals(events, "de") == translator(models["de"], "de")
+    assert not any(isinstance(event, TranslationLost) for event in events)
 
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.usefixtures("ended_threads")
-def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(models, blocked, live):
-    async def work():
-        running = Run({"de": blocked, "zh": models["zh"]}, live=live)
-        running.feed(*spoken())
-        await asyncio.to_thread(blocked.waiting.wait)
-        running.task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running.task
-        assert not blocked.go.is_set()  # it did not wait for the translator
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(work())
+async def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(models, blocked, live):
+    running = Run({"de": blocked, "zh": models["zh"]}, live=live)
+    running.feed(*spoken())
+    await asyncio.to_thread(blocked.waiting.wait)
+    running.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running.task
+    assert not blocked.go.is_set()  # it did not wait for the translator
+    assert asyncio.all_tasks() == {asyncio.current_task()}
     blocked.go.set()
     assert models["de"].translate(SENTENCES[0])

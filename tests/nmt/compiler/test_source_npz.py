@@ -114,6 +114,21 @@ class TestMarianNpz:
         np.testing.assert_array_equal(found["decoder.embed_tokens.weight"][:-1], weights["Wemb"])
 
 
+def without(part):
+    return lambda weights: {name: array for name, array in weights.items() if not name.startswith(part)}
+
+
+DEEPER = MODEL_OPTIONS.replace("enc-depth: 2", "enc-depth: 3")
+REFUSED = {
+    "missing": (without("decoder_l2_"), MODEL_OPTIONS, "encoder_attn.k_proj.bias, "),
+    "unknown": (lambda w: w | {"Wpos": np.zeros((512, 48), np.float32)}, MODEL_OPTIONS, "does not have: Wpos"),
+    "of a deeper encoder": (dict, DEEPER, "encoder.layers.2."),
+    "without a bias": (without("decoder_ff_logit_out_b"), MODEL_OPTIONS, "has no final_logits_bias"),
+    "tied and stored twice": (lambda w: w | {"decoder_ff_logit_out_W": np.zeros((48, 877), np.float32)}, MODEL_OPTIONS, "differ, but the config ties them"),
+    "pickled": (lambda w: w | {"Wemb": np.array([{"a": 1}], dtype=object)}, MODEL_OPTIONS, "not a readable Marian model"),
+}  # fmt: skip
+
+
 class TestRefusedNpz:
     @pytest.mark.parametrize(
         ("option", "value"),
@@ -142,26 +157,10 @@ class TestRefusedNpz:
         lines = [line for line in MODEL_OPTIONS.splitlines() if not line.startswith(f"{option}:")]
         assert f"says {option} ''" in refusal(write_archive(tmp_path, options="\n".join(lines)))
 
-    def test_are_parameters_that_are_missing_or_unknown(self, tmp_path):
-        weights = marian_weights()
-        taken = {name: array for name, array in weights.items() if not name.startswith("decoder_l2_")}
-        assert "encoder_attn.k_proj.bias, " in refusal(write_archive(tmp_path, taken))
-        positions = {"Wpos": np.zeros((512, 48), np.float32)}
-        assert "does not have: Wpos" in refusal(write_archive(tmp_path, weights | positions))
-        assert "encoder.layers.2.fc1.weight" in refusal(
-            write_archive(tmp_path, options=MODEL_OPTIONS.replace("enc-depth: 2", "enc-depth: 3"))
-        ) or "and " in refusal(tmp_path)
-        assert "has no final_logits_bias" in refusal(
-            write_archive(tmp_path, {n: a for n, a in weights.items() if n != "decoder_ff_logit_out_b"})
-        )
-
-    def test_is_an_embedding_that_is_tied_and_stored_twice(self, tmp_path):
-        weights = marian_weights() | {"decoder_ff_logit_out_W": np.zeros((48, 877), np.float32)}
-        assert "differ, but the config ties them" in refusal(write_archive(tmp_path, weights))
-
-    def test_is_a_pickled_array(self, tmp_path):
-        weights = marian_weights() | {"Wemb": np.array([{"a": 1}], dtype=object)}
-        assert "not a readable Marian model" in refusal(write_archive(tmp_path, weights))
+    @pytest.mark.parametrize("name", REFUSED)
+    def test_are_other_parameters_than_the_options_need(self, tmp_path, name):
+        change, options, reason = REFUSED[name]
+        assert reason in refusal(write_archive(tmp_path, change(marian_weights()), options))
 
     @pytest.mark.parametrize("damage", DAMAGES)
     def test_is_a_damaged_file(self, tmp_path, damage):
