@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
-from onnx import NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from ...errors import ModelError
 from ..layout import Kind, Layout, find_files, find_layout
 from .assemble import BIAS, DECODER, ENCODER, HEAD, POSITIONS, SHARED
 from .checkpoint import Architecture, expected_shapes
-from .onnx_tensors import PASS_THROUGH, Scope, read_scopes
 
 Weights = dict[str, NDArray[Any]]
 
@@ -32,6 +34,10 @@ _NAME_SUFFIX = re.compile(r"(?:_merged_\d+|_fp16)+$")
 _QUANTISED = re.compile(r"Quant|Integer|NBits|Bnb4|QLinear|^QGemm|^QAttention|^QOrdered")
 # Operators that read the input of an activation function → the function.
 _ACTIVATIONS = {frozenset(["Sigmoid", "Mul"]): "swish", frozenset(["Relu"]): "relu", frozenset(["Div", "Mul"]): "gelu"}
+_PASS_THROUGH = ("Constant", "Identity", "Cast", "Transpose")
+"""Operators that return a constant unchanged, or with another type or axis order."""
+_WIDER = (TensorProto.FLOAT, TensorProto.DOUBLE)
+_FLOATS = (*_WIDER, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 @dataclass
@@ -119,7 +125,7 @@ def _copied_or_tied(array: NDArray[Any], tied: NDArray[Any] | None) -> NDArray[A
 
 def _read(path: Path, side: str | None) -> _Graph:
     graph = _Graph(path, side)
-    for scope in read_scopes(path):
+    for scope in _read_scopes(path):
         if quantised := {node.op_type for node in scope.nodes if _QUANTISED.search(node.op_type)}:
             raise ModelError(
                 f"{path} is quantised (it has {', '.join(sorted(quantised))}); quantising its weights again would lose "
@@ -149,7 +155,7 @@ def _check(graph: _Graph, architecture: Architecture) -> None:
 class _WeightFinder:
     """Finds the weights in the nodes of a scope: each constant operand is a parameter of some module."""
 
-    def __init__(self, graph: _Graph, scope: Scope) -> None:
+    def __init__(self, graph: _Graph, scope: _Scope) -> None:
         self._graph, self._scope = graph, scope
         self._linear_outputs: dict[str, str] = {}
         """Output of a linear layer before its bias is added → its module."""
@@ -161,7 +167,7 @@ class _WeightFinder:
 
     def run(self) -> None:
         for node in self._scope.nodes:
-            if node.op_type in PASS_THROUGH:
+            if node.op_type in _PASS_THROUGH:
                 continue  # the operator that uses their output is visited instead
             for index, name in enumerate(node.input):
                 value = self._scope.constant(name)
@@ -253,3 +259,71 @@ def _attribute(node: NodeProto, name: str, default: float) -> float:
 
 def _without_suffix(name: str) -> str:
     return _NAME_SUFFIX.sub("", name)
+
+
+class _Scope:
+    """The nodes of a graph, or of one branch of an If, and the floating-point constants in their scope."""
+
+    def __init__(
+        self, nodes: Iterable[NodeProto], tensors: Mapping[str, NDArray[Any] | None], outer: _Scope | None
+    ) -> None:
+        self.nodes = list(nodes)
+        self._constants, self._outer = dict(tensors), outer
+        for node in self.nodes:  # ONNX requires topological order
+            if any(isinstance(name, bytes) for name in (node.name, node.op_type, *node.input, *node.output)):
+                raise ValueError("a name is not valid UTF-8")
+            if not node.output:
+                raise ValueError(f"{node.op_type or 'a node'} has no output")
+            if node.op_type in _PASS_THROUGH and len(node.output) == 1 and (value := self._folded(node)) is not None:
+                self._constants[node.output[0]] = value
+
+    def constant(self, name: str) -> NDArray[Any] | None:
+        """The value of a constant tensor: an initializer or a Constant, possibly copied, cast or transposed."""
+        value = self._constants.get(name)
+        return self._outer.constant(name) if value is None and self._outer else value
+
+    def _folded(self, node: NodeProto) -> NDArray[Any] | None:
+        attributes = {attribute.name: attribute for attribute in node.attribute}
+        if node.op_type == "Constant":
+            return _value(attributes["value"].t, None) if "value" in attributes else None
+        value = self.constant(node.input[0]) if node.input else None
+        if value is None or node.op_type == "Identity":
+            return value
+        if node.op_type == "Transpose":
+            return value.transpose(list(attributes["perm"].ints) if "perm" in attributes else None)
+        # Widening is exact, so it is left to the caller, which converts the weights that it keeps once.
+        to = attributes["to"].i
+        return value if to in _WIDER else value.astype(helper.tensor_dtype_to_np_dtype(to))
+
+
+def _read_scopes(path: Path) -> list[_Scope]:
+    """Read the graph of an ONNX file and the branches of its Ifs."""
+    try:
+        return list(_scopes(onnx.load(path, load_external_data=False).graph, path.parent, None))
+    except (OSError, ValueError, IndexError, KeyError, TypeError, DecodeError, OverflowError) as error:
+        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+
+
+def _scopes(graph: GraphProto, folder: Path, outer: _Scope | None) -> Iterator[_Scope]:
+    scope = _Scope(graph.node, {tensor.name: _value(tensor, folder) for tensor in graph.initializer}, outer)
+    yield scope
+    for node in scope.nodes:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from _scopes(attribute.g, folder, scope)
+
+
+def _value(tensor: TensorProto, folder: Path | None) -> NDArray[Any] | None:
+    """The value of a floating-point tensor. Only initializers may be stored in another file, in ``folder``, which is mapped."""
+    if tensor.data_type not in _FLOATS:
+        return None
+    if folder is None or tensor.data_location != TensorProto.EXTERNAL:
+        return numpy_helper.to_array(tensor)
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = Path(entries["location"])
+    if location.is_absolute() or ".." in location.parts:
+        raise ValueError(f"{tensor.name} is stored in {location}, outside the model's folder")
+    dtype, shape = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type)), tuple(tensor.dims)
+    if int(entries.get("length", size := math.prod(shape) * dtype.itemsize)) != size:
+        raise ValueError(f"{tensor.name} has {entries['length']} bytes for the shape {list(shape)} of {dtype}")
+    return np.memmap(folder / location, dtype, "r", int(entries.get("offset", 0)), shape)
