@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigError, UsageError
@@ -22,19 +20,12 @@ MOST_BYTES = 1 << 20
 _LONGEST = 100  # characters of a form: longer text is no term
 _MOST_NAMED = 20  # mistakes in one message
 _BETWEEN_VARIANTS = "|"
-_LINE = re.compile(r"line (\d+):")
 
 
-class _TermError(TableError):
-    """What is wrong with one term."""
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A term and where the file has it, such as "line 3"."""
-
-    place: str
-    term: Term
+Mistake = tuple[int, str]
+"""The line, 0 for the whole file, and what is wrong there."""
+_Entry = tuple[int, Term]
+"""A term and its line."""
 
 
 def load_glossary(path: Path) -> Glossary:
@@ -63,20 +54,20 @@ def load_glossary(path: Path) -> Glossary:
 
 def parse_glossary(text: str, name: str, *, delimiters: str = DELIMITERS, most_terms: int = MOST_TERMS) -> Glossary:
     """The glossary in the text of a table. ``name`` appears in errors; ``delimiters``: see ``rows``."""
-    mistakes: list[str] = []
+    mistakes: list[Mistake] = []
     languages, entries = _read_table(text.removeprefix("\ufeff"), delimiters, mistakes)
     terms = _unique(entries, mistakes)
     if len(terms) > most_terms:
-        mistakes.append(f"{len(terms)} terms; {most_terms} are allowed")
+        mistakes.append((0, f"{len(terms)} terms; {most_terms} are allowed"))
     if mistakes:
-        mistakes.sort(key=lambda mistake: int(found[1]) if (found := _LINE.match(mistake)) else 0)
+        named = [f"line {line}: {said}" if line else said for line, said in sorted(mistakes, key=lambda each: each[0])]
         more = len(mistakes) - _MOST_NAMED
-        shown = [*mistakes[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+        shown = [*named[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
         raise ConfigError(f"the glossary {name} has mistakes: {'; '.join(shown)}")
     return Glossary(terms, languages)
 
 
-def _read_table(text: str, delimiters: str, mistakes: list[str]) -> tuple[tuple[str, str] | None, list[_Entry]]:
+def _read_table(text: str, delimiters: str, mistakes: list[Mistake]) -> tuple[tuple[str, str] | None, list[_Entry]]:
     """The languages and terms of a table."""
     head: Head | None = None
     languages: tuple[str, str] | None = None
@@ -91,51 +82,42 @@ def _read_table(text: str, delimiters: str, mistakes: list[str]) -> tuple[tuple[
                     head = given
                     languages = _languages(given.languages) if given.languages is not None else None
                     continue
-            entries.append(_Entry(f"line {line}", _row(head.values(cells))))
+            entries.append((line, _row(head.values(cells))))
         except TableError as mistake:
-            mistakes.append(f"line {line}: {mistake}")
+            mistakes.append((line, str(mistake)))
     return languages, entries
 
 
 def _row(values: dict[str, str]) -> Term:
-    if "target" not in values:
-        raise _TermError(f"no translation; write it in the next column, or {KEPT} to keep the spelling")
+    """The term of a row, its forms normalised (NFC, single blanks)."""
+    source, target = values["source"], values.get("target")
+    if target is None:
+        raise TableError(f"no translation; write it in the next column, or {KEPT} to keep the spelling")
     case = values.get("case", "")
     if case not in ("", "any", "exact"):
-        raise _TermError(f"the case rule is {_shown(case)}; it must be exact, any or empty")
-    target = values["target"]
-    return _checked(
-        values["source"],
-        None if target == KEPT else target,
-        _variants(values.get("variants", "")),
-        _variants(values.get("target_variants", "")),
-        exact_case=case == "exact",
-    )
+        raise TableError(f"the case rule is {_shown(case)}; it must be exact, any or empty")
+    exact_case = case == "exact"
+    first, *others = [_form(form, exact_case=exact_case) for form in (source, *_variants(values, "variants"))]
+    if not target:
+        raise TableError(f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT}")
+    others = [form for form in dict.fromkeys(others) if form != first]
+    target_variants = _variants(values, "target_variants")
+    if target == KEPT:
+        return Term(first, None, tuple(others), tuple(map(_written, target_variants)), exact_case)
+    preferred, *more = map(_written, (target, *target_variants))
+    return Term(first, preferred, tuple(others), tuple(dict.fromkeys(more)), exact_case)
 
 
-def _variants(cell: str) -> tuple[str, ...]:
-    return tuple(form.strip() for form in cell.split(_BETWEEN_VARIANTS)) if cell else ()
-
-
-def _checked(
-    source: str, target: str | None, variants: tuple[str, ...], target_variants: tuple[str, ...], *, exact_case: bool
-) -> Term:
-    """The term with normalised forms (NFC, single blanks)."""
-    forms = [_form(form, exact_case=exact_case) for form in (source, *variants)]
-    if target is not None and not target.strip():
-        raise _TermError(f"{_shown(source)} has an empty translation; write one, or keep its spelling with {KEPT}")
-    targets = [_written(form) for form in (*([] if target is None else [target]), *target_variants)]
-    others = tuple(dict.fromkeys(form for form in forms[1:] if form != forms[0]))
-    if target is None:
-        return Term(forms[0], None, others, tuple(targets), exact_case)
-    return Term(forms[0], targets[0], others, tuple(dict.fromkeys(targets[1:])), exact_case)
+def _variants(values: dict[str, str], column: str) -> list[str]:
+    cell = values.get(column)
+    return [form.strip() for form in cell.split(_BETWEEN_VARIANTS)] if cell else []
 
 
 def _form(form: str, *, exact_case: bool) -> str:
     """A form of the spoken language, which is looked for in text."""
     form = _written(form)
     if len(form) == 1 and not (exact_case and form.isascii()):
-        raise _TermError(
+        raise TableError(
             f"{_shown(form)} is one letter, which other text has everywhere; write out the term, or make a Latin "
             "letter's case rule exact"
         )
@@ -145,11 +127,11 @@ def _form(form: str, *, exact_case: bool) -> str:
 def _written(form: str) -> str:
     form = " ".join(unicodedata.normalize("NFC", form).split())
     if not any(character.isalnum() for character in form):
-        raise _TermError(f"{_shown(form)} has no letters or digits" if form else "an empty term")
+        raise TableError(f"{_shown(form)} has no letters or digits" if form else "an empty term")
     if len(form) > _LONGEST:
-        raise _TermError(f"{_shown(form[:20])}… has {len(form)} characters; a term has {_LONGEST} at most")
+        raise TableError(f"{_shown(form[:20])}… has {len(form)} characters; a term has {_LONGEST} at most")
     if form != escaped(form):
-        raise _TermError(f"{_shown(form)} has control or invisible characters; remove them")
+        raise TableError(f"{_shown(form)} has control or invisible characters; remove them")
     return form
 
 
@@ -157,30 +139,28 @@ def _languages(value: tuple[str, str]) -> tuple[str, str]:
     try:
         source, target = map(normalized_code, value)
     except UsageError as error:
-        raise _TermError(str(error)) from None
+        raise TableError(str(error)) from None
     if same_language(source, target):
-        raise _TermError(f"the languages are {source} and {target}; they must be two different ones")
+        raise TableError(f"the languages are {source} and {target}; they must be two different ones")
     return source, target
 
 
-def _unique(entries: Sequence[_Entry], mistakes: list[str]) -> tuple[Term, ...]:
+def _unique(entries: Sequence[_Entry], mistakes: list[Mistake]) -> tuple[Term, ...]:
     """The terms, each once. A form of two terms with different translations is a mistake."""
     owners: dict[str, _Entry] = {}
     found: list[Term] = []
-    for entry in entries:
-        known = [owners.get(_key(form, entry.term)) for form in entry.term.sources]
-        clash = next(
-            (other for other in known if other is not None and other.term.targets[0] != entry.term.targets[0]), None
-        )
+    for line, term in entries:
+        known = [owners.get(_key(form, term)) for form in term.sources]
+        clash = next((other for other in known if other is not None and other[1].targets[0] != term.targets[0]), None)
         if clash is not None:
-            mistakes.append(
-                f"{entry.place}: {_shown(entry.term.source)} is translated as {_shown(entry.term.targets[0])} and, in "
-                f"{clash.place}, as {_shown(clash.term.targets[0])}; keep one, and make the other a target variant"
-            )
+            mistakes.append((
+                line, f"{_shown(term.source)} is translated as {_shown(term.targets[0])} and, in line {clash[0]}, as "
+                f"{_shown(clash[1].targets[0])}; keep one, and make the other a target variant",
+            ))  # fmt: skip
         if known[0] is None:
-            found.append(entry.term)
-        for form in entry.term.sources:
-            owners.setdefault(_key(form, entry.term), entry)
+            found.append(term)
+        for form in term.sources:
+            owners.setdefault(_key(form, term), (line, term))
     return tuple(found)
 
 

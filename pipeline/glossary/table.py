@@ -105,7 +105,8 @@ def rows(text: str, delimiters: str = DELIMITERS) -> Table:
         return table
     if delimiters[0] == "\t" and "\t" in text:
         return found[0]
-    return next(filter(_is_whole, found), max(found, key=_cells))
+    whole = (table for table in found if all(isinstance(row, list) and len(row) > 1 for _, row in table))
+    return next(whole, max(found, key=lambda table: sum(len(row) for _, row in table if isinstance(row, list))))
 
 
 def _split(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str] | TableError]]:
@@ -129,11 +130,3 @@ def _has_head(table: Table) -> bool:
         return isinstance(first, list) and len(first) > 1 and read_head(first) is not None
     except TableError:
         return True
-
-
-def _is_whole(table: Table) -> bool:
-    return all(isinstance(row, list) and len(row) > 1 for _, row in table)
-
-
-def _cells(table: Table) -> int:
-    return sum(len(row) for _, row in table if isinstance(row, list))

@@ -90,7 +90,7 @@ class Glossary:
 
     @functools.cached_property
     def _kept(self) -> Glossary:
-        return replace(self, terms=self.do_not_translate)
+        return replace(self, terms=tuple(term for term in self.terms if term.target is None))
 
     @functools.cached_property
     def _reversed(self) -> Glossary:
@@ -103,11 +103,6 @@ class Glossary:
                 found = Term(term.target, term.source, term.target_variants, term.variants, term.exact_case)
             terms.setdefault(found.source, found)
         return Glossary(tuple(terms.values()), self.languages[::-1])
-
-    @property
-    def do_not_translate(self) -> tuple[Term, ...]:
-        """The terms that keep their spelling in translations."""
-        return tuple(term for term in self.terms if term.target is None)
 
     def found_in(self, text: str) -> tuple[Match, ...]:
         """The terms in ``text``, in order, without overlaps: of two that overlap, the longer one, else the earlier one.

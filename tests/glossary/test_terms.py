@@ -58,7 +58,7 @@ def test_variants_are_found_as_the_term():
 
 def test_terms_without_a_target_are_not_translated():
     kept, translated = Term("Acme", None), Term("load", "负载", target_variants=("载荷",))
-    assert Glossary((kept, translated)).do_not_translate == (kept,)
+    assert Glossary((kept, translated), ("en", "zh")).between("en", "de").terms == (kept,)
     assert kept.targets == ("Acme",)
     assert translated.targets == ("负载", "载荷")
 
