@@ -27,39 +27,24 @@ def units(text: str, unit: Unit) -> list[str]:
 
 @dataclass(frozen=True)
 class Emission:
-    """A word or character of the output, with its delays."""
+    """A piece of the output that came at once, or a word or character of it; with its delays."""
 
     text: str
     delay_ms: float
     """Audio heard when the unit's segment was cut; independent of the machine."""
     elapsed_ms: float
     """Wall-clock time from the start of the stream until the whole unit was received."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """When a piece of text came, and the separator before it if it begins a sentence."""
-
-    delay_ms: float
-    elapsed_ms: float
     gap: str = ""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Text that came at once."""
-
-    text: str
-    times: Times
+    """The separator before a piece that begins a sentence."""
 
 
 @dataclass(frozen=True)
 class Applied:
     """What a newer state changes."""
 
-    withdrawn: tuple[Piece, ...] = ()
+    withdrawn: tuple[Emission, ...] = ()
     """The pieces removed, in text order, the first one perhaps only in part."""
-    appended: tuple[Piece, ...] = ()
+    appended: tuple[Emission, ...] = ()
     """The kept part of a piece removed in part, then the new piece."""
 
 
@@ -78,7 +63,7 @@ class TextSoFar:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.withdrawn_units = 0
-        self._sentences: dict[int, list[Piece]] = {}
+        self._sentences: dict[int, list[Emission]] = {}
         self._begun = False
         self._first = -1  # the first sentence with text
 
@@ -91,13 +76,13 @@ class TextSoFar:
         begins = self._begun and state.sentence != self._first and left == len(old)
         if appended and not self._begun:
             self._begun, self._first = True, state.sentence
-        withdrawn: list[Piece] = []
+        withdrawn: list[Emission] = []
         while left > 0:
             withdrawn.insert(0, pieces.pop())
             left -= len(withdrawn[0].text)
         new = [replace(withdrawn[0], text=withdrawn[0].text[:-left])] if left < 0 else []
         gap = " " if self.unit == "word" and begins else ""
-        new.append(Piece(appended, Times(state.heard_s * 1000, elapsed_s * 1000, gap)))
+        new.append(Emission(appended, state.heard_s * 1000, elapsed_s * 1000, gap))
         pieces += new
         return Applied(tuple(withdrawn), tuple(new))
 
@@ -128,5 +113,5 @@ class TextSoFar:
                         whole += character
                     else:
                         whole = character
-                    found.append(Emission(whole, piece.times.delay_ms, piece.times.elapsed_ms))
+                    found.append(replace(piece, text=whole, gap=""))
         return found

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import UsageError
 from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ..languages import same_language
-from ..latency.emissions import Applied, Piece, TextSoFar, Unit, committed_only
+from ..latency.emissions import Applied, Emission, TextSoFar, Unit, committed_only
 from .sink import BlockFile
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,9 @@ _EARLY_S = 0.2
 
 class LatencyLog(ABC):
     """A sink that logs when each piece of text came. ``start`` names the stream of the following events."""
+
+    at_end = False
+    """Whether a stream is logged at its end, and its text kept until then."""
 
     def __init__(self, path: Path, unit: Unit, language: str | None = None, *, committed: bool = False) -> None:
         """Open the file.
@@ -56,6 +59,8 @@ class LatencyLog(ABC):
         self._text = TextSoFar(self._unit)
         self._unfinished: set[int] = set()  # sentences of which a translation is expected
         self._untranslated: set[int] = set()  # those of them that ended in the language translated into
+        self._heard_s = 0.0  # the audio heard for the newest text
+        self._over = False
         self._lost = False  # whether the translation has failed
         self._waiting: dict[int, TargetText] = {}  # drafts of the sentence after an unfinished one, by sentence
 
@@ -77,7 +82,8 @@ class LatencyLog(ABC):
                 self._log(event)
                 self._settle(event.sentence)
             case Translation():
-                self._finished(event)
+                if not self.at_end:
+                    self._text.forget(event.sentence)
                 self._untranslated.discard(event.sentence)
                 self._finish(event.sentence)
             case TranslationLost(language=lost) if self._language in (None, lost):
@@ -87,6 +93,7 @@ class LatencyLog(ABC):
             case EndOfInput():
                 self._log_waiting()
                 self._ended(event.duration_s)
+                self._over = True
 
     def _settle(self, sentence: int) -> None:
         """Finish a sentence in the language translated into, once what a draft said of its translation is withdrawn."""
@@ -105,14 +112,10 @@ class LatencyLog(ABC):
                 self._log(self._waiting.pop(number))
 
     def _log(self, text: TargetText) -> None:
-        elapsed_s = self._clock()
+        elapsed_s, self._heard_s = self._clock(), text.heard_s
         self._early |= elapsed_s < text.heard_s - _EARLY_S
         logged = committed_only(text) if self._only_committed else text
         self._received(logged, self._text.push(logged, elapsed_s), elapsed_s)
-
-    @abstractmethod
-    def _finished(self, translation: Translation) -> None:
-        """Take note that a sentence is finished."""
 
     @abstractmethod
     def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
@@ -122,10 +125,6 @@ class LatencyLog(ABC):
     def _ended(self, duration_s: float) -> None:
         """Log the end of the stream."""
 
-    @abstractmethod
-    def _stopped(self) -> None:
-        """Log what is left of a stream that may not have ended."""
-
     def _line(self, record: dict[str, Any]) -> None:
         self._file.append(json.dumps(record, ensure_ascii=False) + "\n")
 
@@ -134,7 +133,9 @@ class LatencyLog(ABC):
         try:
             if self._streams >= 0:
                 self._log_waiting()
-                self._stopped()
+                if self.at_end and not self._over and not self._text.empty:
+                    self._ended(self._heard_s)
+                    self._over = True
         finally:
             self._file.close()
         if self._early:
@@ -162,17 +163,15 @@ class SimulstreamLog(LatencyLog):
         if withdrawn or appended:
             self._output(newest.heard_s, max(0.0, elapsed_s - newest.heard_s), appended, withdrawn)
 
-    def _finished(self, translation: Translation) -> None:
-        self._text.forget(translation.sentence)
-
     def _ended(self, duration_s: float) -> None:
         self._output(duration_s, 0.0)
 
-    def _stopped(self) -> None:
-        """Do nothing: everything is written as it comes."""
-
     def _output(
-        self, heard_s: float, computation_s: float, appended: Sequence[Piece] = (), withdrawn: Sequence[Piece] = ()
+        self,
+        heard_s: float,
+        computation_s: float,
+        appended: Sequence[Emission] = (),
+        withdrawn: Sequence[Emission] = (),
     ) -> None:
         if self._header:
             self._line(self._header)
@@ -188,26 +187,19 @@ class SimulstreamLog(LatencyLog):
         )
 
 
-def _token(piece: Piece) -> str:
-    return f"{piece.times.gap}{piece.text}".replace(" ", "▁")
+def _token(piece: Emission) -> str:
+    return f"{piece.gap}{piece.text}".replace(" ", "▁")
 
 
 class SimulEvalLog(LatencyLog):
     """One line per recording, written at its end. The recording's text is kept in memory until then."""
 
-    def start(self, name: str, clock: Clock, reference: str = "") -> None:
-        super().start(name, clock, reference)
-        self._heard_s = 0.0
-        self._written = False
+    at_end = True
 
     def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
-        self._heard_s = newest.heard_s
-
-    def _finished(self, translation: Translation) -> None:
         """Do nothing: the line is written at the end."""
 
     def _ended(self, duration_s: float) -> None:
-        self._written = True
         emissions = self._text.emissions()
         self._line(
             {
@@ -221,10 +213,6 @@ class SimulEvalLog(LatencyLog):
                 "source_length": round(duration_s * 1000, 1),
             }
         )
-
-    def _stopped(self) -> None:
-        if not self._written and not self._text.empty:
-            self._ended(self._heard_s)
 
 
 _FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}

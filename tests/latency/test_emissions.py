@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from pipeline.events import SourceText, TargetText
-from pipeline.latency.emissions import Emission, Piece, TextSoFar, Times, committed_only, unit_of, units
+from pipeline.latency.emissions import Emission, TextSoFar, committed_only, unit_of, units
 
 
 def state(text: str, sentence: int = 0, heard_s: float = 1.0) -> TargetText:
@@ -56,8 +56,8 @@ def test_withdrawn_text_is_gone_and_counted():
     text.push(state("one two three"), 2)
     change = text.push(state("one te and"), 3)
     # " three" and "wo" are withdrawn; the rest of the first piece keeps its time.
-    assert change.withdrawn == (Piece("one two", Times(1000, 1000)), Piece(" three", Times(1000, 2000)))
-    assert change.appended == (Piece("one t", Times(1000, 1000)), Piece("e and", Times(1000, 3000)))
+    assert change.withdrawn == (Emission("one two", 1000, 1000), Emission(" three", 1000, 2000))
+    assert change.appended == (Emission("one t", 1000, 1000), Emission("e and", 1000, 3000))
     assert text.emissions() == [Emission("one", 1000, 1000), Emission("te", 1000, 3000), Emission("and", 1000, 3000)]
     assert text.withdrawn_units == 2
 
@@ -68,7 +68,7 @@ def test_a_sentence_that_begins_anew_is_still_set_apart():
         text.push(newest, received_s)
     assert [emission.text for emission in text.emissions()] == ["Yes.", "Now"]
     assert text.withdrawn_units == 1
-    assert [piece.times.gap for piece in text.push(state("Nor", 1), 4).appended] == [" ", ""]
+    assert [piece.gap for piece in text.push(state("Nor", 1), 4).appended] == [" ", ""]
 
 
 def test_a_stream_that_only_appends_withdraws_nothing():
