@@ -5,19 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..captions.changes import Change, ChangeEvent, Changes
 from ..events import (
     Confidence,
     Correction,
-    Delta,
     EndOfInput,
     MissingSpeech,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
     Transcript,
     Translation,
@@ -73,13 +71,27 @@ class JsonlSink:
             self._file.close()
 
 
+def _kind(event: type) -> str:
+    return _CAPITAL.sub("_", event.__name__).lower()
+
+
+_KINDS: dict[str, type[Text]] = {_kind(event): event for event in get_args(Text)}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "words": lambda words: tuple(Word(**word) for word in words),
+    "missing": lambda missing: tuple(MissingSpeech(**each) for each in missing),
+    "confidence": lambda given: Confidence(**given) if given else given,
+    "terms": tuple,
+    "missed_terms": tuple,
+}
+
+
 def line(value: ChangeEvent | Cue, *, exact: bool = False) -> str:
     """The line of an event or a cue. Values equal to their defaults are left out.
 
     Unless ``exact``, numbers are rounded to four decimals: 0.1 ms, and enough for probabilities; and the words of a
     transcript are left out, because those of its sentences follow.
     """
-    kind = "end" if isinstance(value, EndOfInput) else _CAPITAL.sub("_", type(value).__name__).lower()
+    kind = "end" if isinstance(value, EndOfInput) else _kind(type(value))
     if isinstance(value, Transcript) and not exact:
         value = dataclasses.replace(value, words=())
     record = {"type": kind, **_plain(value, exact)}
@@ -88,31 +100,9 @@ def line(value: ChangeEvent | Cue, *, exact: bool = False) -> str:
 
 def read_event(record: dict[str, Any]) -> Text | None:
     """The event of a line, if it is one of text; None for other lines. Its numbers are those of the line, rounded or exact."""
-    values = {key: value for key, value in record.items() if key != "type"}
-    if "words" in values:
-        values["words"] = tuple(Word(**word) for word in values["words"])
-    if "missing" in values:
-        values["missing"] = tuple(MissingSpeech(**each) for each in values["missing"])
-    if "terms" in values:
-        values["terms"] = tuple(values["terms"])
-    match record.get("type"):
-        case "transcript":
-            return Transcript(**values)
-        case "source_delta":
-            return SourceDelta(**values)
-        case "source_sentence":
-            return SourceSentence(**values)
-        case "delta":
-            return Delta(**values)
-        case "translation":
-            if values.get("confidence"):
-                values["confidence"] = Confidence(**values["confidence"])
-            if "missed_terms" in values:
-                values["missed_terms"] = tuple(values["missed_terms"])
-            return Translation(**values)
-        case "correction":
-            return Correction(**values)
-    return None
+    if (kind := _KINDS.get(str(record.get("type")))) is None:
+        return None
+    return kind(**{key: _READ[key](value) if key in _READ else value for key, value in record.items() if key != "type"})
 
 
 def _plain(value: Any, exact: bool) -> Any:
