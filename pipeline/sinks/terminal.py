@@ -14,7 +14,6 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ..captions.states import State
 from ..errors import SinkError
 from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ..languages import same_language
@@ -39,23 +38,19 @@ class Passage:
     """Length of the text that no longer changes, by language, "" for the source. Text that is not listed is committed."""
 
 
+@dataclass
 class _Open:
     """A sentence that is not complete yet, or waits for one before it."""
 
-    def __init__(self, language: str = "") -> None:
-        self.language = language
-        self.start_s = self.end_s = 0.0
-        self.source: State | None = None
-        self.translations: dict[str, State] = {}
-        self.finished: set[str] = set()
+    source: SourceText | SourceSentence
+    translations: dict[str, TargetText | Translation] = field(default_factory=dict)
 
     def passage(self, languages: Sequence[str]) -> Passage:
         """The sentence with its translations into ``languages``; the text of one that has not begun is empty."""
         texts = {language: self.translations.get(language) for language in languages}
         committed = {language: text.committed for language, text in (("", self.source), *texts.items()) if text}
         shown = tuple((language, text.text if text else "") for language, text in texts.items())
-        source = self.source.text if self.source else ""
-        return Passage(self.start_s, self.end_s, source, shown, committed=committed)
+        return Passage(self.source.start_s, self.source.end_s, self.source.text, shown, committed=committed)
 
     @property
     def closed(self) -> bool:
@@ -64,7 +59,11 @@ class _Open:
     @property
     def blank(self) -> bool:
         """Whether nothing is left of it: a draft of noise was withdrawn."""
-        return not self.closed and not (self.source and self.source.text)
+        return not self.closed and not self.source.text
+
+    @property
+    def finished(self) -> set[str]:
+        return {language for language, text in self.translations.items() if isinstance(text, Translation)}
 
 
 class TerminalSink:
@@ -119,16 +118,11 @@ class TerminalSink:
         self._start()
         match event:
             case SourceText() | SourceSentence():
-                passage = self._open.setdefault(event.sentence, _Open(event.language))
-                if passage.blank:  # after what came since, and before later sentences
-                    for number in sorted(each for each in self._open if each >= event.sentence):
-                        self._open[number] = self._open.pop(number)
-                passage.start_s, passage.end_s = event.start_s, event.end_s
-                passage.source = event
+                if event.sentence not in self._open:
+                    self._open = dict(sorted({**self._open, event.sentence: _Open(event)}.items()))
+                self._open[event.sentence].source = event
             case TargetText(sentence=number) | Translation(sentence=number) if self._shows(event):
                 self._open[number].translations[event.language] = event
-                if isinstance(event, Translation):
-                    self._open[number].finished.add(event.language)
             case TranslationLost(language) if language in self._languages:
                 self._languages.remove(language)
             case EndOfInput():
@@ -171,12 +165,12 @@ class TerminalSink:
 
     def _expected(self, each: _Open) -> list[str]:
         """The languages into which a sentence is translated."""
-        return [language for language in self._languages if self._has_line(language, each.language)]
+        return [language for language in self._languages if self._has_line(language, each.source.language)]
 
     def _shows(self, event: TargetText | Translation) -> bool:
         """Whether a line is for the translation: what is in the language spoken is shown once, as it was said."""
         each = self._open.get(event.sentence)
-        return each is not None and self._has_line(event.language, each.language)
+        return each is not None and self._has_line(event.language, each.source.language)
 
     def _has_line(self, language: str, spoken: str) -> bool:
         return not same_language(language, spoken) or language in self._rewritten
