@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from http.client import HTTPException
+from pathlib import Path
 from typing import Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
@@ -185,26 +186,11 @@ class Pusher(ABC):
                 self._waiting.clear()
 
 
-class Numbered:
-    """The number of the last sentence that arrived at an address, kept in a file: it goes on after a restart."""
-
-    def __init__(self, url: str) -> None:
-        name = hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
-        self._path = assets() / "push" / name
-        self.last = 0
-        with contextlib.suppress(OSError, ValueError):
-            self.last = int(self._path.read_text("ascii"))
-
-    def arrived(self) -> None:
-        """Count one more."""
-        self.last += 1
-        new = self._path.with_suffix(".new")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            new.write_text(str(self.last), "ascii")
-            os.replace(new, self._path)
-        except OSError as error:
-            log.warning("the number of the last caption cannot be kept in %s (%s)", self._path, error.strerror)
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that a reader gets the old one or the whole new one."""
+    new = path.with_suffix(".new")
+    new.write_text(text, "utf-8", newline="\n")
+    os.replace(new, path)
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -243,13 +229,22 @@ class HttpPusher(Pusher):
     def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
         """Raises UsageError: ``where`` is no address of HTTP."""
         self.url = http_address(where, self.kind)
-        self.numbers = Numbered(self.url)
+        self._kept = assets() / "push" / hashlib.blake2b(self.url.encode(), digest_size=16).hexdigest()
+        self.last = 0
+        """Number of the last sentence that arrived there, kept in a file: it goes on after a restart."""
+        with contextlib.suppress(OSError, ValueError):
+            self.last = int(self._kept.read_text("ascii"))
         super().__init__(f"{self.kind} ({_host_of(where)})", languages, rules)
 
     def post(self, data: bytes, content: str = "text/plain; charset=utf-8", **query: object) -> None:
         """Send ``data`` and count it. Raises PushError: it has not arrived."""
         asked(self.url, data, content, self.passing, **query)
-        self.numbers.arrived()
+        self.last += 1
+        try:
+            self._kept.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(self._kept, str(self.last))
+        except OSError as error:
+            log.warning("the number of the last caption cannot be kept in %s (%s)", self._kept, error.strerror)
 
 
 def asked(

@@ -8,7 +8,6 @@ still is shown from the beginning of the next segment on, and counted.
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 from collections import deque
@@ -24,7 +23,7 @@ from ..subtitles.bidi import directed
 from ..subtitles.cues import Cue, CueBuilder
 from ..subtitles.rules import SubtitleRules
 from .cue_file import timestamp
-from .push import Clock
+from .push import Clock, replace_text
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ class Push:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             old = self._playlist.read_text("utf-8") if self._playlist.exists() else ""
-            self._replace(self._playlist, old or f"#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:{_SEGMENT_S}\n")
+            replace_text(self._playlist, old or f"#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:{_SEGMENT_S}\n")
         except (OSError, ValueError) as error:
             raise UsageError(f"--push hls={where}: {error}; name a folder that can be written") from None
         blocks = [(int(match[1]), match[0]) for match in _BLOCK.finditer(old)]
@@ -131,7 +130,7 @@ class Push:
                 lines = "\n".join(escapes.vtt(line) for line in directed((*cue.lines, *cue.source_lines)))
                 text += f"{timestamp(cue.start_s, '.')} --> {timestamp(cue.end_s, '.')}\n{lines}\n\n"
         self._cues = [cue for cue in self._cues if cue.end_s > end_s]
-        self._replace(self._folder / _name(number), text)
+        replace_text(self._folder / _name(number), text)
         heard = datetime.now(UTC) - timedelta(seconds=(self._clock() if self._clock else end_s) - begin_s)
         gap = "#EXT-X-DISCONTINUITY\n" if self._first and not self._written else ""
         date = f"#EXT-X-PROGRAM-DATE-TIME:{heard.isoformat(timespec='milliseconds')}\n"
@@ -149,14 +148,7 @@ class Push:
             f"#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:{_SEGMENT_S}\n"
             f"#EXT-X-MEDIA-SEQUENCE:{self._blocks[0][0]}\n#EXT-X-DISCONTINUITY-SEQUENCE:{self._discontinuities}\n"
         )
-        self._replace(self._playlist, head + "".join(block for _, block in self._blocks) + end)
-
-    @staticmethod
-    def _replace(path: Path, text: str) -> None:
-        """Write a file so that a reader gets the old one or the whole new one."""
-        new = path.with_suffix(".new")
-        new.write_text(text, "utf-8", newline="\n")
-        os.replace(new, path)
+        replace_text(self._playlist, head + "".join(block for _, block in self._blocks) + end)
 
 
 def _name(number: int) -> str:

@@ -15,7 +15,7 @@ class Push(HttpPusher):
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         record = {
-            "seq": self.numbers.last + 1,
+            "seq": self.last + 1,
             "language": language,
             "text": sentence.text,
             "source_language": sentence.sources[0].language,

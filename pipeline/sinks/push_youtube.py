@@ -27,4 +27,4 @@ class Push(HttpPusher):
         for block, before in zip(blocks, shares, strict=False):
             said = began + timedelta(seconds=sentence.begin_at(before / len(sentence.text)))
             body += f"{said.strftime('%Y-%m-%dT%H:%M:%S')}.{said.microsecond // 1000:03}\n{'<br>'.join(block)}\n"
-        self.post(body.encode(), seq=self.numbers.last + 1)
+        self.post(body.encode(), seq=self.last + 1)

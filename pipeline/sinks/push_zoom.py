@@ -23,9 +23,9 @@ class Push(HttpPusher):
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         if not self._asked:
-            self.numbers.last = self._last_taken()
+            self.last = self._last_taken()
             self._asked = True
-        self.post(f"{sentence.text}\n".encode(), seq=self.numbers.last + 1, lang=_with_region(language))
+        self.post(f"{sentence.text}\n".encode(), seq=self.last + 1, lang=_with_region(language))
 
     def _last_taken(self) -> int:
         """The last number that Zoom took; that of the last run here if it does not tell."""
@@ -33,7 +33,7 @@ class Push(HttpPusher):
         try:
             return int(asked(parts._replace(path=parts.path.rstrip("/") + "/seq").geturl(), None, passing=self.passing))
         except (PushRefusedError, ValueError):
-            return self.numbers.last
+            return self.last
 
 
 def _with_region(language: str) -> str:
