@@ -74,9 +74,9 @@ class Record:
     def _write(self, event: PipelineEvent) -> None:
         if self._sinks is None:
             self._sinks = []
-            self._sinks.append(self._makers["jsonl"](self._path("jsonl"), self._targets))
+            self._sinks.append(self._makers["jsonl"](self._path("jsonl"), languages=self._targets))
             for target, kind in self._subtitles:
-                self._sinks.append(self._makers[kind](self._path(f"{target}.{kind}"), (target,)))
+                self._sinks.append(self._makers[kind](self._path(f"{target}.{kind}"), languages=[target]))
         write_all(self._sinks, event)
         if isinstance(event, Correction):
             self._corrections[event.sentence, event.language] = event.text
@@ -94,7 +94,7 @@ class Record:
             return
         new = self._path("new")
         for target, kind in self._subtitles:
-            sink = self._makers[kind](new, (target,))
+            sink = self._makers[kind](new, languages=[target])
             try:
                 for event in self._corrected():
                     sink.write(event)

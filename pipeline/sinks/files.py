@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
@@ -31,10 +31,8 @@ FORMATS = tuple(_SINKS)
 """Supported subtitle formats; each is also the file suffix."""
 
 
-class MakeSink(Protocol):
-    """Opens the sink at ``path``, for the translations into ``languages``; by default, the only one of the stream."""
-
-    def __call__(self, path: Path, languages: Sequence[str] = ()) -> Sink: ...
+MakeSink = Callable[..., Sink]
+"""Opens the sink at a path, for the translations into ``languages``; by default, the only one of the stream."""
 
 
 def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, MakeSink]:
@@ -43,11 +41,7 @@ def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, Make
     Args:
         resume: continue the files of an interrupted run; see ``BlockFile``.
     """
-
-    def maker(sink: Callable[..., Sink]) -> MakeSink:
-        return lambda path, languages=(): sink(path, rules, resume=resume, languages=languages)
-
-    return {kind: maker(sink) for kind, sink in _SINKS.items()}
+    return {kind: partial(sink, rules=rules, resume=resume) for kind, sink in _SINKS.items()}
 
 
 def _is_standard_output(path: Path) -> bool:
@@ -77,12 +71,12 @@ def open_sinks(
         for (kind, language), path in paths.items():
             inside = (language,) if language else languages
             if path == STANDARD_OUTPUT:
-                sinks.append(makers[kind](path, inside))
+                sinks.append(makers[kind](path, languages=inside))
                 continue
             other = "where standard output goes" if _is_standard_output(path) else taken.get(os.path.realpath(path))
             if other is not None:
                 raise UsageError(f"{path} is also {other}; choose another place for the {kind} file")
-            sinks.append(makers[kind](path, inside))
+            sinks.append(makers[kind](path, languages=inside))
             if path.is_file():  # a device may have several writers
                 taken[os.path.realpath(path)] = f"the file for {kind}"
     except BaseException:

@@ -137,7 +137,7 @@ async def test_subtitles_are_those_of_the_command_line(
     new_service, demo_config, demo_models, chain, sentences, tmp_path
 ):
     expected = tmp_path / "expected.srt"
-    sink = sink_makers(demo_config.subtitles)["srt"](expected, ["zh"])
+    sink = sink_makers(demo_config.subtitles)["srt"](expected, languages=["zh"])
     for event in chain:
         sink.write(event)
     sink.close()
