@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 
 Convert = Callable[[str], str]
 """Maps a text to a text of the same length."""
@@ -65,15 +66,8 @@ def settled(text: str) -> int:
 
 def divided(parts: Sequence[str], convert: Convert) -> list[str]:
     """Convert the joined ``parts``, and split the result at the same positions."""
-    whole = convert("".join(parts))
-    return list(_split(whole, map(len, parts)))
-
-
-def _split(text: str, lengths: Iterator[int]) -> Iterator[str]:
-    at = 0
-    for length in lengths:
-        yield text[at : at + length]
-        at += length
+    whole, ends = convert("".join(parts)), accumulate(map(len, parts), initial=0)
+    return [whole[begin:end] for begin, end in pairwise(ends)]
 
 
 def _converted(text: str, name: str) -> str:

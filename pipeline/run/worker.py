@@ -54,13 +54,10 @@ class _Job(Generic[T]):
             error = problem
         except BaseException as problem:  # asyncio would cancel the task or end the program
             error = StageError(self._stage, problem)
-        self._deliver(result, error)
+        self.deliver(result, error)
 
-    def refuse(self, error: Exception) -> None:
-        """Set ``error`` as the outcome, without making the call."""
-        self._deliver(None, error)
-
-    def _deliver(self, result: T | None, error: Exception | None) -> None:
+    def deliver(self, result: T | None, error: Exception | None) -> None:
+        """Set the outcome, on the caller's loop."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, nobody awaits the result
             self._loop.call_soon_threadsafe(self._set_outcome, result, error)
 
@@ -102,7 +99,7 @@ class Worker:
             self.close()
             while self._jobs:
                 if (left := self._jobs.popleft()) is not None:
-                    left.refuse(self._refusal_error("has ended"))
+                    left.deliver(None, self._refusal_error("has ended"))
 
     async def run(self, function: Callable[[], T], stage: str | None = None) -> T:
         """Run ``function()`` on the thread and return its result. Cancelling the await does not stop the call.

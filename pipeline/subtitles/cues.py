@@ -68,7 +68,8 @@ class CueBuilder:
         cues: list[Cue] = []
         if self._waiting is not None:
             both = self._waiting.joined(sentence)
-            if sentence.start_s - self._waiting.end_s < _LONG_PAUSE_S and self._share_a_cue(both):
+            near = sentence.start_s - self._waiting.end_s < _LONG_PAUSE_S
+            if near and both.spoken_ms <= self.rules.max_duration_ms and len(self._blocks(both)) == 1:
                 self._waiting, sentence = None, both
             else:
                 cues = self.flush()
@@ -83,9 +84,6 @@ class CueBuilder:
         """The cues of a sentence that is waiting for the next one."""
         waiting, self._waiting = self._waiting, None
         return self._cues(waiting) if waiting else []
-
-    def _share_a_cue(self, sentence: Sentence) -> bool:
-        return sentence.spoken_ms <= self.rules.max_duration_ms and len(self._blocks(sentence)) == 1
 
     def _blocks(self, sentence: Sentence) -> list[tuple[Lines, Lines]]:
         """The lines of each cue: translation and source."""

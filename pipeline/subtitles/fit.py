@@ -17,24 +17,12 @@ _MAX_WRAPPED_LINES, _FILL = 8, 0.7
 _NARROW, _SPACE, _LOWER, _UPPER, _WIDEST, _OTHER = 0.4, 0.3, 0.6, 0.75, 0.92, 1.5
 # First and last character of a range, and the width of its wider characters.
 _BLOCKS = (
-    ("\u01c4", "\u01cc", 1.25),
-    ("\u01f1", "\u01f3", 1.25),
-    ("\u0100", "\u02ff", 0.92),
-    ("\u0370", "\u06ff", 1.05),
-    ("\u0e33", "\u0e33", 0.9),
-    ("\u0eb3", "\u0eb3", 0.9),
-    ("\u0eab", "\u0eab", 0.75),
-    ("\u0edc", "\u0edd", 0.9),
-    ("\u0e00", "\u0eff", 0.65),
-    ("\u0bf0", "\u0bfa", 1.8),
-    ("\u1000", "\u109f", 0.65),
-    ("\u1780", "\u17ff", 0.7),
-    ("\u2e3a", "\u2e3a", 2.0),
-    ("\u2e3b", "\u2e3b", 3.0),
-    ("\ufdf0", "\ufdfc", 2.5),
-    ("\ufdfd", "\ufdfd", 12.0),
+    ("\u01c4", "\u01cc", 1.25), ("\u01f1", "\u01f3", 1.25), ("\u0100", "\u02ff", 0.92), ("\u0370", "\u06ff", 1.05),
+    ("\u0e33", "\u0e33", 0.9), ("\u0eb3", "\u0eb3", 0.9), ("\u0eab", "\u0eab", 0.75), ("\u0edc", "\u0edd", 0.9),
+    ("\u0e00", "\u0eff", 0.65), ("\u0bf0", "\u0bfa", 1.8), ("\u1000", "\u109f", 0.65), ("\u1780", "\u17ff", 0.7),
+    ("\u2e3a", "\u2e3a", 2.0), ("\u2e3b", "\u2e3b", 3.0), ("\ufdf0", "\ufdfc", 2.5), ("\ufdfd", "\ufdfd", 12.0),
     ("\U00012000", "\U0001254f", 4.0),
-)
+)  # fmt: skip
 _SPACING_VOWEL = 0.45
 """Width of a spacing vowel sign in Khmer and Burmese."""
 _MAX_STACKED_MARKS = 2
@@ -52,14 +40,11 @@ def font_size(lines: Sequence[str], size: int, room: float, margin: float) -> in
     """
     wrapped = max(1, _MAX_WRAPPED_LINES // max(1, len(lines))) * _FILL
     widest = max((_needed_width(line, wrapped) for line in lines), default=0.0)
-    tallest = _MARK_HEIGHT * max((len(marks) for line in lines for marks in _stacks(line)), default=0)
+    # Runs of combining marks, one for each letter that has any.
+    stacks = "".join("^" if unicodedata.combining(c) else " " for c in " ".join(lines)).split()
+    tallest = _MARK_HEIGHT * max(map(len, stacks), default=0)
     fitting = [int(room_for / needed) for needed, room_for in ((widest, room), (tallest, margin)) if needed]
     return max(1, min(size, *fitting)) if fitting else size
-
-
-def _stacks(line: str) -> list[str]:
-    """Runs of combining marks, one run per letter that has any."""
-    return "".join("^" if unicodedata.combining(c) else " " for c in line).split()
 
 
 def _needed_width(line: str, wrapped: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ..bounds import Checked, one_of, within
@@ -50,18 +50,7 @@ class SubtitleRules(Checked):
 
 PRESETS: dict[str, dict[str, Any]] = {
     # https://partnerhelp.netflixstudios.com/hc/en-us/articles/215758617 and the guides of each language.
-    "netflix": {
-        "max_lines": 2,
-        "line_columns": 42,
-        "line_cjk_characters": 16,
-        "line_japanese_characters": 13,
-        "min_duration_ms": 833,
-        "max_duration_ms": 7_000,
-        "gap_ms": 83,
-        "characters_per_second": 17.0,
-        "cjk_characters_per_second": 9.0,
-        "japanese_characters_per_second": 4.0,
-    },
+    "netflix": {option.name: option.default for option in fields(SubtitleRules)[:10]},
     # https://www.bbc.co.uk/accessibility/forproducts/guides/subtitles: two lines of 37 characters (3), 180 words a minute,
     # which is 15 characters a second (4), no gap unless nobody speaks (4.5), at most 1.5 s after the speech (5.2).
     "bbc": {"max_lines": 2, "line_columns": 37, "characters_per_second": 15.0, "gap_ms": 0, "linger_ms": 1_500},
