@@ -99,25 +99,19 @@ def recognised(level: int) -> tuple[Recording, list[int], PipelineStats]:
     return recognizer, asyncio.run(work()), stats
 
 
-def test_without_lag_every_segment_is_recognised_by_itself(demo_config):
-    recognizer, ids, stats = recognised(level=0)
+@pytest.mark.parametrize(
+    ("level", "calls", "joined", "narrowed"),
+    [
+        (0, [([0], None), ([1], None), ([2], None), ([3], None)], 0, 0),
+        (1, [([0], 1), ([1], 1), ([2], 1), ([3], 1)], 0, 4),
+        (2, [([0, 1, 2, 3], 1)], 3, 4),
+    ],
+)
+def test_waiting_segments_are_recognised_with_fewer_beams_and_then_together(level, calls, joined, narrowed):
+    recognizer, ids, stats = recognised(level)
+    assert recognizer.calls == calls
     assert ids == [0, 1, 2, 3]
-    assert [beams for _, beams in recognizer.calls] == [None] * 4
-    assert (stats.joined, stats.narrowed) == (0, 0)
-
-
-def test_level_1_narrows_the_search(demo_config):
-    recognizer, ids, stats = recognised(level=1)
-    assert ids == [0, 1, 2, 3]
-    assert [beams for _, beams in recognizer.calls] == [1] * 4
-    assert (stats.joined, stats.narrowed) == (0, 4)
-
-
-def test_level_2_joins_waiting_segments_and_keeps_the_end_of_input(demo_config):
-    recognizer, ids, stats = recognised(level=2)
-    assert recognizer.calls == [([0, 1, 2, 3], 1)]
-    assert ids == [0, 1, 2, 3]
-    assert stats.joined == 3
+    assert (stats.joined, stats.narrowed) == (joined, narrowed)
 
 
 @pytest.mark.parametrize("room", [0, 1], ids=["all there", "one at a time"])

@@ -1,6 +1,5 @@
 """Queued sinks: a lossless one holds its writer back, one of the latest text drops whole sentences; failures are reported."""
 
-import io
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,12 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from pipeline.errors import SinkError
 from pipeline.events import EndOfInput, PipelineEvent, SourceText, TargetText, Transcript, TranslationLost
 from pipeline.sinks.queued import Delivery, QueuedSink
-from pipeline.sinks.terminal import TerminalSink
 from tests.conftest import HANG_S, Panic
 from tests.streams import spoken, streams, translated
 
@@ -95,17 +92,6 @@ def test_of_a_text_only_the_latest_is_delivered_and_writing_does_not_wait(opened
     slow.allow()
     sink.drain()
     assert slow.events[1:] == [*source, last, end]
-
-
-def test_texts_of_different_sentences_and_languages_do_not_replace_each_other(opened):
-    slow, sink = opened(Delivery.LATEST)
-    drafts = TargetText(0, "zh", "一"), TargetText(0, "de", "Eins"), TargetText(1, "zh", "二")
-    events = [*drafts, *spoken(2, "Three.")]
-    for event in events:
-        sink.write(event)
-    slow.allow()
-    sink.drain()
-    assert slow.events[1:] == events
 
 
 def test_a_full_lossless_queue_holds_the_writer_back_and_loses_nothing(opened):
@@ -226,28 +212,6 @@ def test_neither_the_loss_of_a_language_nor_the_end_is_dropped(opened):
     assert sink.dropped == 1
 
 
-def test_a_terminal_shows_the_sentences_after_those_that_were_dropped(opened):
-    file = io.StringIO()
-    terminal = TerminalSink(Console(file=file, width=60), ["zh"])
-    slow, sink = opened(Delivery.LATEST, 8, terminal.write)
-    first = spoken(0, "Zero.")
-    sink.write(first[0])
-    slow.allow(2)  # the terminal begins to show the first sentence, then stops
-    sink.drain()
-    for number in range(5):
-        for event in [*spoken(number, f"Number {number}."), *translated(number, f"第{number}。")][number == 0 :]:
-            sink.write(event)
-    slow.allow()
-    sink.drain()
-    shown = file.getvalue()
-    assert sink.dropped == 3
-    # Without the end of the input: the sentence that lacks its translation does not hold back the later ones.
-    for number in (3, 4):
-        assert f"Number {number}.\n{' ' * 17}第{number}。\n" in shown
-    assert [number for number in range(5) if f"Number {number}." in shown] == [3, 4]
-    assert "Zero." in shown
-
-
 def texts(events: Sequence[PipelineEvent]) -> dict[tuple[int, str], str]:
     """The newest states among ``events``: (sentence, language) → text."""
     return {
@@ -338,14 +302,3 @@ def test_closing_does_not_wait_for_a_stuck_sink(opened, delivery):
     Call(lambda: sink.close(timeout_s=0.01)).result()
     assert slow.events == []
     sink.write(EndOfInput())  # does not wait for room either
-
-
-def test_texts_of_two_languages_replace_each_their_own(opened):
-    """The two languages take turns, so the last waiting text is always one of the other language."""
-    slow, sink = opened(Delivery.LATEST)
-    for number in range(1, 51):
-        for language in ("zh", "de"):
-            sink.write(TargetText(0, language, "x" * number))
-    slow.allow()
-    sink.drain()
-    assert slow.events[1:] == [TargetText(0, language, "x" * 50) for language in ("zh", "de")]

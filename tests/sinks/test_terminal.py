@@ -80,17 +80,6 @@ def test_a_pipe_gets_whole_lines():
     ]
 
 
-def test_the_next_source_is_shown_during_a_translation():
-    first, end = translated(0, ["早上好。"])
-    events = [*GOOD_MORNING, *THANK_YOU, first, *translated(1, ["谢谢。"])[:1], end]
-    shown = steps(events, terminal=True)
-    assert re.search(r"Good morning\.\s+▌\s+01:03.0–01:05.0  Thank you\.\s+▌", shown[3])
-    assert re.search(r"Good morning\.\s+早上好。 ▌\s+01:03.0–01:05.0  Thank you\.\s+▌", shown[4])
-    assert re.search(r"早上好。 ▌\s+01:03.0–01:05.0  Thank you\.\s+谢谢。 ▌", shown[5])
-    # The first one is printed without a cursor, and the second goes on below it.
-    assert re.search(r"Good morning\.\s+早上好。\s+01:03.0–01:05.0  Thank you\.\s+谢谢。 ▌\s*$", shown[6])
-
-
 def test_a_draft_is_replaced_in_source_and_translation():
     events: list[PipelineEvent] = [
         SourceText(0, "en", "I see.", 5, 0.5, 1.0),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events import EndOfInput, Pause, PipelineEvent, SourceSentence, TargetText, Transcript, Translation, Word
+from pipeline.events import EndOfInput, Pause, PipelineEvent, SourceSentence, Transcript, Translation, Word
 from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.subtitles.cues import Cue, CueBuilder
 from pipeline.subtitles.rules import SubtitleRules
@@ -124,12 +124,6 @@ def test_a_sentence_is_a_cue_when_its_translation_is_finished():
     *before, finished = sentence("你好。", 1.0, 2.0)
     assert pushed(builder, [Transcript(0, 1.0, 2.0, "source", "en"), *before]) == []
     assert builder.push(finished) == [Cue(1, 1.0, 2.0, ("你好。",))]
-
-
-def test_withdrawn_text_is_not_in_the_cue():
-    states = [TargetText(0, "zh", "早上"), TargetText(0, "zh", "早上好"), TargetText(0, "zh", "晚上好", committed=3)]
-    (cue,) = built([spoken(0, "Good evening.", 1.0, 2.0), [*states, Translation(0, "zh", "晚上好")]])
-    assert cue.lines == ("晚上好",)
 
 
 @given(streams(TEXTS), RULES)
