@@ -27,31 +27,33 @@ class Pushes:
     @asynccontextmanager
     async def turn(self, session: Session) -> AsyncIterator[Callable[[PipelineEvent], None]]:
         """Sends the events of a session, if it is its turn."""
+        if self._taken:
+            log.warning("session %s is not pushed, since another one is", session.name)
+            yield lambda _: None
+            return
+        self._taken = True
         sinks: Sequence[PushSink] = ()
-        mine, self._taken = not self._taken, True
         try:
-            if not mine:
-                log.warning("session %s is not pushed, since another one is", session.name)
-            else:
-                sinks = await asyncio.to_thread(self._open, session.config)
-                for sink in sinks:
-                    sink.begin(lambda: session.stats.stream_s)
-        except PipelineError as error:
-            log.warning("session %s is not pushed: %s", session.name, error)
-        fan_out = FanOut(sinks)
-
-        def write(event: PipelineEvent) -> None:
             try:
-                fan_out.write(event)
-            except SINK_FAILURES as error:
-                log.error("session %s: %s", session.name, error)
-
-        try:
-            yield write
+                sinks = await asyncio.to_thread(self._open, session.config)
+            except PipelineError as error:
+                log.warning("session %s is not pushed: %s", session.name, error)
+            for sink in sinks:
+                sink.begin(lambda: session.stats.stream_s)
+            yield _logging_failures(FanOut(sinks), session.name)
         finally:
             try:
                 await asyncio.to_thread(close_all, sinks)
             except PipelineError as error:
                 log.error("session %s: %s", session.name, error)
-            if mine:
-                self._taken = False
+            self._taken = False
+
+
+def _logging_failures(sinks: FanOut, session: str) -> Callable[[PipelineEvent], None]:
+    def write(event: PipelineEvent) -> None:
+        try:
+            sinks.write(event)
+        except SINK_FAILURES as error:
+            log.error("session %s: %s", session, error)
+
+    return write
