@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,7 +129,9 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     if config.glossary.file is not None:
         _announce(load_glossary(Path(config.glossary.file)), config)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt
-    script_conversion(asr.script, _written_in_script(config.languages.spoken))
+    spoken = config.languages.spoken
+    chinese = next((language for language in spoken if language_tag(language).language in CHINESE), spoken[0])
+    script_conversion(asr.script, chinese)  # name mistakes before models are loaded
     if asr.model != named.asr.model:
         config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
     if options.nmt in (None, AUTO):
@@ -174,11 +175,6 @@ def _announce(glossary: Glossary, config: PipelineConfig) -> None:
             f"glossary: it is for {' and '.join(glossary.languages or ())}; in this run, only the terms that keep their "
             "spelling are used"
         )
-
-
-def _written_in_script(spoken: Sequence[str]) -> str:
-    """The spoken language to which ``asr.script`` applies: the Chinese one, if there is one."""
-    return next((language for language in spoken if language_tag(language).language in CHINESE), spoken[0])
 
 
 def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> PipelineConfig:

@@ -106,11 +106,9 @@ def aside_paths(job: Job, outputs: Mapping[Output, Path]) -> dict[Output, Path]:
     A file whose name has no room for the longer suffix is written in place.
     """
     base = job.journal.name.removesuffix(".jsonl")
-    targets = list(job.names.tags) if job.names else []
-    longest = job.names.base.longest if job.names else 0
-    found = {}
+    found, longest = {}, job.names.base.longest
     for output, path in outputs.items():
-        name = f"{base}.{'all.' if output[0] == 'jsonl' else ''}{label(output, targets)}"
+        name = f"{base}.{'all.' if output[0] == 'jsonl' else ''}{label(output, list(job.names.tags))}"
         found[output] = path.with_name(name) if len(os.fsencode(name)) <= longest else path
     return found
 

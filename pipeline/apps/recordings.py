@@ -47,15 +47,18 @@ class Job:
 
     recording: Path
     outputs: dict[Output, Path]
-    journal: Path
-    """One for all target languages."""
-    names: OutputNames | None = None
+    names: OutputNames
     """The names of the outputs, of the journal, and of files in other formats."""
+
+    @property
+    def journal(self) -> Path:
+        """One for all target languages."""
+        return self.names.journal
 
     @property
     def is_shortened(self) -> bool:
         """Whether the recording's name is too long for an output's suffix."""
-        return self.names is not None and any(map(self.names.is_shorter, self.outputs))
+        return any(map(self.names.is_shorter, self.outputs))
 
     def missing(self) -> dict[Output, Path]:
         """Outputs that do not exist, or have no cue from an earlier run.
@@ -186,7 +189,7 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
                 f"{jobs[key].recording} and {recording} would both write {next(iter(outputs.values()))}; give their "
                 "common parent folder, whose subfolders are kept, or translate one separately with another --output-dir"
             )
-        jobs[key] = Job(recording, outputs, names.journal, names)
+        jobs[key] = Job(recording, outputs, names)
     return list(jobs.values())
 
 
@@ -246,7 +249,7 @@ def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
     different names.
     """
     names, targets = job.names, config.languages.targets
-    if names is None or (len(targets) == 1 and not names.base.language):
+    if len(targets) == 1 and not names.base.language:
         return None
     tags = [""] if len(targets) == 1 else list(names.tags.values())
     for path in (replace(names.base, language=tag).path(journal.SUFFIX) for tag in tags):
@@ -259,8 +262,7 @@ def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
 
 def labels_of(job: Job, outputs: Iterable[Output]) -> list[str]:
     """The names of outputs for the journal of ``job``."""
-    targets = list(job.names.tags) if job.names else []
-    return [label(output, targets) for output in outputs]
+    return [label(output, list(job.names.tags)) for output in outputs]
 
 
 def _begun_outputs(job: Job) -> dict[Output, Path]:
@@ -269,7 +271,5 @@ def _begun_outputs(job: Job) -> dict[Output, Path]:
         begun = journal.read_header(job.journal)
     except UsageError:
         begun = None
-    names = job.names
-    if not begun or names is None:
-        return {}
-    return {output: names.path(output) for output in labelled(begun["formats"], list(names.tags))}
+    labels: list[str] = begun["formats"] if begun else []
+    return {output: job.names.path(output) for output in labelled(labels, list(job.names.tags))}

@@ -58,7 +58,8 @@ def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard
     elif "JOB_COMPLETION_INDEX" in environment:
         if not slash:
             raise UsageError(f"--shard auto: Kubernetes does not tell the number of completions; {_EXPECTED}")
-        found = _plus(_whole(environment["JOB_COMPLETION_INDEX"]), 1), _whole(count)
+        at = _whole(environment["JOB_COMPLETION_INDEX"])
+        found = None if at is None else at + 1, _whole(count)
     elif "SLURM_ARRAY_TASK_ID" in environment:
         found = _slurm_number(environment), _whole(count if slash else environment.get("SLURM_ARRAY_TASK_COUNT", ""))
     else:
@@ -85,7 +86,3 @@ def _slurm_number(environment: Mapping[str, str]) -> int | None:
 
 def _whole(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else None
-
-
-def _plus(number: int | None, more: int) -> int | None:
-    return None if number is None else number + more

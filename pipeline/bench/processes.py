@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +28,8 @@ def usage_of(process: int) -> Usage | None:
 
     /proc/PID/stat and /proc/PID/statm are described in proc(5).
     """
-    stats = {number: stat for number in _processes() if (stat := _stat(number)) is not None}
+    numbers = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()] if _PROC.is_dir() else []
+    stats = {number: stat for number in numbers if (stat := _stat(number)) is not None}
     if process not in stats:
         return None
     tree = {process}
@@ -56,11 +56,6 @@ def machine_cpu_s() -> float:
         return math.nan
     ticks = sum(int(value) for index, value in enumerate(fields) if index not in (3, 4))  # idle, iowait
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _processes() -> Iterator[int]:
-    if _PROC.is_dir():
-        yield from (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
 
 
 def _stat(process: int) -> list[str] | None:

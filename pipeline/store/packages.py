@@ -201,11 +201,8 @@ def _write_verified(noted: Verified) -> None:
     """Write the hash cache, best effort: if the folder is not writable, hashes are computed each time."""
     path = assets() / "verified.json"
     text = json.dumps({place: signature for place, signature in noted.items() if os.path.exists(place)}, indent=0)
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=_ensured(path.parent)) as folder:
-        (Path(folder) / path.name).write_text(text, "utf-8")
-        os.replace(Path(folder) / path.name, path)
-
-
-def _ensured(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
+            (Path(folder) / path.name).write_text(text, "utf-8")
+            os.replace(Path(folder) / path.name, path)

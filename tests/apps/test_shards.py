@@ -11,6 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.apps.outputs import OutputName, OutputNames
 from pipeline.apps.recordings import Job, plan, read_manifest
 from pipeline.apps.shards import Shard, parse_shard
 from pipeline.apps.translate import arguments, run
@@ -68,7 +69,7 @@ def test_the_shards_have_every_recording_once(tmp_path, sizes, count):
     for number, size in enumerate(sizes):
         recording = tmp_path / f"{number}.wav"
         recording.write_bytes(bytes(size))
-        jobs.append(Job(recording, {}, tmp_path / f"{number}.unfinished.jsonl"))
+        jobs.append(Job(recording, {}, OutputNames(OutputName(tmp_path, str(number)))))
     shards = [Shard(number, count).of(jobs) for number in range(1, count + 1)]
     assert sorted(job.recording for shard in shards for job in shard) == sorted(job.recording for job in jobs)
     assert [Shard(number, count).of(jobs[::-1])[::-1] for number in range(1, count + 1)] == shards

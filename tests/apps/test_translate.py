@@ -29,6 +29,7 @@ from rich.console import Console
 from pipeline import Models, PipelineConfig, TargetText, Transcript, Translation
 from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
+from pipeline.apps.outputs import OutputName, OutputNames
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
 from pipeline.apps.translate import for_recordings
 from pipeline.asr.recognizer import RecognitionOptions
@@ -524,7 +525,9 @@ def test_long_paths_are_not_wrapped_without_a_terminal(translated, tmp_path):
 def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("talk.srt").touch()
-    jobs = [Job(Path(f"{name}.wav"), {}, Path("journal")) for name in ("talk", "[b]bad", "later")]
+    jobs = [
+        Job(Path(f"{name}.wav"), {}, OutputNames(OutputName(tmp_path, name))) for name in ("talk", "[b]bad", "later")
+    ]
     files = {("srt", "zh"): Path("talk.srt"), ("vtt", "zh"): Path("none.vtt")}
     done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, "4.2 s: uncertain", files)
     shown = io.StringIO()
