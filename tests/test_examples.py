@@ -19,6 +19,7 @@ def run(*arguments: str) -> str:
     return done.stdout.decode()
 
 
+@pytest.mark.slow
 def test_the_whole_chain_fed_by_a_host_app():
     shown = run("examples/embed_chain.py", str(EXAMPLES / "meeting.wav"))
     assert f"{len(spoken_texts()['meeting'])} segments" in shown

@@ -115,6 +115,7 @@ def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data):
     assert trained.isdisjoint(spoken(side) for pair in data.test_phrases for side in pair)
 
 
+@pytest.mark.slow
 def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data):
     assert set(data.tests["everyday"]) < set(everyday())
     assert set(data.tests["meetings"]) < {pair for topic, pair in conversations() if topic == "meetings"}

@@ -208,6 +208,7 @@ def test_a_damaged_cached_file_is_fetched_again(hub, home):
     assert has_whole_model(home, hub, PINNED)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub, home):
     assert pull(home, hub).returncode == 0
     snapshot = repository(home) / "snapshots" / COMMIT
@@ -290,6 +291,7 @@ def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub, home):
     assert hub.ranges == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub, home):
     """A file size limit simulates a full disk."""
     done = subprocess.run(
@@ -312,6 +314,7 @@ def test_an_unwritable_cache_is_reported(hub, tmp_path):
     assert "or set HF_HOME to another folder" in failed(pull(tmp_path / "home", hub))
 
 
+@pytest.mark.slow
 def test_two_concurrent_programs_fetch_once(hub, home):
     command = [sys.executable, "-m", "pipeline.models", "pull", NAME]
     both = [subprocess.Popen(command, env=environment(home, hub.url), stdout=subprocess.DEVNULL) for _ in range(2)]

@@ -85,6 +85,7 @@ def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(checkpoint
     assert fetched_graphs(hub) == set(checkpoint or HALF)
 
 
+@pytest.mark.slow
 def test_fp32_is_never_compiled_from_half_precision(hub, home, tmp_path):
     config = write_config(tmp_path, 'weights = "fp32"')
     text = golden("tiny-marian")[0]["source"]
@@ -111,6 +112,7 @@ def test_a_compiled_model_does_not_need_its_source_files(hub, home, tmp_path):
     assert f"{NAME}: compiled, in {directory}" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
 def test_damage_makes_a_model_compile_again(damage, hub, home, config):
     text = golden("tiny-marian")[0]["source"]
@@ -140,6 +142,7 @@ def test_pull_finds_damage_that_keeps_the_file_size(hub, home, config):
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
+@pytest.mark.slow
 def test_a_rejected_model_is_explained_without_a_network_too(hub, home, config, tmp_path):
     other = {file: TINY / file for file in ("source.spm", "target.spm", "vocab.json", "model.safetensors")}
     changed = tmp_path / "config.json"
@@ -174,6 +177,7 @@ def test_a_repository_without_usable_files_gives_an_error_with_a_hint(name, hint
     assert "model.bin, tokenizer.json" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_cached_snapshot_is_compiled_without_a_network(hub, home, tmp_path):
     as_is = write_config(tmp_path, 'weights = "as-is"')
     assert models(home, hub.url, "pull", str(as_is)).returncode == 0
@@ -202,6 +206,7 @@ def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub, home, config):
     assert compiled(home) == []
 
 
+@pytest.mark.slow
 def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub, home, config):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
@@ -212,6 +217,7 @@ def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub, home, 
     assert "slower" not in said
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(hub, home, config, tmp_path):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
@@ -229,6 +235,7 @@ def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(hub, ho
     assert "slower" not in said
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub, home, config):
     """A file size limit simulates a full disk: downloaded files are below it, compiled files are above."""
     done = subprocess.run(
@@ -252,6 +259,7 @@ def test_leftovers_of_a_killed_process_are_removed(hub, home, config):
     assert compiled(home) == [folder]
 
 
+@pytest.mark.slow
 def test_two_programs_that_start_at_once_compile_once(hub, home, config):
     command = [sys.executable, "-m", "pipeline.models", "pull", str(config)]
     run = {"env": environment(home, hub.url), "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}

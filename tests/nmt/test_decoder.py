@@ -79,7 +79,7 @@ def test_greedy_ids_equal_those_of_transformers(model_dir):
 
 def test_beam_search_ids_equal_those_of_transformers(model_dir):
     model = MarianModel.load(model_dir, NmtConfig(beam_size=4, max_tokens=512))
-    for row in golden("tiny-marian"):
+    for row in golden("tiny-marian")[::3]:
         tokens = list(beam_search(SearchRequest(model.decoder, row["source_ids"], model.generation)))
         assert [token.id for token in tokens] == row["beam_4_ids"], row["source"]
         assert [token.last for token in tokens] == [False] * (len(tokens) - 1) + [True]
@@ -300,7 +300,7 @@ def test_other_settings_give_the_ids_of_transformers(variant, tmp_path):
     beams = given.pop("num_beams")
     folder = tiny_with(tmp_path, "generation_config.json", given)
     model = MarianModel.load(folder, NmtConfig(beam_size=beams, max_tokens=512))
-    for row in variant["rows"]:
+    for row in variant["rows"][:: 3 if beams > 1 else 1]:
         tokens = list(
             SEARCH[beams > 1](SearchRequest(model.decoder, model.tokenizer.encode(row["source"]), model.generation))
         )
