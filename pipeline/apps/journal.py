@@ -24,8 +24,8 @@ from ..asr.recognizer import (
     RecognitionOptions,
     Recognizer,
     StreamingRecognizer,
+    by_segment,
 )
-from ..asr.streaming import by_segment
 from ..captions.changes import Changes, States
 from ..config import PipelineConfig
 from ..errors import UsageError

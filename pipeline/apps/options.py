@@ -6,12 +6,11 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ..asr.script import script_conversion
+from ..asr.script import script_conversions
 from ..config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from ..errors import UsageError
 from ..glossary.files import load_glossary
 from ..glossary.terms import Glossary
-from ..languages import CHINESE, language_tag
 from ..languages.options import AUTO_SOURCE
 from ..nmt.routing import AUTO, check_shared, described, is_same_pair, may_translate, names_pair, routed, translates_all
 from ..subtitles.rules import PRESETS
@@ -129,9 +128,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     if config.glossary.file is not None:
         _announce(load_glossary(Path(config.glossary.file)), config)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt
-    spoken = config.languages.spoken
-    chinese = next((language for language in spoken if language_tag(language).language in CHINESE), spoken[0])
-    script_conversion(asr.script, chinese)  # name mistakes before models are loaded
+    script_conversions(asr.script, config.languages.spoken)  # name mistakes before models are loaded
     if asr.model != named.asr.model:
         config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
     if options.nmt in (None, AUTO):

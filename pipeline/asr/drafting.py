@@ -12,8 +12,7 @@ from ..languages import sets_sentences_apart
 from ..languages.marks import final_marks
 from ..run.options import DraftOptions
 from .drafts import Agreement, DraftSchedule, divided, without_end
-from .recognizer import DraftRecognizer, RecognitionOptions, Recognizer, Waits
-from .streaming import StreamedSegments
+from .recognizer import DraftRecognizer, RecognitionOptions, Recognizer, StreamedSegments, Waits
 
 Attempt: TypeAlias = Callable[[SpeechSegment, Callable[[], Transcript]], Transcript]
 

@@ -10,39 +10,28 @@ from ..events import Word
 from ..languages import CHINESE, language_tag
 from ..languages.chinese import Convert, divided, simplified, traditional
 
-AS_HEARD = "as-heard"
 _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}
 
 
-def script_conversion(script: str | None, language: str) -> Convert | None:
-    """The conversion of recognised ``language`` text to the configured ``script``; None for no conversion."""
-    tag = language_tag(language)
-    if script is None:
-        return simplified if tag.language == "zh" else None
-    if script == AS_HEARD:
-        return None
-    if tag.language not in CHINESE or script not in _CONVERSIONS:
+def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str, Convert | None]:
+    """The conversion of recognised text in each language to the configured ``script``; None for no conversion."""
+    if script in _CONVERSIONS and not any(language_tag(language).language in CHINESE for language in languages):
         raise UsageError(
-            f"asr.script is {script!r} but the spoken language is {language!r}; simplified and traditional are for "
+            f"asr.script is {script!r} but the spoken language is {languages[0]!r}; simplified and traditional are for "
             "Chinese (zh or yue), as-heard for any language: leave the key out, or set languages.source"
         )
-    return _CONVERSIONS[script]
+    found = {}
+    for language in languages:
+        code = language_tag(language).language
+        wanted = script or ("simplified" if code == "zh" else "")
+        found[language] = _CONVERSIONS.get(wanted) if code in CHINESE else None
+    return found
 
 
 def usual_script(spoken: Sequence[str]) -> str | None:
     """The script in which transcripts are written if none is configured: traditional if a language spoken says so (zh-TW)."""
     tags = map(language_tag, spoken)
     return "traditional" if any(tag.language == "zh" and tag.script == "Hant" for tag in tags) else None
-
-
-def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str, Convert | None]:
-    """The ``script_conversion`` of each language; a script that only some of them use applies to those."""
-    chinese = [language for language in languages if language_tag(language).language in CHINESE]
-    if script in _CONVERSIONS and chinese:
-        return {
-            language: script_conversion(script if language in chinese else None, language) for language in languages
-        }
-    return {language: script_conversion(script, language) for language in languages}
 
 
 def in_script(text: str, words: Sequence[Word], convert: Convert | None) -> tuple[str, list[Word]]:

@@ -22,7 +22,7 @@ from ..languages.marks import MARKS
 from ..run.machine import usable_cores
 from .options import AsrConfig
 from .recognizer import PartialText, RecognitionOptions
-from .script import in_script, script_conversion
+from .script import in_script, script_conversions
 
 # A key in the metadata of a CTC model → how ``OnlineRecognizer`` loads it. Each kind alone has its key.
 _CTC = {
@@ -72,7 +72,7 @@ class SherpaRecognizer:
             UsageError: sherpa-onnx is not installed; or the script is not one of the language.
             ModelError: the folder has no streaming model.
         """
-        self.language, self._convert = language, script_conversion(config.script, language)
+        self.language, self._convert = language, script_conversions(config.script, [language])[language]
         self.model: Any = sharing.model if sharing is not None else _load(directory, config.threads)
         symbols = [line.split(" ")[0] for line in _lines(directory / "tokens.txt")]
         vocabulary = "".join(symbol for symbol in symbols if not symbol.startswith("<"))

@@ -26,8 +26,8 @@ from .recognizer import (
     RecognitionOptions,
     Recognizer,
     StreamingRecognizer,
+    by_segment,
 )
-from .streaming import by_segment
 from .terms import HeardTerms
 
 log = logging.getLogger(__name__)

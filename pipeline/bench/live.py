@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..apps.options import add_model_arguments, configured
 from ..asr.options import DraftModel
-from ..asr.recognizer import RecognitionOptions
-from ..asr.streaming import by_segment
+from ..asr.recognizer import RecognitionOptions, by_segment
 from ..audio.recording import Recording, read_audio
 from ..config import PipelineConfig
 from ..errors import UsageError

@@ -8,7 +8,7 @@ import pytest
 from pipeline import Models
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.script import in_script, script_conversion, script_conversions
+from pipeline.asr.script import in_script, script_conversions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
 from pipeline.events import Transcript, Word
@@ -65,16 +65,6 @@ def test_words_are_converted_in_the_context_of_the_whole():
     assert in_script("理发", [], traditional) == ("理髮", [])
 
 
-def test_only_mandarin_is_converted_without_being_asked_for():
-    convert = script_conversion(None, "zh")
-    assert convert is not None
-    assert convert("買") == "买"
-    for language in ("ja", "yue", "en", "ko"):
-        assert script_conversion(None, language) is None
-        assert script_conversion("as-heard", language) is None
-    assert script_conversion("simplified", "yue") is not None
-
-
 @pytest.mark.parametrize("language", ["en", "ja", "ko"])
 def test_a_script_that_the_language_does_not_have_is_refused(language, tmp_path):
     for script in ("traditional", "simplified"):
@@ -97,5 +87,11 @@ def test_of_several_languages_a_script_applies_to_those_that_use_it(languages):
     assert script_conversions(None, languages) == {"en": None, "zh": simplified}
     assert script_conversions("as-heard", languages) == {"en": None, "zh": None}
     assert script_conversions("simplified", ["zh", "yue"]) == {"zh": simplified, "yue": simplified}
+    assert script_conversions(None, ["zh-TW", "ja", "yue", "ko"]) == {
+        "zh-TW": simplified,
+        "ja": None,
+        "yue": None,
+        "ko": None,
+    }
     with pytest.raises(UsageError, match="simplified and traditional are for Chinese"):
         script_conversions("traditional", ["en", "de"])

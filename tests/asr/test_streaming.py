@@ -26,7 +26,7 @@ from pipeline import (
     Translation,
 )
 from pipeline.asr.context import Context
-from pipeline.asr.streaming import StreamedSegments
+from pipeline.asr.recognizer import StreamedSegments
 from pipeline.audio.recording import Recording
 from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Samples, TranscriptSoFar, Word

@@ -16,10 +16,11 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from ...errors import UsageError
+from ...errors import ModelError, UsageError, one_line
 from ...events import SAMPLE_RATE, Samples
 from ...languages import spaced
 from ...languages.marks import letters
+from ..options import AsrConfig
 from ..terms import Replacement
 from .language_id import known_language, whisper_code
 from .mel import MelFilters
@@ -129,6 +130,31 @@ class WhisperEngine:
     def knows(self, language: str) -> bool:
         """Whether the model was trained on the language."""
         return known_language(self.weights.tokenizer, language, self.multilingual)
+
+    def prompt(self, config: AsrConfig) -> tuple[int, ...]:
+        """The tokens of the configured hot words and prompt."""
+        text = " ".join(part for part in (config.hotwords, config.prompt) if part)
+        tokens = self.tokens(f" {text.strip()}") if text else ()
+        if len(tokens) > MOST_PROMPT_TOKENS:
+            raise UsageError(
+                f"asr.hotwords and asr.prompt have {len(tokens)} tokens together; Whisper takes {MOST_PROMPT_TOKENS} at "
+                "most, and every one makes each segment slower: shorten them"
+            )
+        return tokens
+
+    def check(self, config: AsrConfig, prompt: tuple[int, ...]) -> dict[str, float]:
+        """Run the model once on silence; return the probability of each language there if there are several."""
+        try:
+            encoded = self.encode(np.zeros(SAMPLE_RATE, np.int16), config.window_s)
+            found = self.generate(encoded, 1, prompt)
+            on_silence = self.detect(encoded) if len(self.languages) > 1 else {}
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(
+                f"the speech model {config.model} cannot run: {one_line(error)}; fetch it again"
+            ) from error
+        if not math.isfinite(found.log_probability + found.no_speech_probability):
+            raise ModelError(f"the speech model {config.model} is damaged: its scores are not finite; fetch it again")
+        return {language: on_silence[whisper_code(language)] for language in self.languages if on_silence}
 
     def features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
         """The log-mel spectrogram of ``samples`` [n], padded to ``window_s``.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from pathlib import Path
 
 # Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
 from faster_whisper.utils import _MODELS as _SIZES
 
-from ...errors import UsageError
+from ...errors import ModelError, UsageError
 from ...store import FileSet, resolve_model
 from ...store.known import KnownModel, Thresholds
 from ..options import AsrConfig
 from .guards import SHORT_TOKENS
+
+log = logging.getLogger(__name__)
 
 RECOGNIZER_FILES = FileSet(
     ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),
@@ -39,8 +42,15 @@ def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
     return found
 
 
-def check_window(config: AsrConfig, known: KnownModel | None) -> None:
-    """Refuse an encoder window that is too short for the model."""
+def check_files(directory: Path, config: AsrConfig, known: KnownModel | None) -> None:
+    """Check that the directory of the configured model has all files, and that its window is long enough for the model."""
+    if missing := RECOGNIZER_FILES.missing_from(directory):
+        raise ModelError(
+            f"{directory} lacks {', '.join(missing)}: not a whole CTranslate2 Whisper model; "
+            "convert one with ct2-transformers-converter (with --copy_files tokenizer.json preprocessor_config.json)"
+        )
+    if known is None:
+        log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
     shortest_s = known.shortest_window_s if known is not None else KnownModel.shortest_window_s
     if config.window_s < shortest_s:
         raise UsageError(

@@ -1,17 +1,24 @@
-"""Pack several speech segments into one recogniser window, and assign its words back to them. Pure."""
+"""Pack segments into one window, assign its words to them, and decide which to recognise again alone. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
-from ...events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Word
+from ...events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
+from ...languages.marks import letters
 from ..context import gaps
+from .continuation import continued, resembles_part
 
 _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
+# English has about 13 letters per second, and the words of a segment fill nearly all of it. Measured in windows in which the
+# recogniser left a segment out and gave it a word of a neighbour: 0.4 to 4 letters per second, in 0 to 45 % of it.
+_FEWEST_LETTERS_PER_S = 5.0
+_LEAST_FILLED = 0.6
+_LETTERS_OF_ONE_OF_CHINESE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +67,99 @@ def unpack(words: Sequence[_Timed], packed: Pack) -> list[list[_Timed]]:
         times = (shift + min(max(time_s, start_s), end_s) for time_s in (word.start_s, word.end_s))
         found[at].append(replace(word, start_s=next(times), end_s=next(times)))
     return found
+
+
+@dataclass(frozen=True)
+class Share:
+    """What was heard of one segment in a window."""
+
+    segment: SpeechSegment
+    words: Sequence[Word]
+    transcript: Transcript | None
+    """None if there are no words, or doubtful ones."""
+    sparse: bool = False
+    """Whether the words are few for so much speech."""
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the segment must be recognised alone."""
+        return self.transcript is None or self.sparse
+
+
+def sparse(segment: SpeechSegment, words: Sequence[Word]) -> bool:
+    """Whether words, at least one, are too few for a segment and far from filling it: some were probably left out."""
+    speech_s = segment.speech_end_s - segment.speech_start_s
+    spoken = sum(_LETTERS_OF_ONE_OF_CHINESE if c >= "\u2e80" else 1 for word in words for c in letters(word.text))
+    filled_s = words[-1].end_s - words[0].start_s
+    return spoken < _FEWEST_LETTERS_PER_S * speech_s and filled_s < _LEAST_FILLED * speech_s
+
+
+def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[SpeechSegment]:
+    """The neighbours of segments that were recognised alone with another text: their words may be mixed up.
+
+    Where a segment has no words in the window but some alone, it is usually left out there. Its neighbours are doubted only
+    if they seem to have its words. Few words of a segment that is rejected alone may be the neighbours' own.
+
+    Args:
+        shares: those of a window.
+        alone: the transcripts of segments that were recognised alone, by segment id.
+    """
+    found: dict[int, SpeechSegment] = {}
+    for at, share in enumerate(shares):
+        again = alone.get(share.segment.id)
+        if again is None or (again.rejected is not None and not (share.words and _withheld(again))):
+            continue
+        text = again.text
+        before = [each for each in shares[:at] if each.words][-1:]
+        after = [each for each in shares[at + 1 :] if each.words][:1]
+        if share.words:
+            mixed_up = letters(_text(share)) != letters(text)
+        else:
+            mixed_up = resembles_part(text, "".join(map(_text, (*before, *after))))
+        if mixed_up:
+            found |= {each.segment.id: each.segment for each in (*before, *after) if each.segment.id not in alone}
+    return list(found.values())
+
+
+def _withheld(alone: Transcript) -> bool:
+    """Whether something was heard that is not shown."""
+    return alone.rejected is not None and not alone.is_noise
+
+
+def _text(share: Share) -> str:
+    return "".join(word.text for word in share.words)
+
+
+def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Transcript]:
+    """The transcripts of a window's segments.
+
+    Args:
+        alone: the transcripts of segments that were recognised alone, by segment id. A rejected one does not replace that
+            of the window, unless the words of that are a neighbour's, who has them alone.
+    """
+    found: list[Transcript] = []
+    before: Word | None = None
+    for at, share in enumerate(shares):
+        again, transcript = alone.get(share.segment.id), share.transcript
+        if again is not None and (again.rejected is None or transcript is None or _elsewhere(at, shares, alone)):
+            transcript = again
+        elif transcript is not None and before is not None:
+            transcript = continued(transcript, before)
+        assert transcript is not None, f"segment {share.segment.id} was not recognised alone"
+        before = share.words[-1] if share.words and transcript.rejected is None else None
+        found.append(transcript)
+    return found
+
+
+def _elsewhere(at: int, shares: Sequence[Share], alone: Mapping[int, Transcript]) -> bool:
+    """Whether the words of a segment in which others are heard alone are those at the edge of a neighbour alone."""
+    own = letters(_text(shares[at]))
+    if not _withheld(alone[shares[at].segment.id]):
+        return False
+    before, after = shares[max(0, at - 1) : at], shares[at + 1 : at + 2]
+    return any(
+        edge(letters(alone[each.segment.id].text), own) and not edge(letters(_text(each)), own)
+        for edge, neighbours in ((str.endswith, before), (str.startswith, after))
+        for each in neighbours
+        if each.segment.id in alone and alone[each.segment.id].rejected is None
+    )

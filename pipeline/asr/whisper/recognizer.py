@@ -14,16 +14,14 @@ from ...store.packages import identify
 from ..options import AsrConfig
 from ..recognizer import DEFAULT, RecognitionOptions
 from ..script import in_script, script_conversions
-from .assignment import Share, doubted, in_order, sparse
 from .continuation import Continuation, consecutive, first_new_word
 from .coverage import within_sound
 from .engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
-from .files import check_window, find_recognizer, thresholds
+from .files import check_files, find_recognizer, thresholds
 from .language_id import calibrated, decide, whisper_code
-from .packing import Pack, pack, unpack
+from .packing import Pack, Share, doubted, in_order, pack, sparse, unpack
 from .search import Search, Searcher, SearchOptions, contradict
 from .transcripts import NOTHING, Transcripts
-from .validation import check_runs, check_whole, prompt_tokens
 from .weights import WhisperWeights
 from .words import moved, plausible, without_pauses
 
@@ -65,19 +63,16 @@ class WhisperRecognizer:
             )
         self._convert = script_conversions(config.script, self.languages)
         directory = directory or find_recognizer(config)
-        check_whole(directory)
         known = identify(directory)
-        if known is None:
-            log.warning("%s is not a known model; using Whisper's default thresholds", config.model)
-        check_window(config, known)
+        check_files(directory, config, known)
         self.thresholds = thresholds(config, known)
         weights = weights or WhisperWeights.load(
             directory, config.compute_type, config.threads, several_calls, config.device
         )
         self.engine = WhisperEngine(weights, self.languages)
-        self._prompt = prompt_tokens(self.engine, config)
+        self._prompt = self.engine.prompt(config)
         self._searcher = Searcher(self.engine, self.thresholds, self._prompt, config.window_s)
-        self._on_silence = check_runs(self.engine, config, self._prompt)
+        self._on_silence = self.engine.check(config, self._prompt)
         self._transcripts = Transcripts(self.thresholds, self._convert, timed=config.word_timestamps)
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions = DEFAULT) -> list[Transcript]:

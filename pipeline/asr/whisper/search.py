@@ -15,9 +15,8 @@ from ...store.known import Thresholds
 from ..terms import HeardTerms
 from .coverage import inserted, shortened, unheard
 from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
-from .foreign import LEAST_S, SURE, foreign_words, in_another_language
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection
-from .language_id import whisper_code
+from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
 from .words import TimedWord, marked, moved, timed_words
 
 log = logging.getLogger(__name__)

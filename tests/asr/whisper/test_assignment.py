@@ -8,7 +8,7 @@ import pytest
 from pipeline.apps.translate import for_recordings
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper import recognizer as whisper
-from pipeline.asr.whisper.assignment import Share, doubted, in_order, sparse
+from pipeline.asr.whisper.packing import Share, doubted, in_order, sparse
 from pipeline.bench.play import segments_of
 from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper import device as placing
-from pipeline.asr.whisper.device import load_model
+from pipeline.asr.whisper import weights as placing
+from pipeline.asr.whisper.weights import load_model
 from pipeline.errors import UsageError
 from pipeline.events import SpeechSegment
 from tests.conftest import PHRASES, read_wav

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.asr.whisper.foreign import foreign_words, in_another_language
+from pipeline.asr.whisper.language_id import foreign_words, in_another_language
 
 
 @pytest.mark.parametrize(
