@@ -59,47 +59,23 @@ if TYPE_CHECKING:
     from .translator import SpeechTranslator
 
 _MODULES = {
-    "Changes": "captions.changes",
-    "States": "captions.changes",
-    "TextChangeError": "captions.states",
-    "PipelineConfig": "config",
-    "load_config": "config",
-    "PipelineError": "errors",
-    "StageError": "errors",
-    "AudioLost": "events",
-    "Delta": "events",
-    "DeviceBack": "events",
-    "DeviceLost": "events",
-    "EndOfInput": "events",
-    "LoadChanged": "events",
-    "Notice": "events",
-    "Paused": "events",
-    "PipelineEvent": "events",
-    "Resumed": "events",
-    "SourceDelta": "events",
-    "SourceSentence": "events",
-    "SourceText": "events",
-    "SpeechSegment": "events",
-    "TargetText": "events",
-    "Transcript": "events",
-    "Translation": "events",
-    "TranslationLost": "events",
-    "MarianModel": "nmt.model",
-    "NmtStage": "nmt.stage",
-    "PartialText": "asr.recognizer",
-    "RecognitionOptions": "asr.recognizer",
-    "RecognitionStream": "asr.recognizer",
-    "Recognizer": "asr.recognizer",
-    "StreamingRecognizer": "asr.recognizer",
-    "TextTranslator": "nmt.translator",
-    "PipelineStats": "run.stats",
-    "Models": "loading",
-    "SpeechTranslator": "translator",
-    "load_models": "loading",
-    "load_translation_model": "nmt.load",
-    "standard_stages": "stages",
-    "with_stage": "stages",
+    "asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
+    "captions.changes": "Changes States",
+    "captions.states": "TextChangeError",
+    "config": "PipelineConfig load_config",
+    "errors": "PipelineError StageError",
+    "events": "AudioLost Delta DeviceBack DeviceLost EndOfInput LoadChanged Notice Paused PipelineEvent Resumed "
+    "SourceDelta SourceSentence SourceText SpeechSegment TargetText Transcript Translation TranslationLost",
+    "loading": "Models load_models",
+    "nmt.load": "load_translation_model",
+    "nmt.model": "MarianModel",
+    "nmt.stage": "NmtStage",
+    "nmt.translator": "TextTranslator",
+    "run.stats": "PipelineStats",
+    "stages": "standard_stages with_stage",
+    "translator": "SpeechTranslator",
 }
+"""Module → the public names that it defines."""
 
 __all__ = [
     "AudioLost",
@@ -146,6 +122,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    for module, names in _MODULES.items():
+        if name in names.split():
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

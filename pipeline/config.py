@@ -51,10 +51,6 @@ class NmtOverride:
     values: tuple[tuple[str, Any], ...]
     """(key of ``NmtConfig``, value)."""
 
-    @property
-    def names_model(self) -> bool:
-        return any(key == "model" for key, _ in self.values)
-
 
 @dataclass(frozen=True)
 class PipelineConfig(Checked):
@@ -98,7 +94,7 @@ class PipelineConfig(Checked):
         if self.languages.targets == (target,):
             return dataclasses.replace(self, nmt=nmt, nmt_overrides=())
         values = tuple(
-            (key, value) for key, value in _values(nmt).items() if key in _MODEL_KEYS or value != getattr(self.nmt, key)
+            (key, value) for key, value in vars(nmt).items() if key in _MODEL_KEYS or value != getattr(self.nmt, key)
         )
         others = tuple(override for override in self.nmt_overrides if override.target != target)
         return dataclasses.replace(self, nmt_overrides=(*others, NmtOverride(target, values)))
@@ -106,7 +102,7 @@ class PipelineConfig(Checked):
     @property
     def sharing_targets(self) -> tuple[str, ...]:
         """The targets that use the model of ``nmt``, because they have none of their own."""
-        own = {override.target for override in self.nmt_overrides if override.names_model}
+        own = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
         return tuple(target for target in self.languages.translated if target not in own)
 
 
@@ -239,7 +235,7 @@ def _draft_model(values: object, path: Path) -> DraftModel:
 
 def _divided(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The section [nmt] without its sections for targets, and these."""
-    options = _values(NmtConfig())
+    options = vars(NmtConfig())
     by_target = {key: value for key, value in values.items() if isinstance(value, dict) and key not in options}
     return {key: value for key, value in values.items() if key not in by_target}, by_target
 
@@ -261,10 +257,6 @@ def _nmt_overrides(by_target: dict[str, dict[str, Any]], targets: Sequence[str],
             name = sections[target]
             values = _checked(f"nmt.{name}", NmtConfig, by_target[name], path)
             yield NmtOverride(target, tuple(((_OF_MODEL if "model" in values else {}) | values).items()))
-
-
-def _values(nmt: NmtConfig) -> dict[str, Any]:
-    return {option.name: getattr(nmt, option.name) for option in dataclasses.fields(nmt)}
 
 
 def pinned_revisions() -> dict[str, str | None]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ from .subtitles.cues import Cue, CueBuilder
 from .translator import SpeechTranslator
 
 E = TypeVar("E", bound=PipelineEvent)
+T = TypeVar("T")
 
 
 @cache
@@ -57,7 +58,8 @@ class EndedError(AssertionError):
 class Harness:
     """A running translator. A task reads its events, so ``feed`` never waits for the test to read them.
 
-    Leaving the ``async with`` cancels the translator. If a stage fails, the next wait raises its error.
+    Leaving the ``async with`` cancels the translator. A wait raises EndedError if the stream ends first, and StageError if a
+    stage has failed.
     """
 
     def __init__(
@@ -72,10 +74,10 @@ class Harness:
         self._builders = [CueBuilder(self.config.subtitles, target) for target in targets]
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
-        self._cues_taken = self._translations_taken = self._events_seen = 0
-        self._committed: dict[tuple[int, str | None], int] = {}
-        self._texts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
-        self._texts_taken: Counter[tuple[str, str | None]] = Counter()
+        self._committed: Counter[tuple[int, str | None]] = Counter()
+        self._texts: dict[str, list[str]] = defaultdict(list)
+        self._taken: Counter[str] = Counter()
+        """How many of each kind were returned."""
         self._changed = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
         self._ended = False
@@ -105,69 +107,38 @@ class Harness:
         await self.translator.end()
 
     async def cue(self) -> Cue:
-        """Wait for the next subtitle, in stream order.
-
-        Raises:
-            EndedError: the stream ended without another subtitle.
-            StageError: a stage failed.
-        """
-        await self._wait_until(lambda: len(self._cues) > self._cues_taken, "another cue")
-        self._cues_taken += 1
-        return self._cues[self._cues_taken - 1]
+        """Wait for the next subtitle, in stream order."""
+        return await self._next("cue", self._cues)
 
     async def translation(self) -> Translation:
-        """Wait for the next finished translation of a sentence, in stream order.
-
-        Raises:
-            EndedError, StageError: as for ``cue``.
-        """
-        await self._wait_until(lambda: len(self._translations) > self._translations_taken, "another translation")
-        self._translations_taken += 1
-        return self._translations[self._translations_taken - 1]
+        """Wait for the next finished translation of a sentence, in stream order."""
+        return await self._next("translation", self._translations)
 
     async def draft(self, language: str | None = None) -> str:
         """Wait until the text of a sentence in progress has a part that may still change; return the whole text.
 
-        Args:
-            language: the one translated into; None waits for source text.
-
-        Raises:
-            EndedError, StageError: as for ``cue``.
+        ``language``: the one translated into; None waits for source text.
         """
-        return await self._next_text("draft", language)
+        kind = f"draft in {language or 'the source language'}"
+        return await self._next(kind, self._texts[kind])
 
     async def committed(self, language: str | None = None) -> str:
         """Wait until more text of a sentence is committed; return all of it that is. Otherwise like ``draft``."""
-        return await self._next_text("committed text", language)
-
-    async def _next_text(self, kind: str, language: str | None) -> str:
-        found = self._texts[kind, language]
-        await self._wait_until(lambda: len(found) > self._texts_taken[kind, language], f"another {kind}")
-        self._texts_taken[kind, language] += 1
-        return found[self._texts_taken[kind, language] - 1]
+        kind = f"committed text in {language or 'the source language'}"
+        return await self._next(kind, self._texts[kind])
 
     async def event(self, kind: type[E]) -> E:
-        """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them).
-
-        Raises:
-            EndedError, StageError: as for ``cue``.
-        """
-        while True:
-            await self._wait_until(lambda: len(self.events) > self._events_seen, kind.__name__)
-            self._events_seen += 1
-            if isinstance(event := self.events[self._events_seen - 1], kind):
-                return event
+        """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them)."""
+        while not isinstance(event := await self._next("event", self.events, kind.__name__), kind):
+            pass
+        return event
 
     async def rest(self) -> list[Cue]:
-        """After ``end``: wait for the end of the stream, and return the subtitles not yet returned.
-
-        Raises:
-            StageError: a stage failed.
-        """
+        """After ``end``: wait for the end of the stream, and return the subtitles not yet returned."""
         assert self._reader is not None, "the harness is not running; use it as an async context manager"
         await asyncio.shield(self._reader)
-        rest = self._cues[self._cues_taken :]
-        self._cues_taken = len(self._cues)
+        rest = self._cues[self._taken["cue"] :]
+        self._taken["cue"] = len(self._cues)
         return rest
 
     async def _read(self) -> None:
@@ -189,19 +160,23 @@ class Harness:
         if not isinstance(event, SourceText | TargetText):
             return
         language = event.language if isinstance(event, TargetText) else None
-        before = self._committed.get((event.sentence, language), 0)
-        self._committed[event.sentence, language] = event.committed
+        named = language or "the source language"
         if event.draft:
-            self._texts["draft", language].append(event.text)
-        if event.committed > before:
-            self._texts["committed text", language].append(event.committed_text)
+            self._texts[f"draft in {named}"].append(event.text)
+        if event.committed > self._committed[event.sentence, language]:
+            self._texts[f"committed text in {named}"].append(event.committed_text)
+        self._committed[event.sentence, language] = event.committed
 
-    async def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        reader = self._reader
+    async def _next(self, kind: str, found: Sequence[T], named: str = "") -> T:
+        """The next item of ``found``, to which more are added, that was not returned yet."""
+        reader, at = self._reader, self._taken[kind]
         assert reader is not None, "the harness is not running; use it as an async context manager"
         async with self._changed:
-            await self._changed.wait_for(lambda: condition() or self._ended)
-        if condition():
-            return
-        await asyncio.gather(reader)  # raises the reader's exception, if it failed
-        raise EndedError(f"the stream ended before {what} came; {len(self.events)} events had come")
+            await self._changed.wait_for(lambda: len(found) > at or self._ended)
+        if len(found) <= at:
+            await asyncio.gather(reader)  # raises the reader's exception, if it failed
+            raise EndedError(
+                f"the stream ended before {named or f'another {kind}'} came; {len(self.events)} events had come"
+            )
+        self._taken[kind] += 1
+        return found[at]

@@ -356,8 +356,7 @@ class SpeechTranslator:
     async def _put(self, item: Samples | EndOfInput) -> None:
         if self._stages is None:
             raise ValueError(_NOT_RUNNING)
-        if self._stages.done() and (error := _stage_failure(self._stages)) is not None:
-            raise error
+        _raise_failure(self._stages)
         count = 0 if isinstance(item, EndOfInput) else len(item)
         if count:  # audio waiting for the inbox counts towards the lag
             self.stats.received(count)
@@ -372,8 +371,7 @@ class SpeechTranslator:
             if not putting.done():
                 putting.cancel()
                 self.stats.received(-count)
-        if self._stages.done() and (error := _stage_failure(self._stages)) is not None:
-            raise error
+        _raise_failure(self._stages)
 
     async def _run_stages(self, models: Models) -> PipelineError | None:
         """Run all stages to their ends; return the failure that ended them early, or None."""
@@ -420,8 +418,9 @@ async def _stop_source(pump: asyncio.Task[None], source: AudioSource) -> StageEr
     return failure
 
 
-def _stage_failure(stages: asyncio.Task[PipelineError | None]) -> PipelineError | None:
-    return None if stages.cancelled() else stages.result()
+def _raise_failure(stages: asyncio.Task[PipelineError | None]) -> None:
+    if stages.done() and not stages.cancelled() and (error := stages.result()) is not None:
+        raise error
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[SourceNotice], None], notice: SourceNotice) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from ..events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from ..languages import sets_sentences_apart
@@ -13,12 +12,6 @@ from ..languages.marks import final_marks
 from ..run.options import DraftOptions
 from .drafts import Agreement, DraftSchedule, divided, without_end
 from .recognizer import DraftRecognizer, RecognitionOptions, Recognizer, StreamedSegments, Waits
-
-Attempt: TypeAlias = Callable[[SpeechSegment, Callable[[], Transcript]], Transcript]
-
-
-def _once(segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
-    return recognise()
 
 
 class Drafting:
@@ -32,18 +25,19 @@ class Drafting:
     def __init__(
         self,
         recognizer: Recognizer,
-        drafter: DraftRecognizer,
+        drafter: DraftRecognizer | None,
         options: DraftOptions,
         clock: Callable[[], float],
         *,
         commits: bool = True,
     ) -> None:
-        """``drafter``: recognises the segment in progress. ``commits``: it is the recogniser itself, not a smaller one.
+        """``drafter``: recognises the segment in progress; None: there are no drafts. ``commits``: it is the recogniser itself.
 
         ``clock`` gives seconds, to find out how long a draft takes.
         """
         self._recognizer, self._drafter, self._clock = recognizer, drafter, clock
         self._schedule = DraftSchedule(options)
+        self.enabled = drafter is not None
         self._commits, self.streams = commits, isinstance(drafter, StreamedSegments)
         self._agreement = Agreement(options.margin_ms / 1000, commits=commits)
         self._last: Transcript | None = None
@@ -57,11 +51,11 @@ class Drafting:
 
     def due(self, segment: SpeechSegment) -> bool:
         """Whether the segment is to be recognised now."""
-        return self._schedule.due(segment)
+        return self.enabled and self._schedule.due(segment)
 
     def missed(self, segment: SpeechSegment) -> bool:
         """Whether the segment, the newest one, was not recognised while in progress although it is long enough for that."""
-        return self._schedule.segment != segment.id and self._schedule.long_enough(segment)
+        return self.enabled and self._schedule.segment != segment.id and self._schedule.long_enough(segment)
 
     def committed_in(self, segment: SpeechSegment) -> bool:
         """Whether words of the segment are committed."""
@@ -80,6 +74,7 @@ class Drafting:
         Raises:
             DraftRefusedError: others need the recogniser more. Nothing has changed.
         """
+        assert self._drafter is not None
         began = self._clock()
         agreement = self._agreement
         stable: int | None = None
@@ -114,7 +109,7 @@ class Drafting:
 
     def pushed(self, segment: SpeechSegment, transcript: Transcript) -> TranscriptSoFar | None:
         """The segment pauses and is recognised as ``transcript``: a draft too."""
-        if transcript.rejected is not None or not transcript.words:
+        if not self.enabled or transcript.rejected is not None or not transcript.words:
             return None
         agreement = self._agreement
         self._begin(segment)
@@ -136,12 +131,13 @@ class Drafting:
     def _shown(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> TranscriptSoFar:
         return TranscriptSoFar(self._whole(segment, heard, (*self._agreement.known, *draft)))
 
-    def recognised(self, segment: SpeechSegment, options: RecognitionOptions, attempt: Attempt = _once) -> Transcript:
-        """The transcript of a segment with committed words that has ended or pauses: the rest of it is recognised.
-
-        Args:
-            attempt: calls the recogniser for the rest; what it returns is the transcript of that.
-        """
+    def recognised(
+        self,
+        segment: SpeechSegment,
+        options: RecognitionOptions,
+        attempt: Callable[[SpeechSegment, Callable[[], Transcript]], Transcript] = lambda _, recognise: recognise(),
+    ) -> Transcript:
+        """The transcript of a segment with committed words that has ended or pauses: the rest is recognised by ``attempt``."""
         assert self._last is not None
         agreement = self._agreement
         agreement.settled.clear()  # heard anew

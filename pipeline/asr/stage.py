@@ -11,7 +11,7 @@ from functools import partial
 from ..errors import PipelineError
 from ..events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
 from ..run.options import DraftOptions
-from ..run.overload import LoadControl
+from ..run.overload import LoadControl, OverloadOptions
 from ..run.stats import PipelineStats
 from ..run.worker import FAILED, FailedCalls, Worker
 from .context import Context, Heard, fits, same_audio
@@ -81,11 +81,10 @@ class AsrStage:
 
         ``max_segment_ms``: the longest segment. If it is given, live ones that end in a number wait for more of it.
         """
-        recognizer = by_segment(recognizer)
-        self._terms, self._own_beams = terms, beams
-        self.recognizer, self.inbox, self.outbox = recognizer, inbox, outbox
-        self.stats = stats or PipelineStats()
-        self._load, self._join_ms, self._context = load, join_ms, context
+        self.recognizer = recognizer = by_segment(recognizer)
+        self.inbox, self.outbox, self.stats = inbox, outbox, stats or PipelineStats()
+        self._load, self._join_ms = load or LoadControl(OverloadOptions()), join_ms
+        self._context, self._terms, self._own_beams = context or Context(0, 0), terms, beams
         self._ready: list[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = []  # taken from the inbox
         self._after_groups: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
@@ -93,13 +92,11 @@ class AsrStage:
         self._changes = LanguageSegmenter.told_by(recognizer if several_languages else None)
         self._calls = FailedCalls()
         self._withheld: list[Transcript] = []  # rests of segments that are not shown
-        self._drafting: Drafting | None = None
+        drafts = drafts or DraftOptions(enabled=False)
         own = recognizer if isinstance(recognizer, DraftRecognizer) else None
-        found = drafter or own
-        if drafts is not None and drafts.enabled and found is not None:
-            self._drafting = Drafting(recognizer, found, drafts, self.stats.clock, commits=drafter is None)
-        goes_on = self._drafting.goes_on if self._drafting is not None else lambda *_: None
-        self._numbers = OpenNumbers(max_segment_ms, goes_on) if max_segment_ms else None
+        found = (drafter or own) if drafts.enabled else None
+        self._drafting = Drafting(recognizer, found, drafts, self.stats.clock, commits=drafter is None)
+        self._numbers = OpenNumbers(max_segment_ms, self._drafting.goes_on) if max_segment_ms else None
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -109,7 +106,8 @@ class AsrStage:
                 await self._put_left_over(work)
                 if isinstance(work, SegmentSoFar):
                     # If more is waiting, the segment, or more of it, is there already.
-                    if self.inbox.empty() and (work.pausing or self._due(work.segment)):
+                    due = work.pausing or (self._use_context() and self._drafting.due(work.segment))
+                    if self.inbox.empty() and due:
                         await self._put(await worker.run(partial(self._look_ahead, work)))
                     continue
                 if isinstance(work, Pause):
@@ -144,7 +142,7 @@ class AsrStage:
             return item
         found = [item]
         wait_ms = self._join_ms()
-        limit_ms = wait_ms or (self._load.measures.join_ms if self._load is not None else 0)
+        limit_ms = wait_ms or self._load.measures.join_ms
         pause: Pause | None = None
         while limit_ms and not self._ready and (wait_ms or not self.inbox.empty()):
             following = await self.inbox.get()
@@ -186,11 +184,8 @@ class AsrStage:
 
     def _at_once(self) -> bool:
         """Whether groups are independent of each other, and the recogniser takes several."""
-        alone = self._several or self._drafting is not None or (self._terms is not None and not self._terms.empty)
+        alone = self._several or self._drafting.enabled or (self._terms is not None and not self._terms.empty)
         return bool(self._join_ms()) and not alone and isinstance(self.recognizer, BatchRecognizer)
-
-    def _due(self, segment: SpeechSegment) -> bool:
-        return self._drafting is not None and self._use_context() and self._drafting.due(segment)
 
     def _look_ahead(self, so_far: SegmentSoFar) -> list[Transcript | TranscriptSoFar]:
         """Recognise the segment in progress: its parts in another language, then what is to be shown of the rest."""
@@ -204,12 +199,11 @@ class AsrStage:
 
     def _look_at(self, segment: SpeechSegment, *, pausing: bool) -> TranscriptSoFar | None:
         drafting = self._drafting
-        if pausing and (drafting is None or not drafting.streams):  # it may end here
+        if pausing and not drafting.streams:  # it may end here
             transcript = self._recognise_one(segment)
             self._early = segment, transcript
-            return drafting.pushed(segment, transcript) if drafting is not None else None
-        assert drafting is not None
-        context = self._context.before(segment, _DRAFT_MS) if self._context is not None else ()
+            return drafting.pushed(segment, transcript)
+        context = self._context.before(segment, _DRAFT_MS)
         with self.stats.busy("asr"):
             try:
                 found = drafting.draft(segment, self._options(context))
@@ -231,14 +225,13 @@ class AsrStage:
 
     def _transcribe_parts(self, segments: list[SpeechSegment]) -> list[Transcript]:
         drafting = self._drafting
-        if drafting is not None and self._load is not None and not self._load.measures.early:
+        if not self._load.measures.early:
             self.stats.undrafted += sum(map(drafting.missed, segments))
-        if drafting is not None and drafting.committed_in(segments[0]):
-            found = [self._finish(segment, drafting) for segment in segments]
+        if drafting.committed_in(segments[0]):
+            found = list(map(self._finish, segments))
         else:
             found = self._prepared(segments) or self._recognise(segments)
-            if drafting is not None:
-                found[0] = drafting.finished(segments[0], found[0])
+            found[0] = drafting.finished(segments[0], found[0])
         self._keep(segments, found)
         return found
 
@@ -264,21 +257,20 @@ class AsrStage:
                 self._language = transcript.language
                 if self._terms is not None:
                     self._terms.heard(transcript)
-            if self._context is not None:
-                self._context.push(segment, transcript)
-                for withheld in self._withheld:
-                    self._context.push(segment, withheld)
+            for each in (transcript, *self._withheld):
+                self._context.push(segment, each)
 
     async def _put_left_over(self, work: list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput) -> None:
         """Put out words of a segment that was cut in front of them, if no speech follows there."""
-        if self._drafting is not None and isinstance(work, Pause) and work.start_s < self._drafting.carried_s:
+        if isinstance(work, Pause) and work.start_s < self._drafting.carried_s:
             return  # a pause before it
         following = work[0] if isinstance(work, list) else work.segment if isinstance(work, SegmentSoFar) else None
-        if self._drafting is not None and (left_over := self._drafting.left_over(following)) is not None:
+        if (left_over := self._drafting.left_over(following)) is not None:
             await self.outbox.put(left_over)
 
-    def _finish(self, segment: SpeechSegment, drafting: Drafting) -> Transcript:
+    def _finish(self, segment: SpeechSegment) -> Transcript:
         """The transcript of a segment in which words may be committed."""
+        drafting = self._drafting
         committed = drafting.committed_in(segment)
         transcript = drafting.cut(segment) if committed and segment.forced_cut else None
         if transcript is None:
@@ -288,12 +280,10 @@ class AsrStage:
         return drafting.finished(segment, transcript)
 
     def _recognise_one(self, segment: SpeechSegment) -> Transcript:
-        drafting = self._drafting
-        if drafting is None or not drafting.committed_in(segment):
-            (transcript,) = self._recognise([segment])
-            return transcript
+        if not self._drafting.committed_in(segment):
+            return self._recognise([segment])[0]
         with self.stats.busy("asr"):
-            return drafting.recognised(segment, self._options(count=1), self._attempt)
+            return self._drafting.recognised(segment, self._options(count=1), self._attempt)
 
     def _prepared(self, segments: list[SpeechSegment]) -> list[Transcript]:
         """The transcript of a segment that was recognised before it ended, if it is still the same."""
@@ -318,7 +308,7 @@ class AsrStage:
                 log.debug("%d segments could not be recognised together", len(segments), exc_info=True)
             return [self._recognise([segment])[0] for segment in segments]
         (segment,) = segments
-        context = self._context.before(segment) if self._context is not None and self._use_context() else ()
+        context = self._context.before(segment) if self._use_context() else ()
         options = self._options(context, count=1)
         with self.stats.busy("asr"):
             return [self._attempt(segment, lambda: self.recognizer.transcribe(segments, options)[0])]
@@ -342,13 +332,12 @@ class AsrStage:
 
     def _options(self, context: Sequence[Heard] = (), count: int = 0) -> RecognitionOptions:
         """``count``: how many segments are recognised that have ended or pause."""
-        beams = self._load.measures.beam_size if self._load is not None else None
-        if beams is not None and beams >= self._own_beams:
-            beams = None
+        beams = self._load.measures.beam_size
+        beams = beams if beams is not None and beams < self._own_beams else None
         self.stats.narrowed += count if beams is not None else 0
         before = (self._language or None) if self._several else None
         return RecognitionOptions(before=before, context=context, beams=beams, terms=self._terms)
 
     def _use_context(self) -> bool:
         """Whether segments are recognised after what was said before; segments of a recording are joined instead."""
-        return (self._load is None or self._load.measures.context) and not self._join_ms()
+        return self._load.measures.context and not self._join_ms()

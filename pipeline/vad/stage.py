@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
-from ..run.overload import LoadControl
+from ..run.overload import LoadControl, OverloadOptions
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
 from .detector import SpeechDetector
@@ -46,14 +46,12 @@ class VadStage:
         """``reader``: the thread that reads a recording, unless a read may stall. Detection takes turns with reading there,
         which takes half of the CPU time of two threads that wait for each other at every chunk.
         """
-        self.inbox, self.outbox = inbox, outbox
-        self.stats = stats or PipelineStats()
-        self._config, self._load = config, load
+        self.inbox, self.outbox, self.stats = inbox, outbox, stats or PipelineStats()
+        self._config, self._load = config, load or LoadControl(OverloadOptions())
         self._endpointer = Endpointer(config)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
-        self._drafts = drafts
-        self._reader = reader
-        self._early, self._announced = early, False  # whether the current silence has been announced
+        self._drafts, self._reader, self._early = drafts, reader, early
+        self._announced = False  # whether the current silence has been announced
         self._input_ended = False
         self._speech_end_s: float | None = None
         self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
@@ -71,8 +69,7 @@ class VadStage:
         own = Worker("VAD")
         try:
             while chunks := await self._chunks():
-                if self._load is not None:
-                    self._endpointer.limit(self._load.measures.max_segment_ms)
+                self._endpointer.limit(self._load.measures.max_segment_ms)
                 self.stats.audio_samples += sum(map(len, chunks))
                 for found in await (self._reader() or own).run(partial(self._push, *chunks), self.name):
                     await self._deliver(found)
@@ -114,7 +111,7 @@ class VadStage:
     async def _deliver(self, found: SpeechSegment | Pause) -> None:
         if isinstance(found, SpeechSegment):
             self.stats.segment_closed(found)
-            sooner = self._load.measures.max_segment_ms if self._load is not None else None
+            sooner = self._load.measures.max_segment_ms
             if found.forced_cut and sooner is not None and sooner < self._config.max_segment_ms:
                 self.stats.shortened += 1
         await self.outbox.put(found)
