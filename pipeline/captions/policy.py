@@ -13,13 +13,9 @@ from ..languages.chinese import Convert, settled
 from ..run.options import DraftOptions
 from .states import common_length
 
-# Of a short draft at most this share is hidden, so that a translation appears as soon as its source. Characters taken back per
-# final character, at a mask of 6 characters, on 108 s of speech: 1/2 0.36, 2/3 0.28, 3/4 0.25, 17/20 0.27.
+# Of a short draft at most this share is hidden, so that a translation appears as soon as its source.
 _MOST_HIDDEN = 0.75
-# A change of at most so many characters at the end of a draft that has so many more is made at once. With the settings of
-# ``DraftOptions``, on 109 s of read speech: 2.8 s from a word to its translation in Portuguese rather than 3.2 s, and 0.42 words
-# withdrawn per final word rather than 0.39; Chinese: 3.0 s rather than 3.1 s, 0.58 rather than 0.56, when only committed words were
-# translated; with all words it is 2.6 s and 0.67.
+# A change of at most so many characters at the end of a draft that has so many more is made at once.
 _SMALL_CHANGE = 8
 _WORD = re.compile(r"\s*\S+\s*$")
 _LATIN_WORD_END = re.compile(r"[A-Za-z0-9]+$")

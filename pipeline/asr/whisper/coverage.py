@@ -22,8 +22,7 @@ _MARGIN_S = 0.1
 _BELOW_LOUDEST_DB, _LEAST_DB = 32.0, -65.0
 # Steady noise, the softest sound there is, is no speech; a hoarse voice is 5 dB louder.
 _ABOVE_SOFTEST_DB = 4.0
-# Such a stretch of sound without words is worth another search. (Of 26 stretches in turns by fourteen speakers, all that
-# were shorter were the end of a word or a breath.)
+# Such a stretch of sound without words is worth another search.
 _LEAST_S = 0.7
 # Stretches closer than this are one.
 _CLOSE_S = 0.3

@@ -10,33 +10,17 @@ import tokenizers
 
 from ...languages import language_tag
 
-# The figures below were measured with Whisper base on 21 Chinese, 179 English, 61 Spanish, 60 French and 60 Italian
-# clips of people, whole and cut to 0.5, 1 and 2 s. The mean is over seven language pairs: English with each of the
-# others, Spanish with Italian and with French, French with Italian.
-#
-# Right without calibration or hysteresis, in percent, at 0.5 s / 1 s / 2 s / whole: English against Chinese 98 / 100 /
-# 100 / 100, Chinese against English 86 / 100 / 100 / 100, English against Spanish 99 / 99 / 100 / 100, but Spanish
-# against English 41 / 67 / 78 / 85: what Whisper hears badly, it takes for English.
-#
-# The more a model favours a language on silence, the less its probability says: on silence base gives English 0.35,
-# Chinese 0.14, Spanish 0.01, Italian 0.002. This exponent of the probability on silence is divided out. In alternating
-# turns of one to four segments, a fifth each of 0.5, 1 and 2 s and the rest whole, this decides 94.2 % right instead of
-# 92.9 % (0.75: 94.4 %, 1: 93.9 %); Spanish and English 92.1 instead of 85.0 %.
+# Chosen on human speech; docs/benchmarks.md has the figures.
+# What Whisper hears badly, it takes for the language it favours on silence. This exponent of the probability on silence is
+# divided out.
 _PRIOR_EXPONENT = 0.5
-# A change of language needs these odds (natural logarithm): another language e or e^1.5 times as probable as the current
-# one. In turns of three to eight segments (10, 20 and 30 % cut to 0.5, 1 and 2 s, the rest whole; withheld ones are no
-# current language), 2.9 instead of 4.6 % of the segments that continue a turn are assigned to the other language, and
-# 7.1 instead of 4.4 % of those that begin one to the language before; in all, 96.3 instead of 95.5 % are right. In turns
-# of one to four, 95.2 % are right with and 95.4 % without (English and Chinese: 99.3 and 99.5 %). With 2 for the short
-# ones, 0.7 % more of those that begin a turn are missed (English and Chinese: 1.2 %).
+# A change of language needs these odds (natural logarithm).
 _MARGIN, _SHORT_MARGIN = 1.0, 1.5
 # "Yes." or "嗯": a segment shorter than this needs the greater odds.
 _SHORT_S = 1.0
 # Whisper's probabilities can be zero in float32.
 _LEAST = 1e-6
-# Another language this probable, and the one in which it was recognised at most this probable, are evidence. (Whisper base:
-# of 108 segments of English, whole or cut to 1.2 to 3 s, no other language had more than 0.64. Of 31 whole ones of
-# Portuguese, Chinese and English heard in another language, all but one of 1.1 s had 0.88 or more.)
+# Another language this probable, and the one in which it was recognised at most this probable, are evidence.
 _OTHER, _OWN = 0.8, 0.1
 # It says little of a text of which the recogniser is as sure as this, or of less audio: people name things in other languages.
 SURE = -0.2

@@ -10,8 +10,7 @@ class MelFilters:
     """Triangular filters as a sparse matrix, for the ``@`` of faster-whisper's ``FeatureExtractor``.
 
     NumPy's own product goes to a BLAS that divides it among threads, and with their number the last bits of the features
-    change: enough for another text in 6 % of sentences. Here each sum has the few bins of its filter, in order. (A window
-    of 10 s: 0.3 ms; with BLAS 0.3 ms on one thread, 0.1 ms on two, tens of ms on two busy cores; all features: 4 ms.)
+    change: enough for another text in 6 % of sentences. Here each sum has the few bins of its filter, in order.
     """
 
     def __init__(self, weights: NDArray[np.float32]) -> None:

@@ -14,8 +14,7 @@ from ..context import gaps
 from .continuation import continued, resembles_part
 
 _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
-# English has about 13 letters per second, and the words of a segment fill nearly all of it. Measured in windows in which the
-# recogniser left a segment out and gave it a word of a neighbour: 0.4 to 4 letters per second, in 0 to 45 % of it.
+# Letters per second, and the share of its time that they fill, below which a segment was probably left out of its window.
 _FEWEST_LETTERS_PER_S = 5.0
 _LEAST_FILLED = 0.6
 _LETTERS_OF_ONE_OF_CHINESE = 3

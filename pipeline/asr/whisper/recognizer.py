@@ -29,8 +29,7 @@ log = logging.getLogger(__name__)
 
 # Minimum beam size of a second search, which has at least twice the beams of the first.
 _SECOND_SEARCH_BEAMS = 5
-# The common window of several packs of speech. Up to here, the encoder of base takes 17 ms per second of speech, and 23 to
-# 28 ms in windows from 22.5 to 30 s (one thread of a Zen 4).
+# The common window of several packs of speech. Longer ones take more time per second of speech.
 _PACKS_WINDOW_S = 20.0
 # In less speech than this at the end of a segment, nothing was said if nothing is heard after the words before it.
 _LEAST_TAIL_S = 0.5
@@ -80,13 +79,11 @@ class WhisperRecognizer:
 
         With several languages, a segment is recognised in that before unless another is clearly more probable. Segments that
         have no words in the window, doubtful ones or few for their length are recognised alone; so are neighbours that may
-        have words of theirs. All are if the window's result is doubtful, is longer than Whisper's token limit, or its words
-        cannot be assigned to the segments. Looping or doubtful results are searched again with more beams and the full window.
+        have words of theirs, and all if the window's result is. Looping or doubtful results are searched again with more beams
+        and the full window.
 
-        A single segment is recognised in one window with the context, whose texts stay as they are. ``previous_end`` of the
-        transcript has the marks heard before it. If the new words are doubtful, the segment is recognised alone; marks and
-        the case of the first letter before it are still those heard in the context. If the context is not heard again, or
-        the segment is in another language, only the segment is recognised.
+        A single segment is recognised in one window with the context, whose texts stay as they are; alone if its words are
+        doubtful, the context is not heard again, or the segment is in another language.
         """
         if len(segments) == 1:
             (segment,) = segments
@@ -114,21 +111,20 @@ class WhisperRecognizer:
     def transcribe_batch(
         self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
     ) -> list[list[Transcript]]:
-        """Recognise several windows of a recording at once, each of consecutive segments: faster than one after another.
+        """Recognise several windows of a recording in the one language at once: faster than one after another.
 
-        Segments are recognised alone as in ``transcribe``.
-
-        Returns:
-            One transcript per segment of each window. They do not depend on the other windows, but may differ from those
-            of ``transcribe``: use this for all windows of a recording, also for a single one.
-
-        Raises:
-            ValueError: the recogniser is for several languages, which are detected one window after another.
+        The transcripts do not depend on the other windows, but may differ from those of ``transcribe``: use this for all
+        windows of a recording, also for a single one.
         """
         if len(self.languages) > 1:
             raise ValueError(f"windows of {len(self.languages)} languages cannot be recognised at once")
         packed = [pack(segments) for segments in groups]
-        encoded = [self._encode(each.samples, self._packs_window_s(each)) for each in packed]
+        window_s = self.config.window_s
+        short = [len(each.samples) / SAMPLE_RATE + PADDING_S <= window_s for each in packed]
+        encoded = [  # windows of one length share the decoder's runs
+            self._encode(each.samples, window_s if fits else max(window_s, _PACKS_WINDOW_S))
+            for each, fits in zip(packed, short, strict=True)
+        ]
         results = self._searcher.search_several(encoded, self._search(options))
         searched = list(zip(packed, results, strict=True))
         divided_up = iter(self._divided_up([one for one in searched if len(one[0].segments) > 1], options))
@@ -158,10 +154,7 @@ class WhisperRecognizer:
     def draft(self, segment: SpeechSegment, options: RecognitionOptions = DEFAULT) -> Transcript | None:
         """Recognise a segment in progress: one greedy search. Doubtful words at its end are left out.
 
-        The context is as in ``transcribe``; it is not used if the language must be detected.
-
-        Returns:
-            The transcript, which is empty if nothing was heard after the context; None if the result is doubtful.
+        The context is not used if the language must be detected. The transcript is empty if nothing was heard after it.
         """
         search = replace(self._search(options), beams=1, limited=True)
         language = options.language or self._only_language
@@ -193,11 +186,6 @@ class WhisperRecognizer:
         if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
             return self._transcripts.alone(segment, shorter, repeated=True)
         return self._transcripts.alone(segment, result)
-
-    def _packs_window_s(self, packed: Pack) -> float:
-        """The window of one of several packs, in seconds: they share the decoder's runs if they have the same."""
-        short = len(packed.samples) / SAMPLE_RATE + PADDING_S <= self.config.window_s
-        return self.config.window_s if short else max(self.config.window_s, _PACKS_WINDOW_S)
 
     def _divided_up(
         self, searched: Sequence[tuple[Pack, Search]], options: RecognitionOptions

@@ -37,10 +37,8 @@ _LONG_STRETCH_S = 1.2
 # The language of a part of a window is detected if the mean natural-log probability of its tokens is below this, as that of
 # one in seven of English.
 _DOUBTED = -0.4
-# The language of a part is detected in its first seconds, encoded alone in this window. That takes half of an encoder run in
-# the window of 10 s and is as accurate for English with Chinese, French or Italian (with Spanish, 90 instead of 93 %). The
-# part of an encoded pack that holds a segment would cost less, but it is coloured by its neighbours: 90 % right for English
-# with Chinese, and 61 % with Spanish.
+# The language of a part is detected in its first seconds, encoded alone in this window. The part of an encoded pack that
+# holds a segment would cost less, but it is coloured by its neighbours.
 _DETECTION_WINDOW_S = 5.0
 
 LANGUAGE = "language"
@@ -168,12 +166,8 @@ class Searcher:
             mean = float(np.mean([p for word in words for p in word.log_probabilities]))
             found = dataclasses.replace(found, log_probability=mean)
         evidence = Evidence(
-            found.text.strip(),
-            len(found.tokens),
-            found.log_probability,
-            found.no_speech_probability,
-            found.ended,
-            found.text_log_probability,
+            *(found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability),
+            *(found.ended, found.text_log_probability),
         )
         rejected = rejection(evidence, self._thresholds)
         if options.terms is not None and (rejected is None or (options.limited and rejected == "uncertain")):
@@ -221,12 +215,11 @@ class Searcher:
 
     def _prompt_with(self, terms: Sequence[str]) -> tuple[int, ...]:
         """The prompt with as many of the terms as there is room for."""
-        found = self._prompt
         for count in range(len(terms), 0, -1):
             tokens = self._engine.tokens(f" {_BETWEEN_TERMS.join(terms[:count])}.")
             if len(tokens) + len(self._prompt) <= MOST_PROMPT_TOKENS:
                 return (*tokens, *self._prompt)
-        return found
+        return self._prompt
 
     def _corrected(self, encoded: Encoded, found: Hypothesis, expected: Sequence[str], terms: HeardTerms) -> Hypothesis:
         """``found`` with the terms that were misheard in it."""
@@ -240,9 +233,11 @@ class Searcher:
             return gain > _LEAST_GAIN
 
         text, replaced = terms.corrected(found.text, encoded.language, better)
-        if text == found.text:
-            return found
-        return dataclasses.replace(found, text=text, tokens=self._engine.tokens(text), replaced=replaced)
+        return (
+            found
+            if text == found.text
+            else dataclasses.replace(found, text=text, tokens=self._engine.tokens(text), replaced=replaced)
+        )
 
     def worth_second_search(self, result: Search) -> bool:
         """Whether a second search may help: not if the window probably holds no speech."""

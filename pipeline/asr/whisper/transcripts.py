@@ -15,7 +15,6 @@ from .search import Search
 from .words import plausible, without_pauses
 
 # Mean natural-log probability of the tokens of a draft's last word below which it is left out: it is probably cut off.
-# Measured on 120 drafts of 100 s of speech: of the words below it one in three is in the next draft, of the others 93 %.
 _CUT_OFF = math.log(0.5)
 # Words at the end of a draft that may be left out because they are doubtful.
 _MOST_LEFT_OUT = 2
