@@ -38,8 +38,7 @@ def allowed_choices(option: Field[Any]) -> tuple[object, ...] | None:
 class Checked:
     """Base of the dataclasses of options. An integer becomes a float where the option is one: 1 for 1.0.
 
-    Raises:
-        ConfigError: on creation, if a value has the wrong type or is not allowed.
+    Raises ConfigError: on creation, if a value has the wrong type or is not allowed.
     """
 
     def __post_init__(self) -> None:
@@ -61,8 +60,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 def mistake(option: Field[Any], value: object, hint: object) -> str | None:
     """What is wrong with a value of an option: its name, what was found and what was expected. None: it is allowed.
 
-    Args:
-        hint: the option's type.
+    ``hint``: the option's type.
     """
     union = isinstance(hint, types.UnionType)
     kinds: tuple[Any, ...] = typing.get_args(hint) if union else (typing.get_origin(hint) or hint,)

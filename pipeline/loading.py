@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -133,10 +133,6 @@ def load_shared(
         ]
 
 
-_Weights = tuple[str, str, str, str, int]
-"""What decides whether recognisers can share a model in memory: backend, directory, device, compute type and threads."""
-
-
 @dataclass(frozen=True)
 class _Speech:
     """A recogniser to be loaded."""
@@ -148,7 +144,8 @@ class _Speech:
     """The options of the model for which it drafts."""
 
     @property
-    def weights(self) -> _Weights:
+    def weights(self) -> tuple[str, str, str, str, int]:
+        """What decides whether recognisers can share a model in memory."""
         asr = self.asr
         return asr.backend, os.path.realpath(self.directory), asr.device, asr.compute_type, asr.threads
 
@@ -198,7 +195,7 @@ class SharedModels:
             files = [path for path in directory.rglob("*") if path.is_file()]
             self._sizes[key] = _MEMORY_FACTOR * sum(path.stat().st_size for path in files)
         unused = [key for key in self._kept if key not in directories]
-        while (needed := self._needed(directories)) > self.limit_bytes:
+        while (needed := sum(self._sizes[key] for key in {*self._translators, *directories})) > self.limit_bytes:
             if not unused:
                 raise MemoryLimitError(
                     f"the translators in use would take {megabytes(needed)}, and {megabytes(int(self.limit_bytes))} are allowed "
@@ -214,9 +211,6 @@ class SharedModels:
             self._kept.pop(key, None)
             self._kept[key] = model
         return model
-
-    def _needed(self, keys: Collection[NmtConfig]) -> int:
-        return sum(self._sizes[key] for key in {*self._translators, *keys})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..events import SpeechSegment, Transcript, TranscriptSoFar, Word
+from ..events import EndOfInput, Pause, SpeechSegment, Transcript, TranscriptSoFar, Word
 from ..languages import sets_sentences_apart
 from ..languages.marks import final_marks
 from ..run.options import DraftOptions
@@ -71,8 +71,7 @@ class Drafting:
 
         The context of ``options`` is not heard again once words are known.
 
-        Raises:
-            DraftRefusedError: others need the recogniser more. Nothing has changed.
+        Raises DraftRefusedError: others need the recogniser more. Nothing has changed.
         """
         assert self._drafter is not None
         began = self._clock()
@@ -173,21 +172,15 @@ class Drafting:
         self._last = replace(self._last, previous_end=None)
         return found
 
-    @property
-    def carried_s(self) -> float:
-        """The start of the segment whose last words were carried over a cut; 0 if there is none."""
-        return self._carried.start_s if self._carried is not None else 0.0
-
-    def left_over(self, following: SpeechSegment | None) -> Transcript | None:
-        """The transcript of words that were carried over a cut if the next segment does not begin there: they are complete.
-
-        ``following``: the next segment; None if nothing is being said.
-        """
+    def left_over(self, following: SpeechSegment | Pause | EndOfInput | None) -> Transcript | None:
+        """The transcript of words that were carried over a cut if what comes next is not speech from there on."""
         before, agreement = self._carried, self._agreement
         if before is None or not agreement.committed or agreement.segment != before.id + 1:
             return None
+        if isinstance(following, Pause) and following.start_s < before.start_s:
+            return None  # a pause before the cut
         end = before.start_sample + len(before.samples)
-        if following is not None and following.start_sample == end:
+        if isinstance(following, SpeechSegment) and following.start_sample == end:
             return None
         assert self._last is not None
         rest = replace(before, id=agreement.segment, start_sample=end, samples=before.samples[:0])

@@ -86,7 +86,6 @@ class AsrStage:
         self._load, self._join_ms = load or LoadControl(OverloadOptions()), join_ms
         self._context, self._terms, self._own_beams = context or Context(0, 0), terms, beams
         self._ready: list[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = []  # taken from the inbox
-        self._after_groups: Pause | EndOfInput | None = None
         self._early: tuple[SpeechSegment, Transcript] | None = None
         self._several, self._language = several_languages, ""
         self._changes = LanguageSegmenter.told_by(recognizer if several_languages else None)
@@ -131,9 +130,6 @@ class AsrStage:
 
     async def _take(self) -> list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput:
         """The next segments to recognise together, one that may end now, a pause, or the end of input."""
-        if self._after_groups is not None:
-            left, self._after_groups = self._after_groups, None
-            return left
         while not self._ready:
             following = await self.inbox.get()
             self._ready += self._numbers.push(following, self._early_text) if self._numbers else [following]
@@ -174,12 +170,13 @@ class AsrStage:
         if not self._at_once():
             return []
         groups = [first]
-        while len(groups) < _GROUPS and self._after_groups is None:
+        while len(groups) < _GROUPS:
             following = await self._take()
             if isinstance(following, list):
                 groups.append(following)
             elif not isinstance(following, SegmentSoFar):
-                self._after_groups = following
+                self._ready.insert(0, following)
+                break
         return groups
 
     def _at_once(self) -> bool:
@@ -262,9 +259,7 @@ class AsrStage:
 
     async def _put_left_over(self, work: list[SpeechSegment] | SegmentSoFar | Pause | EndOfInput) -> None:
         """Put out words of a segment that was cut in front of them, if no speech follows there."""
-        if isinstance(work, Pause) and work.start_s < self._drafting.carried_s:
-            return  # a pause before it
-        following = work[0] if isinstance(work, list) else work.segment if isinstance(work, SegmentSoFar) else None
+        following = work[0] if isinstance(work, list) else work.segment if isinstance(work, SegmentSoFar) else work
         if (left_over := self._drafting.left_over(following)) is not None:
             await self.outbox.put(left_over)
 

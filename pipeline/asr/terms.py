@@ -62,8 +62,7 @@ class HeardTerms:
     ) -> tuple[str, tuple[Replacement, ...]]:
         """``text`` with the terms that were misheard in it, and with the capital letters of those that were not.
 
-        Args:
-            better: whether the audio is rather that of the second text than of the first, given the term expected.
+        ``better``: whether the audio is rather that of the second text than of the first, given the term expected.
         """
         self._update(language)
         text = self._spelled(text)

@@ -48,7 +48,7 @@ class SpeechDetector:
         self._webrtc = WebRtcVad(config.mode, config.frame_ms)
         self._use_webrtc = config.detector != "silero"
         self._silero = SileroVad() if config.detector != "webrtc" else None
-        self._gate = SpeechGate(config, config.frame_ms)
+        self._gate = SpeechGate(config)
         self._idle_frames = _IDLE_MS // config.frame_ms
         self._frames_since_proposal = self._idle_frames
         self.heard_samples = 0

@@ -7,50 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from ..bounds import Checked, one_of, within
 from ..events import Samples, SpeechSegment
-
-
-@dataclass(frozen=True)
-class EndpointingOptions(Checked):
-    """Endpointing rules, in milliseconds of audio."""
-
-    # Length of a frame, for which the detectors decide.
-    frame_ms: int = one_of(20, 10, 20, 30)
-    # Audio kept before the first frame of a segment, for quiet onsets.
-    pre_roll_ms: int = within(100, 0, 2_000)
-    # Audio kept after the last frame of a segment, for quiet endings.
-    post_roll_ms: int = within(80, 0, 2_000)
-    # Audible frames up to this far before and after speech belong to the segment: faint first and last sounds.
-    faint_ms: int = within(500, 0, 2_000)
-    # Milliseconds of silence between two segments up to which the second one has it too, so that words are heard there that are
-    # not detected as speech. Without it: 6,000 in ``pipeline.translate`` if one language is spoken, 0 elsewhere.
-    fill_ms: int | None = within(None, 0, 10_000)
-    # Window in which most frames must be speech to open a segment. A click is one frame, a syllable is ten.
-    trigger_ms: int = within(100, 20, 1_000)
-    # Silence after the last speech frame that closes a segment.
-    hangover_ms: int = within(500, 20, 10_000)
-    # Silence after which a live segment is recognised already, so that its text is ready sooner; 0: after the hangover only.
-    # If the segment goes on after all, it is recognised again.
-    early_ms: int = within(200, 0, 10_000)
-    # A segment with less speech than this is dropped as noise. "Yes." has about 250 ms.
-    min_speech_ms: int = within(140, 0, 5_000)
-    # Maximum segment length; Whisper's window is 30 s.
-    max_segment_ms: int = within(15_000, 1_000, 29_000)
-    # A maximum-length cut is made at the quietest frame within this distance before the limit.
-    cut_search_ms: int = within(3_000, 0, 30_000)
-
-    @property
-    def opening_ms(self) -> int:
-        """The longest opening of a segment, without a silence before it."""
-        return self.pre_roll_ms + self.faint_ms + self.trigger_ms + self.min_speech_ms
-
+from .options import VadConfig
 
 # Maximum silence inside faint sound: the closure of a stop consonant.
 _CLOSURE_MS = 60
@@ -73,7 +36,7 @@ class Endpointer:
     begins with the next sample.
     """
 
-    def __init__(self, options: EndpointingOptions) -> None:
+    def __init__(self, options: VadConfig) -> None:
         self.options = options
         frame = options.frame_ms
         self._pre_roll, self._post_roll = options.pre_roll_ms // frame, options.post_roll_ms // frame

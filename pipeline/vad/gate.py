@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from ..bounds import Checked, within
-
-
-@dataclass(frozen=True)
-class GateOptions(Checked):
-    """Thresholds, tuned on mixtures of speech, rooms and noise; ``tests/vad/test_accuracy.py`` has such mixtures."""
-
-    # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.
-    threshold: float = within(0.6, 0.01, 0.99)
-    # Probability at which speech continues. Hoarse and whispering voices have less than half of it for seconds.
-    release_threshold: float = within(0.2, 0.01, 0.99)
-    # Weight of the level, in natural-log odds of the probability per dB.
-    level_weight: float = within(0.15, 0, 1)
-    # Frames this far above the noise floor are kept next to speech, even if not detected as speech.
-    audible_db: float = within(10.0, 0, 100)
+from .options import VadConfig
 
 
 class FrameDecision(NamedTuple):
@@ -49,17 +34,17 @@ _MEMORY_MS = 1_500
 
 
 class SpeechGate:
-    """Confirms proposed frames, with hysteresis and a weight for their level.
+    """Confirms proposed frames, with hysteresis and a weight for their level; ``tests/vad/test_accuracy.py`` has what it was tuned on.
 
     A frame is speech if ``logit(probability) + level_weight × (dB above the floor − 12)`` reaches the logit of the
     threshold: ``release_threshold`` within 1.5 s of speech, otherwise ``threshold``.
     """
 
-    def __init__(self, options: GateOptions, frame_ms: int) -> None:
+    def __init__(self, options: VadConfig) -> None:
         self.options = options
         self._begin_logit, self._continue_logit = _logit(options.threshold), _logit(options.release_threshold)
-        self._level = LevelMeter(frame_ms)
-        self._memory_frames = _MEMORY_MS // frame_ms
+        self._level = LevelMeter(options.frame_ms)
+        self._memory_frames = _MEMORY_MS // options.frame_ms
         self._since_speech = self._memory_frames + 1
 
     def decide(self, probability: float, proposed: bool, level_db: float) -> FrameDecision:

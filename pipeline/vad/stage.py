@@ -61,11 +61,7 @@ class VadStage:
         return SpeechDetector(self._config)
 
     async def run(self) -> None:
-        """Run until the end of input has been passed on.
-
-        Raises:
-            ValueError: an item is not mono int16 audio.
-        """
+        """Run until the end of input has been passed on. Raises ValueError: an item is not mono int16 audio."""
         own = Worker("VAD")
         try:
             while chunks := await self._chunks():

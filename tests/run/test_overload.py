@@ -20,7 +20,8 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures, next_level
 from pipeline.run.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
-from pipeline.vad.endpointing import Endpointer, EndpointingOptions
+from pipeline.vad.endpointing import Endpointer
+from pipeline.vad.options import VadConfig
 from tests.conftest import HANG_S, PHRASES, TINY, read_wav
 
 OPTIONS = OverloadOptions(behind_s=5.0, caught_up_s=2.0)
@@ -51,7 +52,7 @@ def test_each_level_adds_a_measure():
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from([None, 1_000, 3_000, 8_000]), min_size=1, max_size=12))
 def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits):
-    endpointer = Endpointer(EndpointingOptions())
+    endpointer = Endpointer(VadConfig())
     frames = [np.full(320, number, np.int16) for number in range(len(limits) * 100)]
     found: list[SpeechSegment] = []
     for number, frame in enumerate(frames):
@@ -62,7 +63,7 @@ def test_a_shorter_limit_loses_no_sample_whenever_it_comes(limits):
 
 
 def test_a_shorter_limit_cuts_sooner():
-    endpointer = Endpointer(EndpointingOptions())
+    endpointer = Endpointer(VadConfig())
     endpointer.limit(2_000)
     found = [s for _ in range(500) for s in endpointer.push(np.zeros(320, np.int16), True)]
     assert len(found) >= 4

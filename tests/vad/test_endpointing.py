@@ -5,20 +5,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.events import SpeechSegment
-from pipeline.vad.endpointing import Endpointer, EndpointingOptions
+from pipeline.vad.endpointing import Endpointer
+from pipeline.vad.options import VadConfig
 
 FRAME = 320  # 20 ms
 
 
 def run(
     decisions: list[bool],
-    options: EndpointingOptions | None = None,
+    options: VadConfig | None = None,
     loud: dict[int, int] | None = None,
     audible: frozenset[int] = frozenset(),
     voiceless: frozenset[int] = frozenset(),
 ) -> list[SpeechSegment]:
     """Frame i has the samples i*320 … i*320+319 (modulo 2¹⁵), so the samples of a segment show where it was cut."""
-    endpointer = Endpointer(options or EndpointingOptions())
+    endpointer = Endpointer(options or VadConfig())
     segments: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):
         samples = frame(i) if loud is None else np.full(FRAME, loud.get(i, 1000), np.int16)
@@ -84,7 +85,7 @@ def test_frames_after_a_segment_are_available_to_the_next():
 
 
 def test_noise_after_the_end_of_a_cut_segment_is_dropped():
-    options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
+    options = VadConfig(max_segment_ms=4000, cut_search_ms=1000)
     segments = run([True] * 250 + [False] * 60 + [True] * 5 + [False] * 60, options)
     assert [segment.forced_cut for segment in segments] == [True, False]
 
@@ -130,8 +131,8 @@ def test_a_pause_shorter_than_the_hangover_does_not_split():
 
 def test_a_segment_has_the_short_silence_before_it_if_wanted():
     decisions = [False] * 50 + [True] * 40 + [False] * 90 + [True] * 40 + [False] * 120 + [True] * 40 + [False] * 40
-    plain = run(decisions, EndpointingOptions())
-    filled = run(decisions, EndpointingOptions(fill_ms=2000))
+    plain = run(decisions, VadConfig())
+    filled = run(decisions, VadConfig(fill_ms=2000))
     assert [one.start_s for one in filled] == [plain[0].start_s, plain[0].end_s, plain[2].start_s]
     assert [one.speech_start_s for one in filled] == [one.start_s for one in plain]
     assert [one.speech_end_s for one in filled] == [one.speech_end_s for one in plain]
@@ -139,7 +140,7 @@ def test_a_segment_has_the_short_silence_before_it_if_wanted():
 
 
 def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit():
-    options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
+    options = VadConfig(max_segment_ms=4000, cut_search_ms=1000)
     quiet = {170: 10, 40: 0}  # frame 40 is quieter, but too far from the limit at frame 200
     first, second = run([True] * 300, options, loud=quiet)
     assert first.forced_cut
@@ -150,14 +151,14 @@ def test_a_maximum_length_cut_falls_on_the_quietest_frame_near_the_limit():
 
 
 def test_a_maximum_length_cut_never_falls_before_the_speech():
-    options = EndpointingOptions(max_segment_ms=1000, cut_search_ms=980, pre_roll_ms=500)
+    options = VadConfig(max_segment_ms=1000, cut_search_ms=980, pre_roll_ms=500)
     first, *_ = run([False] * 50 + [True] * 100, options, loud=dict.fromkeys(range(50), 0))
     assert first.start_sample == 25 * FRAME
     assert first.end_s > 1.0
 
 
 def test_a_cut_on_the_newest_frame_loses_nothing():
-    options = EndpointingOptions(max_segment_ms=4000, cut_search_ms=1000)
+    options = VadConfig(max_segment_ms=4000, cut_search_ms=1000)
     first, second = run([True] * 300, options, loud={199: 0})
     assert (len(first.samples), second.start_sample, len(second.samples)) == (200 * FRAME, 200 * FRAME, 100 * FRAME)
 
@@ -174,7 +175,7 @@ def test_a_cut_on_the_newest_frame_loses_nothing():
     fill=st.sampled_from([None, 200, 900]),
 )
 def test_no_sample_of_speech_is_lost_or_doubled(runs, maximum, search, hangover, pre_roll, post_roll, audible, fill):
-    options = EndpointingOptions(
+    options = VadConfig(
         fill_ms=fill,
         max_segment_ms=maximum,
         cut_search_ms=search,
@@ -202,7 +203,7 @@ def test_no_sample_of_speech_is_lost_or_doubled(runs, maximum, search, hangover,
 
 
 def test_a_day_of_silence_holds_no_more_than_a_minute():
-    endpointer = Endpointer(EndpointingOptions())
+    endpointer = Endpointer(VadConfig())
     assert not any(endpointer.push(frame(i), False) for i in range(20_000))
     assert len(endpointer._recent) == 35
     assert endpointer.flush() == []
@@ -210,7 +211,7 @@ def test_a_day_of_silence_holds_no_more_than_a_minute():
 
 def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said():
     decisions = [False] * 50 + [True] * 50 + [False] * 30
-    endpointer = Endpointer(EndpointingOptions())
+    endpointer = Endpointer(VadConfig())
     early: SpeechSegment | None = None
     closed: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):
@@ -226,7 +227,7 @@ def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said():
 
 
 def test_noise_is_no_segment_so_far():
-    endpointer = Endpointer(EndpointingOptions())
+    endpointer = Endpointer(VadConfig())
     for i, speech in enumerate([False] * 50 + [True] * 5 + [False] * 10):
         assert endpointer.push(frame(i), speech) == []
     assert endpointer.silent_ms == 200
@@ -235,7 +236,7 @@ def test_noise_is_no_segment_so_far():
 
 @given(st.lists(st.booleans(), max_size=200))
 def test_looking_at_a_segment_so_far_changes_nothing(decisions):
-    endpointer = Endpointer(EndpointingOptions())
+    endpointer = Endpointer(VadConfig())
     found: list[SpeechSegment] = []
     for i, speech in enumerate(decisions):
         found += endpointer.push(frame(i), speech)

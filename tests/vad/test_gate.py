@@ -1,15 +1,18 @@
 """The rules that confirm frames, on synthetic probabilities and levels, without a model or audio."""
 
+from dataclasses import replace
+
 import pytest
 
-from pipeline.vad.gate import FrameDecision, GateOptions, LevelMeter, SpeechGate
+from pipeline.vad.gate import FrameDecision, LevelMeter, SpeechGate
+from pipeline.vad.options import VadConfig
 
 ROOM_DB = -60.0
 
 
-def gate_in_a_room(options: GateOptions | None = None, frame_ms: int = 20) -> SpeechGate:
+def gate_in_a_room(options: VadConfig | None = None, frame_ms: int = 20) -> SpeechGate:
     """A gate after two seconds of a quiet room."""
-    gate = SpeechGate(options or GateOptions(), frame_ms)
+    gate = SpeechGate(replace(options or VadConfig(), frame_ms=frame_ms))
     for _ in range(2000 // frame_ms):
         assert gate.decide(0.01, False, ROOM_DB) == FrameDecision(False, False)
     return gate
@@ -58,8 +61,8 @@ def test_louder_sound_needs_less_probability(above_db, needed):
 
 def test_without_a_weight_the_level_does_not_matter():
     for above_db in (0, 40):
-        assert last(gate_in_a_room(GateOptions(level_weight=0)), 0.61, ROOM_DB + above_db).speech
-        assert not last(gate_in_a_room(GateOptions(level_weight=0)), 0.59, ROOM_DB + above_db).speech
+        assert last(gate_in_a_room(VadConfig(level_weight=0)), 0.61, ROOM_DB + above_db).speech
+        assert not last(gate_in_a_room(VadConfig(level_weight=0)), 0.59, ROOM_DB + above_db).speech
 
 
 @pytest.mark.parametrize("frame_ms", [10, 20, 30])

@@ -79,12 +79,6 @@ def _next_costs(costs: Sequence[float], old: str, character: str) -> list[float]
     return row
 
 
-def _may_be_small(text: str) -> bool:
-    """Whether the first word of a text may lose its capital: not "I", "I'm", "NATO", "iPhone"."""
-    word = text.split()[0] if text.strip() else ""
-    return word[1:].islower() and not word.startswith(("I'", "I\u2019"))
-
-
 def continued(transcript: Transcript, before: Word) -> Transcript:
     """The transcript with the marks of the word ``before`` it in the same window.
 
@@ -96,7 +90,10 @@ def continued(transcript: Transcript, before: Word) -> Transcript:
     unsure = isinstance(before, TimedWord) and before.log_probabilities[-1:] < (_SURE_FULL_STOP,)
     if marks in _FULL_STOPS and unsure:
         first = transcript.text[:1]
-        if transcript.language not in _CAPITAL_NOUNS and _may_be_small(transcript.text):
+        # Not "I", "I'm", "NATO", "iPhone".
+        word = "".join(transcript.text.split()[:1])
+        may_be_small = word[1:].islower() and not word.startswith(("I'", "I\u2019"))
+        if transcript.language not in _CAPITAL_NOUNS and may_be_small:
             transcript = with_case_of(transcript, first.lower())
         marks = _FULL_STOPS[marks]
     return dataclasses.replace(transcript, previous_end=marks)

@@ -93,8 +93,7 @@ def whisper_code(language: str) -> str:
 def in_another_language(probabilities: Mapping[str, float], language: str) -> bool:
     """Whether speech that was recognised in ``language`` is almost certainly in another one.
 
-    Args:
-        probabilities: of each language that the recogniser can detect.
+    ``probabilities``: of each language that the recogniser can detect.
     """
     from langcodes import tag_distance  # takes 25 ms
 

@@ -47,9 +47,8 @@ def pack(segments: Sequence[SpeechSegment]) -> Pack:
 def unpack(words: Sequence[_Timed], packed: Pack) -> list[list[_Timed]]:
     """The words of each segment, or its stretches without words, with times in the recording.
 
-    Args:
-        words: with times in seconds from the pack's first sample. Each goes to the segment that its middle lies in, or
-            to the nearest one.
+    ``words``: with times in seconds from the pack's first sample. Each goes to the segment that its middle lies in, or to the
+    nearest one.
     """
     bounds = [
         (offset / SAMPLE_RATE, (offset + len(segment.samples)) / SAMPLE_RATE)
@@ -132,9 +131,8 @@ def _text(share: Share) -> str:
 def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Transcript]:
     """The transcripts of a window's segments.
 
-    Args:
-        alone: the transcripts of segments that were recognised alone, by segment id. A rejected one does not replace that
-            of the window, unless the words of that are a neighbour's, who has them alone.
+    ``alone``: the transcripts of segments that were recognised alone, by segment id. A rejected one does not replace that of
+    the window, unless the words of that are a neighbour's, who has them alone.
     """
     found: list[Transcript] = []
     before: Word | None = None
