@@ -164,13 +164,11 @@ def _insert(draw: st.DrawFn, events: list[_Event], texts: list[_Event], end: int
 
 def _committed(text: object) -> int:
     event = text[0] if isinstance(text, tuple) else text
-    assert isinstance(event, SourceText | TargetText)
     return event.committed
 
 
 def _translation(number: int, language: str, state: _State, source: PipelineEvent, *, complete: bool) -> TargetText:
     """The state of a translation, made from what ``source`` says."""
-    assert isinstance(source, SourceText | SourceSentence)
     token = TargetToken(None, -0.1, len(state.text))
     return TargetText(
         number, language, state.text, state.committed, (token,), heard_s=source.heard_s, complete=complete

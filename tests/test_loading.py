@@ -12,7 +12,6 @@ from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.loading import load_shared
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.pivot import PivotTranslator
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
 
 EN_ZH, ZH_EN = (str(folder) for folder in SHIPPED_TRANSLATORS.values())
@@ -48,8 +47,6 @@ def test_two_directions_have_a_translator_each(tmp_path, read):
     assert sorted(read) == ["nmt-en-zh", "nmt-zh-en"]
     assert list(models.translations) == ["en", "zh"]
     first, second = models.translations.values()
-    assert isinstance(first, MarianModel)
-    assert isinstance(second, MarianModel)
     assert "hotel" in first.translate("酒店在哪里？").lower()
     assert "酒店" in second.translate("Where is the hotel?")
 
@@ -74,7 +71,6 @@ def test_a_multilingual_model_translates_into_all_its_targets(tmp_path, read):
     assert models.translations["zh"] is models.translations["de"]
     assert read == ["several"]
     model = models.translations["zh"]
-    assert isinstance(model, MarianModel)
     assert [model.target_code(target) for target in ("zh", "de")] == ["cmn_Hans", "deu"]
 
 
@@ -88,7 +84,6 @@ def test_two_steps_share_the_model_of_a_direct_translation(tmp_path, read):
         f'[nmt]\nmodel = "{TINY}"\n[nmt.de]\nmodel = "{TINY}"\nsecond = "zh-de"\nvia = "zh"',
     )
     both = models.translations["de"]
-    assert isinstance(both, PivotTranslator)
     assert both.first is models.translations["zh"]
     assert sorted(read) == ["tiny-marian", "zh-de"]
 

@@ -6,10 +6,8 @@ tests/asr, first and last words in tests/vad, delay in tests/run/test_overload.p
 
 import asyncio
 import io
-import re
 import subprocess
 import sys
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,28 +15,22 @@ import srt
 from rich.console import Console
 
 from pipeline import (
-    EndOfInput,
     Models,
-    NmtStage,
     PipelineConfig,
     PipelineEvent,
     SourceSentence,
-    SourceText,
     SpeechTranslator,
     TargetText,
     Transcript,
     Translation,
 )
 from pipeline.bench.words import units
-from pipeline.captions.states import OpenTexts
 from pipeline.events import Samples, SpeechSegment
-from pipeline.nmt.model import MarianModel
 from pipeline.run.stats import PipelineStats
-from pipeline.sentences.assembler import SentenceAssembler
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.subtitles.rules import SubtitleRules
-from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, SHIPPED_TRANSLATORS, read_wav
+from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 from tests.streams import spoken, translated
 
 
@@ -61,50 +53,6 @@ def chain(config: PipelineConfig, models: Models, *parts: Samples, live: bool = 
 
 def texts(events: list[PipelineEvent]) -> list[str]:
     return [event.text for event in events if isinstance(event, Transcript)]
-
-
-def sentences(text: str, language: str) -> list[SourceSentence]:
-    """The sentences of one transcript."""
-    assembler = SentenceAssembler()
-    events = [*assembler.push(Transcript(0, 0.0, 1.0, text, language)), *assembler.end()]
-    return [event for event in events if isinstance(event, SourceSentence)]
-
-
-def translations(model: MarianModel, text: str, language: str, target: str) -> list[str]:
-    """The translations of the sentences of one transcript."""
-
-    async def work() -> list[PipelineEvent]:
-        inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue()
-        for sentence in sentences(text, language):
-            inbox.put_nowait(sentence)
-        inbox.put_nowait(EndOfInput(1.0))
-        await NmtStage(model, inbox, outbox, target=target).run()
-        return [outbox.get_nowait() for _ in range(outbox.qsize())]
-
-    events = asyncio.run(work())
-    assert isinstance(events[-1], EndOfInput)
-    return [event.text for event in events if isinstance(event, Translation)]
-
-
-@pytest.mark.parametrize("text", ["Yes.", "Thank you.", "No", "OK!"])
-def test_an_utterance_of_a_word_or_two_is_translated(text, demo_models):
-    (translation,) = translations(demo_models.translations["zh"], text, "en", "zh")
-    assert translation.strip()
-
-
-def test_text_without_spaces_is_translated_sentence_by_sentence():
-    text = "你好。我们明天去北京。谢谢"
-    assert [sentence.text for sentence in sentences(text, "zh")] == ["你好。", "我们明天去北京。", "谢谢"]
-    found = translations(MarianModel.load(SHIPPED_TRANSLATORS["demo-zh-en"]), text, "zh", "en")
-    assert len(found) == 3
-    assert all(found)
-
-
-def test_an_abbreviation_and_a_decimal_point_end_no_sentence(demo_models):
-    text = "Mr. Lee pays 3.5 dollars. Thank you."
-    assert [sentence.text for sentence in sentences(text, "en")] == ["Mr. Lee pays 3.5 dollars.", "Thank you."]
-    assert len(translations(demo_models.translations["zh"], text, "en", "zh")) == 2
 
 
 @pytest.mark.slow
@@ -133,37 +81,6 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config, demo_models):
     assert units(" ".join(sentence.text for sentence in ended), "en") == units(" ".join(said), "en") != []
     translated_ids = [event.sentence for event in twice if isinstance(event, Translation)]
     assert translated_ids == [event.sentence for event in twice if isinstance(event, SourceSentence)]
-
-
-@pytest.mark.slow
-def test_the_text_of_a_recording_never_changes(demo_config, demo_models):
-    """No drafts: text is appended, each sentence after the one before and after its source."""
-    events = chain(demo_config, demo_models, read_wav(PHRASES))
-    sentences = [event for event in events if isinstance(event, SourceText | SourceSentence | TargetText | Translation)]
-    order = [event.sentence for event in sentences]
-    assert order == sorted(order) != []
-    for before, after in pairwise(sentences):
-        assert (
-            after.sentence > before.sentence or not isinstance(before, TargetText) or after.text.startswith(before.text)
-        )
-    kinds = {SourceText: "s", SourceSentence: "S", TargetText: "t", Translation: "T"}
-    assert re.fullmatch("(s+St+T)+", "".join(kinds[type(event)] for event in sentences))
-
-
-@pytest.mark.slow
-def test_text_that_was_committed_never_changes_while_people_speak(demo_config, demo_models):
-    """Source and translation of a sentence in progress are drafts; what their changes add up to is final at its end."""
-    events = chain(demo_config, demo_models, read_wav(PHRASES), live=True)
-    changing, ended, draft = OpenTexts(), list[tuple[int, str, str]](), False
-    for event in events:
-        text = changing.push(event)  # refuses to withdraw committed text
-        draft |= isinstance(event, SourceText) and event.draft != ""
-        if isinstance(event, SourceSentence | Translation):
-            assert text is not None
-            assert text.committed_text == text.text == event.text
-            ended.append((event.sentence, event.language, event.text))
-    assert draft
-    assert len(ended) == 2 * len({sentence for sentence, _, _ in ended}) > 0
 
 
 def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models):

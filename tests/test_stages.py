@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,8 @@ import pytest
 from pipeline import (
     EndOfInput,
     Models,
-    PipelineConfig,
-    PipelineEvent,
     SourceSentence,
     SourceText,
-    SpeechTranslator,
     StageError,
     TextChangeError,
     Transcript,
@@ -27,36 +24,27 @@ from pipeline.audio.recording import Recording
 from pipeline.events import Pause, SegmentSoFar, SpeechSegment
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
-from pipeline.stages import Queue, Stage, StageContext, StageSpec
+from pipeline.stages import Queue, Stage, StageContext
 from tests.asr.test_drafting import Scripted, Smaller, growing
+from tests.chain import events_of
 from tests.conftest import EXAMPLES, Panic, read_wav
 from tests.vad.test_stage import fed_in_chunks
 
 TRAVEL = EXAMPLES / "travel.wav"
 
 
-def translate(config: PipelineConfig, models: Models, stages: Sequence[StageSpec] | None) -> list[PipelineEvent]:
-    async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(config, models, stages=stages) as translator:
-            return [event async for event in translator.run(Recording(TRAVEL))]
-
-    return asyncio.run(work())
+def translate(config, models, stages):
+    return events_of(config, models, Recording(TRAVEL), stages=stages)
 
 
 def test_a_stage_that_changes_committed_text_ends_the_run(demo_config, demo_models):
     def spoil(event: Any) -> Any:
         return [event, replace(event, text="So" + event.text[2:])] if isinstance(event, SourceText) else event
 
-    async def work() -> None:
-        stages = with_stage(standard_stages(), "spoiling", spoil, after="sentences")
-        async with SpeechTranslator(demo_config, demo_models, live=True, stages=stages) as translator:
-            async for _ in translator.run(Recording(TRAVEL)):
-                pass
-
-    with pytest.raises(
-        StageError, match="the text of sentence 0 is 'What .*' with .* it cannot become 'Soat "
-    ) as caught:
-        asyncio.run(work())
+    stages = with_stage(standard_stages(), "spoiling", spoil, after="sentences")
+    message = "the text of sentence 0 is 'What .*' with .* it cannot become 'Soat "
+    with pytest.raises(StageError, match=message) as caught:
+        events_of(demo_config, demo_models, Recording(TRAVEL), live=True, stages=stages)
     assert isinstance(caught.value.__cause__, TextChangeError)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -13,19 +12,11 @@ from pipeline.asr.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
 from pipeline.asr.stage import AsrStage
 from pipeline.errors import ModelError
-from pipeline.events import (
-    SAMPLE_RATE,
-    EndOfInput,
-    Pause,
-    SegmentSoFar,
-    SpeechSegment,
-    Transcript,
-    TranscriptSoFar,
-    Word,
-)
+from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, Word
 from pipeline.run.options import DraftOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
+from tests.chain import through
 
 SAID = ["It", "was", "the", "best", "of", "times"]
 
@@ -84,21 +75,13 @@ def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
     return found
 
 
-def run(
-    recognizer: Scripted,
-    items: Sequence[SpeechSegment | SegmentSoFar | Pause],
-    drafter: Scripted | None = None,
-    so_far: list[object] | None = None,
-) -> list[object]:
+def run(recognizer, items, drafter=None, so_far=None):
     """What the stage puts out, without a ``TranscriptSoFar`` for each ``SegmentSoFar``, which is added to ``so_far``."""
 
-    async def work() -> list[object]:
-        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
-        stats = PipelineStats(clock=lambda: 0.0)
-        context = Context(8_000, 2_000)
-        stage = AsrStage(recognizer, inbox, outbox, stats, context=context, drafts=DraftOptions(), drafter=drafter)
-        task = asyncio.create_task(stage.run())
+    async def work():
+        inbox, outbox, stats = asyncio.Queue(), asyncio.Queue(), PipelineStats(clock=lambda: 0.0)
+        options = {"context": Context(8_000, 2_000), "drafts": DraftOptions(), "drafter": drafter}
+        task = asyncio.create_task(AsrStage(recognizer, inbox, outbox, stats, **options).run())
         for item in (*items, EndOfInput(9.0)):
             inbox.put_nowait(item)
             while not inbox.empty():
@@ -108,7 +91,7 @@ def run(
                 if so_far is not None:
                     so_far.append(shown)
         await task
-        found: list[object] = [outbox.get_nowait() for _ in range(outbox.qsize())]
+        found = [outbox.get_nowait() for _ in range(outbox.qsize())]
         assert sum(isinstance(each, Transcript) and each.rejected is not None for each in found) == stats.rejected
         return found
 
@@ -128,7 +111,6 @@ def test_the_rest_of_a_segment_is_recognised_after_its_committed_words():
 def test_words_carried_over_a_cut_begin_the_next_segment():
     found = drafting(Scripted())
     cut = found.cut(speech(0, 0.0, 1.2, cut=True))
-    assert cut is not None
     assert (cut.text, cut.committed_words) == ("It was", 2)
     following = speech(1, 1.2, 3.0)
     assert found.left_over(following) is None
@@ -141,7 +123,6 @@ def test_words_carried_over_a_cut_are_complete_if_no_speech_follows_there(follow
     found = drafting(Scripted())
     found.cut(speech(0, 0.0, 1.2, cut=True))
     left = found.left_over(following)
-    assert left is not None
     assert (left.segment_id, left.text, left.committed_words) == (1, "the best of", 3)
     assert found.left_over(following) is None
     assert not found.committed_in(speech(1, 60.0, 61.0))
@@ -157,8 +138,6 @@ def test_the_stage_puts_out_what_is_left_over(after):
 def test_the_withheld_rest_of_a_segment_is_said():
     found = run(Scripted("uncertain"), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
     shown, withheld, _ = found
-    assert isinstance(shown, Transcript)
-    assert isinstance(withheld, Transcript)
     assert (shown.text, shown.rejected) == ("It was the best"[: len(shown.text)], None)
     assert (withheld.rejected, withheld.end_s) == ("uncertain", 3.0)
     assert withheld.start_s >= shown.words[-1].end_s
@@ -170,7 +149,6 @@ def test_the_final_transcript_begins_with_the_committed_words():
 
         def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
             found = super().draft(segment, options)
-            assert found is not None
             words = tuple(replace(word, text=word.text.replace("was", "Was,")) for word in found.words)
             return replace(found, text="".join(word.text for word in words).strip(), words=words)
 
@@ -178,8 +156,6 @@ def test_the_final_transcript_begins_with_the_committed_words():
     so_far: list[object] = []
     found = run(Comma(), [*growing(1.9), pausing, pausing.segment], so_far=so_far)
     shown, final = so_far[-1], found[0]
-    assert isinstance(shown, TranscriptSoFar)
-    assert isinstance(final, Transcript)
     committed = shown.transcript.words[: shown.transcript.committed_words]
     assert "".join(word.text for word in committed).startswith(" It Was, the")
     assert final.words[: final.committed_words] == committed
@@ -200,23 +176,15 @@ class Failing(Scripted):
         return super().transcribe(segments, options)
 
 
-def joined(recognizer: Scripted, count: int) -> tuple[list[Transcript], PipelineStats]:
+def joined(recognizer, count):
     """The transcripts of segments of a recording that are recognised together, unless that fails."""
-
-    async def work() -> tuple[list[Transcript], PipelineStats]:
-        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
-        stats = PipelineStats()
-        for number in range(count):
-            inbox.put_nowait(speech(number, 2.0 * number, 2.0 * number + 1))
-        inbox.put_nowait(EndOfInput(20.0))
-        await AsrStage(recognizer, inbox, outbox, stats, join_ms=lambda: 19_000).run()
-        found = [outbox.get_nowait() for _ in range(outbox.qsize())]
-        assert found.pop() == EndOfInput(20.0)
-        assert all(isinstance(each, Transcript) for each in found)
-        return cast("list[Transcript]", found), stats
-
-    return asyncio.run(work())
+    stats = PipelineStats()
+    *found, end = through(
+        lambda *queues: AsrStage(recognizer, *queues, stats, join_ms=lambda: 19_000),
+        *(speech(number, 2.0 * number, 2.0 * number + 1) for number in range(count)),
+    )
+    assert end == EndOfInput(20.0)
+    return found, stats
 
 
 def test_a_failed_call_costs_one_segment(caplog):
@@ -242,35 +210,27 @@ def test_calls_that_fail_in_a_row_or_for_good_end_the_stage():
 def test_a_failed_call_keeps_the_words_committed_before():
     found = run(Failing(0), [*growing(2.0, 2.5), speech(0, 0.0, 3.0)])
     shown, failed, _ = found
-    assert isinstance(shown, Transcript)
-    assert isinstance(failed, Transcript)
     assert (shown.text, shown.rejected) == ("It was the best", None)
     assert (failed.rejected, failed.end_s) == ("failed", 3.0)
 
 
-def test_a_draft_that_fails_costs_nothing():
+async def test_a_draft_that_fails_costs_nothing():
     class Deaf(Scripted):
         def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
             super().draft(segment, options)
             raise OSError("connection refused")
 
-    async def work() -> None:
-        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput] = asyncio.Queue()
-        recognizer, stats = Deaf(), PipelineStats()
-        task = asyncio.create_task(AsrStage(recognizer, inbox, outbox, stats, drafts=DraftOptions()).run())
-        for number, so_far in enumerate(growing(1.5, 2.0, 2.5, 3.0), 1):
-            inbox.put_nowait(so_far)
-            while len(recognizer.drafts) < number and not task.done():
-                await asyncio.sleep(0)
-        inbox.put_nowait(speech(0, 0.0, 3.0))
-        inbox.put_nowait(EndOfInput(9.0))
-        await task
-        final = outbox.get_nowait()
-        assert isinstance(final, Transcript)
-        assert (final.text, final.rejected, stats.failures) == ("It was the best of times", None, {})
-
-    asyncio.run(work())
+    inbox, outbox, recognizer, stats = asyncio.Queue(), asyncio.Queue(), Deaf(), PipelineStats()
+    task = asyncio.create_task(AsrStage(recognizer, inbox, outbox, stats, drafts=DraftOptions()).run())
+    for number, so_far in enumerate(growing(1.5, 2.0, 2.5, 3.0), 1):
+        inbox.put_nowait(so_far)
+        while len(recognizer.drafts) < number and not task.done():
+            await asyncio.sleep(0)
+    for item in (speech(0, 0.0, 3.0), EndOfInput(9.0)):
+        inbox.put_nowait(item)
+    await task
+    final = outbox.get_nowait()
+    assert (final.text, final.rejected, stats.failures) == ("It was the best of times", None, {})
 
 
 def test_a_noise_after_the_committed_words_is_left_out():
@@ -283,14 +243,12 @@ def test_the_words_of_a_smaller_model_are_never_committed():
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     for end_s in (2.0, 2.5, 3.0):
         so_far = found.draft(speech(0, 0.0, end_s), DEFAULT)
-        assert so_far is not None
         assert so_far.transcript.committed_words == 0
         assert not found.committed_in(speech(0, 0.0, end_s))
     assert so_far.transcript.text == "It was the vest of times"
     assert smaller.drafts[-1] == ("It was the vest", "of times")  # later drafts go on from earlier ones
     assert bigger.drafts == []
     shown = found.pushed(speech(0, 0.0, 3.0), bigger.transcribe([speech(0, 0.0, 3.0)], DEFAULT)[0])
-    assert shown is not None
     assert (shown.transcript.text, shown.transcript.committed_words) == ("It was the best of times", 5)
     found.draft(speech(0, 0.0, 3.0), DEFAULT)
     assert smaller.drafts[-1] == ("was the best of", "times")
@@ -314,30 +272,25 @@ def test_a_smaller_model_changes_no_mark_of_a_committed_word():
     found = Drafting(bigger, smaller, DraftOptions(), lambda: 0.0, commits=False)
     found.pushed(speech(0, 0.0, 1.5), bigger.transcribe([speech(0, 0.0, 1.5)], DEFAULT)[0])
     shown = found.draft(speech(0, 0.0, 2.5), DEFAULT)
-    assert shown is not None
     assert shown.transcript.text == "It was the vest of"
     assert found.recognised(speech(0, 0.0, 3.0), DEFAULT).text == "It was the best of times"
 
 
 def test_only_segments_long_enough_for_a_draft_count_as_without_drafts():
-    async def work() -> int:
-        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        for item in (speech(0, 0.0, 0.7), speech(1, 10.0, 10.8), speech(2, 20.0, 22.0), EndOfInput(30.0)):
-            inbox.put_nowait(item)
-        load, stats = LoadControl(OverloadOptions()), PipelineStats()
-        load.observe(6.0)
-        assert load.level == 1
-        await AsrStage(Scripted(), inbox, asyncio.Queue(), stats, load, drafts=DraftOptions(first_ms=800)).run()
-        return stats.undrafted
-
-    assert asyncio.run(work()) == 2
+    load, stats = LoadControl(OverloadOptions()), PipelineStats()
+    load.observe(6.0)
+    assert load.level == 1
+    through(
+        lambda *queues: AsrStage(Scripted(), *queues, stats, load, drafts=DraftOptions(first_ms=800)),
+        *(speech(0, 0.0, 0.7), speech(1, 10.0, 10.8), speech(2, 20.0, 22.0)),
+    )
+    assert stats.undrafted == 2
 
 
 def test_a_segment_without_a_pause_is_recognised_as_without_drafts():
     bigger, smaller = Scripted(), Smaller()
     shown = run(bigger, [*growing(2.0, 2.5, 3.0), speech(0, 0.0, 3.0)], smaller)
     (final, _) = shown
-    assert isinstance(final, Transcript)
     assert (final.text, final.committed_words) == ("It was the best of times", 0)
     assert (bigger.whole, bigger.drafts, len(smaller.drafts)) == (1, [], 3)
 
@@ -383,7 +336,6 @@ def test_the_first_word_of_a_segment_is_written_as_heard_with_the_mark_before_it
         if pausing
         else found.draft(segment, DEFAULT)
     )
-    assert so_far is not None
     transcript = so_far.transcript
     assert transcript.committed_words == 3
     assert f"{transcript.text}{transcript.previous_end}" == texts[1]

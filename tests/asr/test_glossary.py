@@ -110,10 +110,8 @@ def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models, names):
     options = RecognitionOptions(terms=HeardTerms(lambda: GLOSSARY, GlossaryOptions()))
     first, second, third = segments_of(names, VadConfig())
     draft = recognizer.draft(first, options)
-    assert draft is not None
     assert "Brontik" in draft.text
     after = recognizer.draft(second, replace(options, context=[Heard(first, draft.text)]))
-    assert after is not None
     assert after.text.startswith("The people at Quindarra")  # the first text was heard again, with its term
     packed = recognizer.transcribe([first, second, third], options)
     assert [name for name, transcript in zip(SAID, packed, strict=True) if name in transcript.text] == SAID

@@ -1,6 +1,5 @@
 """The recogniser of streaming models of sherpa-onnx, alone and in the whole chain, with models made by rule."""
 
-import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,19 +10,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline import Models, SourceSentence, SourceText, SpeechTranslator, Translation, load_models
+from pipeline import SourceSentence, SourceText, Translation, load_models
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DEFAULT, StreamingRecognizer
 from pipeline.asr.sherpa import SherpaRecognizer
 from pipeline.audio.recording import Recording
-from pipeline.captions.states import OpenTexts
 from pipeline.config import parse_config
 from pipeline.errors import ModelError, PipelineError, UsageError
 from pipeline.events import SAMPLE_RATE
 from pipeline.loading import load_shared
 from tests.asr.sherpa_models import CHINESE, HOTEL, ctc_model, transducer_model
+from tests.chain import events_of
 from tests.conftest import HANG_S, PHRASES, ROOT, SHIPPED_TRANSLATORS, read_wav, write_wav
-from tests.drafting import Pace, Steady, at_once, chunks
+from tests.drafting import Pace, Steady, chunks
 
 MARKED = ("▁Where", "▁is", "▁it", "?")
 AUDIO_S = 5
@@ -227,20 +226,6 @@ def chain(tmp_path_factory):
     return config, load_models(config)
 
 
-def events_of(config, models: Models, source, *, live):
-    """The events of a run; none of its committed text is withdrawn."""
-
-    async def work():
-        async with SpeechTranslator(config, models, live=live) as translator:
-            at_once(translator.stats)
-            return [event async for event in translator.run(source)]
-
-    events, texts = asyncio.run(work()), OpenTexts()
-    for event in events:
-        texts.push(event)
-    return events
-
-
 def sentences(events):
     return [event for event in events if isinstance(event, SourceSentence)]
 
@@ -274,8 +259,6 @@ def test_a_model_is_in_memory_once(chain):
     config, _ = chain
     other = replace(config, asr=replace(config.asr, script="as-heard"))
     one, two = (each.recognizer for each in load_shared([config, other]))
-    assert isinstance(one, SherpaRecognizer)
-    assert isinstance(two, SherpaRecognizer)
     assert one is not two
     assert one.model is two.model
 

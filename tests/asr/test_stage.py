@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from pipeline.languages.marks import letters
 from pipeline.run.options import DraftOptions, GlossaryOptions
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
+from tests.chain import through
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
 
@@ -58,18 +58,8 @@ def segments() -> list[SpeechSegment]:
     return cut(read_wav(PHRASES), 1600)[:3]
 
 
-def run(
-    recognizer: Recognizer, items: Sequence[SpeechSegment | SegmentSoFar | Pause], **options: Any
-) -> list[Transcript | Pause | EndOfInput]:
-    async def work() -> list[Transcript | Pause | EndOfInput]:
-        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[Transcript | Pause | EndOfInput] = asyncio.Queue()
-        for item in (*items, EndOfInput(20.0)):
-            inbox.put_nowait(item)
-        await AsrStage(recognizer, inbox, outbox, **options).run()
-        return [outbox.get_nowait() for _ in range(outbox.qsize())]
-
-    return asyncio.run(work())
+def run(recognizer, items, **options):
+    return through(lambda *queues: AsrStage(recognizer, *queues, **options), *items)
 
 
 def order(items: Sequence[Transcript | Pause | EndOfInput]) -> list[object]:
@@ -125,7 +115,6 @@ def test_several_windows_of_a_recording_are_recognised_at_once(demo_models, segm
     assert (both.groups, both.calls) == ([[[0, 1], [2]]], [])
     assert order(found) == [LONGER, 0, 1, 2, EndOfInput(20.0)]
     with_both = demo_models.recognizer
-    assert isinstance(with_both, WhisperRecognizer)
     assert found[1:4] == [one for each in with_both.transcribe_batch([[first, second], [third]]) for one in each]
 
 
@@ -146,12 +135,8 @@ def test_a_recording_with_one_window_is_recognised_as_one_of_several(demo_models
 @pytest.mark.slow
 def test_windows_that_depend_on_those_before_are_recognised_one_by_one(demo_models, segments):
     both = AtOnce(demo_models.recognizer)
-    run(
-        both,
-        segments,
-        join_ms=lambda: 7_000,
-        terms=HeardTerms(lambda: Glossary((Term("Shanghai", None),)), GlossaryOptions()),
-    )
+    terms = HeardTerms(lambda: Glossary((Term("Shanghai", None),)), GlossaryOptions())
+    run(both, segments, join_ms=lambda: 7_000, terms=terms)
     assert both.calls == [([], [0, 1]), ([], [2])]
     run(both, segments, join_ms=lambda: 7_000, several_languages=True)
     run(both, segments)  # live
@@ -178,9 +163,8 @@ def test_a_pause_after_waiting_segments_is_passed_on(recognizer, segments):
     while load.level < 2:
         load.observe(1e9)
 
-    async def work() -> list[object]:
-        inbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[Transcript | Pause | EndOfInput] = asyncio.Queue()
+    async def work():
+        inbox, outbox = asyncio.Queue(), asyncio.Queue()
         for item in (*segments[:2], PAUSE, LONGER):
             inbox.put_nowait(item)
         stage = asyncio.create_task(AsrStage(recognizer, inbox, outbox, load=load).run())
@@ -233,15 +217,14 @@ def growing(segment: SpeechSegment, step_s: float = 0.3) -> list[SegmentSoFar]:
     return [*found, SegmentSoFar(segment)]
 
 
-def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> list[Any]:
+def run_live(recognizer, items, **options):
     """Hand over each item when the stage has dealt with the one before."""
 
-    async def work() -> list[Any]:
-        inbox: asyncio.Queue[Any] = asyncio.Queue()
-        outbox: asyncio.Queue[Any] = asyncio.Queue()
+    async def work():
+        inbox, outbox = asyncio.Queue(), asyncio.Queue()
         instant = PipelineStats(clock=lambda: 0.0)  # a machine that needs no time for a draft
         stage = asyncio.create_task(AsrStage(recognizer, inbox, outbox, instant, **options).run())
-        found: list[Any] = []
+        found = []
         for item in (*items, EndOfInput(20.0)):
             inbox.put_nowait(item)
             while not inbox.empty():  # until the stage has taken it
@@ -249,9 +232,8 @@ def run_live(recognizer: Recognizer, items: Sequence[Any], **options: Any) -> li
             if not isinstance(item, EndOfInput):
                 inbox.put_nowait(MARKER)
                 while found[-1:] != [MARKER] and not stage.done():
-                    await asyncio.wait(
-                        {stage, waiting := asyncio.create_task(outbox.get())}, return_when="FIRST_COMPLETED"
-                    )
+                    waiting = asyncio.create_task(outbox.get())
+                    await asyncio.wait({stage, waiting}, return_when="FIRST_COMPLETED")
                     if waiting.done():
                         found.append(waiting.result())
                 found.pop()
@@ -397,8 +379,6 @@ def test_a_segment_that_ends_in_a_number_comes_out_before_the_pause_after_it(rec
     pause = Pause(third.speech_end_s, 1.0)
     found = run_live(recognizer, [SegmentSoFar(third), third, pause], max_segment_ms=15_000)
     assert order(found) == [third.id, pause, EndOfInput(20.0)]
-    assert order(run_live(recognizer, [SegmentSoFar(third), third], max_segment_ms=15_000)) == [
-        third.id,
-        EndOfInput(20.0),
-    ]
+    ended = run_live(recognizer, [SegmentSoFar(third), third], max_segment_ms=15_000)
+    assert order(ended) == [third.id, EndOfInput(20.0)]
     assert len(recognizer.calls) == 2

@@ -1,6 +1,5 @@
 """A recogniser that emits partial text itself, in the stage and in the whole chain."""
 
-import asyncio
 import math
 import subprocess
 import sys
@@ -12,28 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline import (
-    Models,
-    PartialText,
-    PipelineConfig,
-    PipelineEvent,
-    RecognitionOptions,
-    SourceSentence,
-    SourceText,
-    SpeechSegment,
-    SpeechTranslator,
-    Transcript,
-    Translation,
-)
+from pipeline import PartialText, RecognitionOptions, SourceSentence, SourceText, SpeechSegment, Transcript, Translation
 from pipeline.asr.context import Context
 from pipeline.asr.recognizer import StreamedSegments
 from pipeline.audio.recording import Recording
-from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Samples, TranscriptSoFar, Word
 from pipeline.run.options import DraftOptions
 from tests.asr.test_stage import growing, run, run_live
+from tests.chain import events_of
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
-from tests.drafting import Pace, Steady, at_once, chunks
+from tests.drafting import Pace, Steady, chunks
 from tests.vad.test_stage import cut
 
 # What speaks to recognisers through their interface.
@@ -109,7 +96,6 @@ def test_a_stream_is_fed_with_what_is_new_in_its_segment(segments):
     first, second, _ = segments
     for part in growing(first)[:-1]:
         draft = streamed.draft(part.segment, options)
-        assert draft is not None
         assert draft.committed_words == max(0, len(draft.words) - 1)
     found = streamed.transcribe([first, second], options)
     assert [each.text for each in found] == [text_of(first), text_of(second)]
@@ -170,24 +156,10 @@ def test_a_stream_that_fails_costs_what_is_not_committed(segments):
     assert (failed.rejected, after.text) == ("failed", text_of(second))
 
 
-def chain(config: PipelineConfig, models: Models, source: Any, *, live: bool) -> list[PipelineEvent]:
-    """The events of a run; none of its committed text is withdrawn."""
-
-    async def work() -> list[PipelineEvent]:
-        async with SpeechTranslator(config, models, live=live) as translator:
-            at_once(translator.stats)
-            return [event async for event in translator.run(source)]
-
-    events, texts = asyncio.run(work()), OpenTexts()
-    for event in events:
-        texts.push(event)
-    return events
-
-
 def test_the_chain_shows_and_translates_what_a_stream_has_heard(demo_config, demo_models, monkeypatch):
     recognizer = WordByWord()
     models = replace(demo_models, recognizer=recognizer)
-    events = chain(demo_config, models, Steady(chunks(read_wav(PHRASES)), Pace(monkeypatch)), live=True)
+    events = events_of(demo_config, models, Steady(chunks(read_wav(PHRASES)), Pace(monkeypatch)), live=True)
     sentences = [event for event in events if isinstance(event, SourceSentence)]
     assert len(sentences) > 3
     assert [event.text for event in sentences].count("Where is it?") > 3
@@ -201,7 +173,7 @@ def test_the_chain_shows_and_translates_what_a_stream_has_heard(demo_config, dem
 
 def test_a_recording_has_the_text_of_whole_segments(demo_config, demo_models):
     models = replace(demo_models, recognizer=WordByWord())
-    events = chain(demo_config, models, Recording(PHRASES), live=False)
+    events = events_of(demo_config, models, Recording(PHRASES), live=False)
     assert [each.text for each in transcripts(events)] == [text_of(one) for one in cut(read_wav(PHRASES), 1600)]
 
 

@@ -22,6 +22,7 @@ from pipeline.run.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
+from tests.chain import through
 from tests.conftest import HANG_S, PHRASES, TINY, read_wav
 
 OPTIONS = OverloadOptions(behind_s=5.0, caught_up_s=2.0)
@@ -81,23 +82,14 @@ class Recording:
         return [Transcript(segment.id, segment.start_s, segment.end_s, "Yes.", "en") for segment in segments]
 
 
-def recognised(level: int) -> tuple[Recording, list[int], PipelineStats]:
+def recognised(level):
     """Four waiting segments of 2.5 s, the last one much later, through the stage at a level."""
     recognizer, stats, load = Recording(), PipelineStats(), LoadControl(OPTIONS)
     load.measures = measures(level, OPTIONS)
-    inbox: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue()
-    outbox: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue()
-
-    async def work() -> list[int]:
-        for number, start_s in enumerate((0.0, 3.0, 6.0, 60.0)):
-            inbox.put_nowait(segment(number, start_s, 2.5))
-        inbox.put_nowait(EndOfInput(63.0))
-        await AsrStage(recognizer, inbox, outbox, stats, load).run()
-        items = [outbox.get_nowait() for _ in range(outbox.qsize())]
-        assert items[-1] == EndOfInput(63.0)
-        return [item.segment_id for item in items if isinstance(item, Transcript)]
-
-    return recognizer, asyncio.run(work()), stats
+    said = (segment(number, start_s, 2.5) for number, start_s in enumerate((0.0, 3.0, 6.0, 60.0)))
+    *found, end = through(lambda *queues: AsrStage(recognizer, *queues, stats, load), *said)
+    assert end == EndOfInput(20.0)
+    return recognizer, [item.segment_id for item in found], stats
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -17,23 +17,15 @@ from pipeline.vad.detector import SpeechDetector, WebRtcVad
 from pipeline.vad.options import VadConfig
 from pipeline.vad.silero import SileroVad
 from pipeline.vad.stage import VadStage
+from tests.chain import through
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
 
-def stage_output(samples: Samples, chunk: int, pauses_ms: Sequence[int] = ()) -> list[SpeechSegment | Pause]:
-    async def run() -> list[SpeechSegment | Pause]:
-        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput] = asyncio.Queue()
-        for start in range(0, len(samples), chunk):
-            inbox.put_nowait(samples[start : start + chunk])
-        inbox.put_nowait(EndOfInput())
-        await VadStage(VadConfig(), inbox, outbox, pauses_ms=pauses_ms).run()
-        *items, end = [outbox.get_nowait() for _ in range(outbox.qsize())]
-        assert isinstance(end, EndOfInput)
-        assert end.duration_s == pytest.approx(len(samples) / 16_000)
-        return [item for item in items if not isinstance(item, EndOfInput)]
-
-    return asyncio.run(run())
+def stage_output(samples, chunk, pauses_ms=()):
+    chunks = [samples[start : start + chunk] for start in range(0, len(samples), chunk)]
+    *items, end = through(lambda *queues: VadStage(VadConfig(), *queues, pauses_ms=pauses_ms), *chunks)
+    assert end.duration_s == pytest.approx(len(samples) / 16_000)
+    return items
 
 
 def cut(samples: Samples, chunk: int) -> list[SpeechSegment]:
@@ -85,16 +77,7 @@ def with_pauses(*pauses_s: float) -> Samples:
 
 def test_a_pause_is_reported_each_time_that_it_reaches_a_length():
     items = stage_output(with_pauses(2.5, 1.2, 2.5), 1600, (2_000, 0, 1_000))
-    assert [type(item) for item in items] == [
-        SpeechSegment,
-        Pause,
-        Pause,
-        SpeechSegment,
-        Pause,
-        SpeechSegment,
-        Pause,
-        Pause,
-    ]
+    assert "".join(type(item).__name__[0] for item in items) == "SPPSPSPP"
     assert [item.length_s for item in items if isinstance(item, Pause)] == [1.0, 2.0, 1.0, 1.0, 2.0]
     for segment, following in pairwise(items):
         if isinstance(segment, SpeechSegment) and isinstance(following, Pause):
@@ -104,7 +87,6 @@ def test_a_pause_is_reported_each_time_that_it_reaches_a_length():
 def test_a_pause_is_reported_when_the_audio_completes_it_and_not_before():
     samples = with_pauses(3.0)
     segment, pause = stage_output(samples, 160, (1_500,))
-    assert isinstance(segment, SpeechSegment)
     assert isinstance(pause, Pause)
     end = round(16_000 * (segment.speech_end_s + 1.5))
     assert stage_output(samples[:end], 160, (1_500,))[1:] == [pause]
@@ -173,15 +155,9 @@ def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms,
     load, stats = LoadControl(OverloadOptions(max_segment_ms=2_000)), PipelineStats()
     load.observe(6.0)
 
-    async def run() -> list[SpeechSegment | Pause | EndOfInput]:
-        inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue()
-        outbox: asyncio.Queue[SpeechSegment | Pause | EndOfInput] = asyncio.Queue()
-        for item in (read_wav(PHRASES), EndOfInput()):
-            inbox.put_nowait(item)
-        await VadStage(VadConfig(max_segment_ms=allowed_ms), inbox, outbox, stats, load).run()
-        return [outbox.get_nowait() for _ in range(outbox.qsize())]
-
-    forced = sum(isinstance(item, SpeechSegment) and item.forced_cut for item in asyncio.run(run()))
+    config = VadConfig(max_segment_ms=allowed_ms)
+    found = through(lambda *queues: VadStage(config, *queues, stats, load), read_wav(PHRASES))
+    forced = sum(isinstance(item, SpeechSegment) and item.forced_cut for item in found)
     assert forced
     assert stats.shortened == (forced if sooner else 0)
 
@@ -202,10 +178,9 @@ async def fed_in_chunks(make: Callable[[Queue, Queue], Stage], samples: Samples)
 
 @pytest.mark.parametrize("early", [True, False])
 def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
-    def stage(inbox: Queue, outbox: Queue) -> VadStage:
-        return VadStage(VadConfig(), inbox, outbox, early=lambda: early)
-
-    found = asyncio.run(fed_in_chunks(stage, read_wav(PHRASES)))
+    found = asyncio.run(
+        fed_in_chunks(lambda *queues: VadStage(VadConfig(), *queues, early=lambda: early), read_wav(PHRASES))
+    )
     announced = {item.segment.id: item.segment for item in found if isinstance(item, SegmentSoFar)}
     closed = [item for item in found if isinstance(item, SpeechSegment)]
     assert len(closed) > 2
@@ -224,10 +199,9 @@ def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
 
 @pytest.mark.parametrize("drafts", [True, False])
 def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(drafts):
-    def stage(inbox: Queue, outbox: Queue) -> VadStage:
-        return VadStage(VadConfig(), inbox, outbox, drafts=lambda: drafts)
-
-    found = asyncio.run(fed_in_chunks(stage, read_wav(PHRASES)))
+    found = asyncio.run(
+        fed_in_chunks(lambda *queues: VadStage(VadConfig(), *queues, drafts=lambda: drafts), read_wav(PHRASES))
+    )
     growing = [item for item in found if isinstance(item, SegmentSoFar)]
     assert not any(item.pausing for item in growing)
     if not drafts:

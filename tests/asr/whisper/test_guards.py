@@ -128,7 +128,6 @@ def test_a_truncated_search_that_ends_with_a_repeated_phrase_is_a_loop():
 def test_a_loop_is_located(before, once, times, after):
     text = before + once * times + after
     found = find_loop(text)
-    assert found is not None
     assert text[: found.begin] == before
     assert text[found.begin : found.once] == once.rstrip(" .,")
     assert text[found.end :].lstrip(" .,") == after
