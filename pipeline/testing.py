@@ -75,8 +75,8 @@ class Harness:
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
         self._committed: Counter[tuple[int, str | None]] = Counter()
-        self._texts: dict[str, list[str]] = defaultdict(list)
-        self._taken: Counter[str] = Counter()
+        self._texts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+        self._taken: Counter[object] = Counter()
         """How many of each kind were returned."""
         self._changed = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
@@ -108,24 +108,23 @@ class Harness:
 
     async def cue(self) -> Cue:
         """Wait for the next subtitle, in stream order."""
-        return await self._next("cue", self._cues)
+        return await self._next("cue", self._cues, "another cue")
 
     async def translation(self) -> Translation:
         """Wait for the next finished translation of a sentence, in stream order."""
-        return await self._next("translation", self._translations)
+        return await self._next("translation", self._translations, "another translation")
 
     async def draft(self, language: str | None = None) -> str:
         """Wait until the text of a sentence in progress has a part that may still change; return the whole text.
 
         ``language``: the one translated into; None waits for source text.
         """
-        kind = f"draft in {language or 'the source language'}"
-        return await self._next(kind, self._texts[kind])
+        return await self._next(("draft", language), self._texts["draft", language], "another draft")
 
     async def committed(self, language: str | None = None) -> str:
         """Wait until more text of a sentence is committed; return all of it that is. Otherwise like ``draft``."""
-        kind = f"committed text in {language or 'the source language'}"
-        return await self._next(kind, self._texts[kind])
+        key = "committed text", language
+        return await self._next(key, self._texts[key], "another committed text")
 
     async def event(self, kind: type[E]) -> E:
         """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them)."""
@@ -160,14 +159,13 @@ class Harness:
         if not isinstance(event, SourceText | TargetText):
             return
         language = event.language if isinstance(event, TargetText) else None
-        named = language or "the source language"
         if event.draft:
-            self._texts[f"draft in {named}"].append(event.text)
+            self._texts["draft", language].append(event.text)
         if event.committed > self._committed[event.sentence, language]:
-            self._texts[f"committed text in {named}"].append(event.committed_text)
+            self._texts["committed text", language].append(event.committed_text)
         self._committed[event.sentence, language] = event.committed
 
-    async def _next(self, kind: str, found: Sequence[T], named: str = "") -> T:
+    async def _next(self, kind: object, found: Sequence[T], what: str) -> T:
         """The next item of ``found``, to which more are added, that was not returned yet."""
         reader, at = self._reader, self._taken[kind]
         assert reader is not None, "the harness is not running; use it as an async context manager"
@@ -175,8 +173,6 @@ class Harness:
             await self._changed.wait_for(lambda: len(found) > at or self._ended)
         if len(found) <= at:
             await asyncio.gather(reader)  # raises the reader's exception, if it failed
-            raise EndedError(
-                f"the stream ended before {named or f'another {kind}'} came; {len(self.events)} events had come"
-            )
+            raise EndedError(f"the stream ended before {what} came; {len(self.events)} events had come")
         self._taken[kind] += 1
         return found[at]
