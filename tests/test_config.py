@@ -26,7 +26,7 @@ from pipeline.vad.options import VadConfig
 from tests.conftest import ROOT
 
 
-def load(tmp_path: Path, text: str) -> PipelineConfig:
+def load(tmp_path, text):
     path = tmp_path / "my.toml"
     path.write_text(text)
     return load_config(path)

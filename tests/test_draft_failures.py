@@ -6,10 +6,9 @@ The recogniser's answers are recorded, so that many runs are quick. They are tho
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ import pipeline.stages as chain
 from pipeline import (
     EndOfInput,
     Models,
-    PipelineConfig,
     PipelineEvent,
     SourceSentence,
     SourceText,
@@ -30,14 +28,12 @@ from pipeline import (
     Translation,
 )
 from pipeline.apps.live_run import LiveRun
-from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.bench.words import edits, units
 from pipeline.captions.changes import States
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import SinkError
-from pipeline.events import SAMPLE_RATE, SpeechSegment
+from pipeline.events import SAMPLE_RATE
 from pipeline.sinks.jsonl import JsonlSink, read_event
-from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.txt import TextSink
 from tests.conftest import HANG_S, PHRASES, read_wav
@@ -51,17 +47,17 @@ SPEECH = read_wav(PHRASES)[: 6 * 16_000]
 class FailsAt:
     """An inbox whose get() number ``count`` raises."""
 
-    def __init__(self, inbox: asyncio.Queue[Any], count: int) -> None:
+    def __init__(self, inbox, count):
         self.inbox, self.left = inbox, count
 
-    async def get(self) -> Any:
+    async def get(self):
         item = await self.inbox.get()
         if self.left == 0:
             raise InjectedError
         self.left -= 1
         return item
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.inbox, name)
 
 
@@ -71,18 +67,18 @@ STAGES = {"VAD": "VadStage", "ASR": "AsrStage", "sentences": "SentenceStage", "N
 class Recorded:
     """A recogniser that is asked each question once."""
 
-    def __init__(self, models: Models) -> None:
-        self._recognizer: Any = models.recognizer
-        self._answers: dict[object, Any] = {}
-        self.methods: list[str] = []
+    def __init__(self, models):
+        self._recognizer = models.recognizer
+        self._answers = {}
+        self.methods = []
         """Those called in this run."""
         self.begin()
 
-    def begin(self, fails_at: int = -1, at_call: Callable[[int], None] = lambda _: None) -> None:
+    def begin(self, fails_at=-1, at_call=lambda _: None):
         """Another run begins, in which call number ``fails_at`` raises; ``at_call`` is called with the number of each."""
         self.calls, self.fails_at, self._at_call = 0, fails_at, at_call
 
-    def _ask(self, method: str, segment: SpeechSegment, options: RecognitionOptions) -> Any:
+    def _ask(self, method, segment, options):
         self.calls += 1
         self.methods[self.calls - 1 :] = [method]
         self._at_call(self.calls - 1)
@@ -96,78 +92,78 @@ class Recorded:
             self._answers[question] = getattr(self._recognizer, method)(asked, options)
         return self._answers[question]
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         (segment,) = segments  # they are joined while behind only
         return self._ask("transcribe", segment, options)
 
-    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+    def draft(self, segment, options):
         return self._ask("draft", segment, options)
 
 
 class Kept:
     """A sink that keeps the events, and then calls ``at_event`` with the number of each."""
 
-    def __init__(self, at_event: Callable[[int], None] = lambda _: None) -> None:
-        self.events: list[PipelineEvent] = []
+    def __init__(self, at_event=lambda _: None):
+        self.events = []
         self._at_event = at_event
 
-    def write(self, event: PipelineEvent) -> None:
+    def write(self, event):
         self.events.append(event)
         self._at_event(len(self.events) - 1)
 
-    def close(self) -> None: ...
+    def close(self): ...
 
 
 class Files:
     """The files of one run, and what they hold."""
 
-    def __init__(self, folder: Path, config: PipelineConfig) -> None:
+    def __init__(self, folder, config):
         folder.mkdir()
         self._folder, rules = folder, config.subtitles
-        self.sinks: list[Sink] = [
+        self.sinks = [
             SrtSink(folder / "srt", rules), TextSink(folder / "txt", rules), JsonlSink(folder / "jsonl", rules),
         ]  # fmt: skip
 
-    def close(self) -> None:
+    def close(self):
         for sink in self.sinks:
             sink.close()
 
-    def read(self, name: str) -> str:
+    def read(self, name):
         """The content of a file, which may not have been begun."""
         path = self._folder / name
         return path.read_text("utf-8") if path.exists() else ""
 
     @property
-    def cues(self) -> list[str]:
+    def cues(self):
         return [cue.content for cue in srt.parse(self.read("srt"))]
 
     @property
-    def sentences(self) -> list[str]:
+    def sentences(self):
         return self.read("txt").splitlines()
 
     @property
-    def records(self) -> list[dict[str, Any]]:
+    def records(self):
         return [json.loads(line) for line in self.read("jsonl").splitlines()]
 
 
 class Runs:
     """Makes live runs of the same speech."""
 
-    def __init__(self, config: PipelineConfig, recognizer: Recorded, models: Models, pace: Pace, folder: Path) -> None:
+    def __init__(self, config, recognizer, models, pace, folder):
         self.config, self.recognizer, self.pace = config, recognizer, pace
         self.models = Models(recognizer, models.translations)
         self._folder, self._number = folder, 0
 
-    def source(self) -> Steady:
+    def source(self):
         self.recognizer.begin()
         self.pace.forget()
         return Steady(chunks(SPEECH), self.pace)
 
-    def files(self) -> Files:
+    def files(self):
         self._number += 1
         return Files(self._folder / str(self._number), self.config)
 
-    def into(self, sinks: Sequence[Sink], models: Models | None = None, fails_at: int = -1) -> LiveRun:
+    def into(self, sinks, models=None, fails_at=-1):
         run = LiveRun(self.source(), self.config, sinks, models=models or self.models, live=True)
         self.recognizer.begin(fails_at)
         at_once(run.stats)
@@ -187,30 +183,23 @@ class Whole:
 
 
 @pytest.fixture(params=[7, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
-def step(request: pytest.FixtureRequest) -> int:
+def step(request):
     """Of how many events one is tested."""
-    found: int = request.param
-    return found
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def recorded(demo_models: Models) -> Recorded:
+def recorded(demo_models):
     return Recorded(demo_models)
 
 
 @pytest.fixture
-def runs(
-    demo_config: PipelineConfig,
-    demo_models: Models,
-    recorded: Recorded,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Runs:
+def runs(demo_config, demo_models, recorded, tmp_path, monkeypatch):
     return Runs(demo_config, recorded, demo_models, Pace(monkeypatch), tmp_path)
 
 
 @pytest.fixture
-def whole(runs: Runs) -> Whole:
+def whole(runs):
     files, kept = runs.files(), Kept()
     assert ended(runs.into([*files.sinks, kept])) is None
     files.close()
@@ -221,23 +210,23 @@ def whole(runs: Runs) -> Whole:
     return Whole(kept.events, files.cues, files.sentences, streams(files.records), runs.recognizer.calls)
 
 
-def streams(records: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def streams(records):
     """The events by the language translated into, which may interleave. Cues are made of them."""
-    found: dict[str, list[dict[str, Any]]] = {"": [], "zh": []}
+    found = {"": [], "zh": []}
     for record in records:
         if record["type"] not in ("events", "cue"):
             found["zh" if record["type"] in ("delta", "translation") else ""].append(record)
     return found
 
 
-def ended(run: LiveRun) -> BaseException | None:
+def ended(run):
     """The exception of a run. Checks that it leaves neither tasks nor threads."""
     return asyncio.run(left_nothing(run.run()))
 
 
-async def left_nothing(work: Coroutine[Any, Any, None]) -> BaseException | None:
+async def left_nothing(work):
     before = set(threading.enumerate())
-    error: BaseException | None = None
+    error = None
     async with asyncio.timeout(HANG_S):
         try:
             await work
@@ -250,7 +239,7 @@ async def left_nothing(work: Coroutine[Any, Any, None]) -> BaseException | None:
     return error
 
 
-def check_beginning(files: Files, whole: Whole, kept: Sequence[PipelineEvent]) -> None:
+def check_beginning(files, whole, kept):
     """The files hold the beginning of what those of a whole run hold, and everything that is finished."""
     files.close()
     assert files.sentences == whole.sentences[: len(files.sentences)]
@@ -272,7 +261,7 @@ def test_a_stage_that_fails_at_any_event(stage, step, runs, whole, monkeypatch, 
     at, error = 0, None
     while at == 0 or error is not None:
 
-        def failing(*arguments: Any, at: int = at, **named: Any) -> Any:
+        def failing(*arguments, at=at, **named):
             made = kind(*arguments, **named)
             made.inbox = FailsAt(made.inbox, at)
             return made
@@ -289,7 +278,7 @@ def test_a_stage_that_fails_at_any_event(stage, step, runs, whole, monkeypatch, 
     assert not caplog.records, "the failure is raised, and reported nowhere else"
 
 
-def assert_failed(error: BaseException | None, stage: str) -> None:
+def assert_failed(error, stage):
     assert isinstance(error, StageError)
     assert error.stage == stage
     assert isinstance(error.__cause__, InjectedError)
@@ -319,7 +308,7 @@ def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step, runs, who
     for at in range(0, len(whole.events), step):
         error = SinkError("disk full") if at % 2 else BrokenPipeError(32, "Broken pipe")
 
-        def fail(number: int, at: int = at, error: Exception = error) -> None:
+        def fail(number, at=at, error=error):
             if number == at:
                 raise error
 
@@ -333,12 +322,12 @@ def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step, runs, who
 def test_a_run_interrupted_twice_at_any_event(step, runs, whole, caplog):
     for at in range(0, len(whole.events) - 1, step):
         files = runs.files()
-        holder: list[LiveRun] = []
+        holder = []
 
-        async def work(holder: list[LiveRun] = holder, kept_at: int = at, files: Files = files) -> None:
+        async def work(holder=holder, kept_at=at, files=files):
             loop = asyncio.get_running_loop()
 
-            def interrupt(number: int) -> None:
+            def interrupt(number):
                 if number == kept_at:
                     for _ in range(2):
                         loop.call_soon_threadsafe(holder[0]._interrupted)
@@ -358,11 +347,11 @@ def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
     for at in drafted[1 if how is LiveRun._interrupted else 4 :: 2]:
         files, kept = runs.files(), Kept()
 
-        async def work(at: int = at, files: Files = files, kept: Kept = kept) -> None:
+        async def work(at=at, files=files, kept=kept):
             loop = asyncio.get_running_loop()
             run = runs.into([*files.sinks, kept])
 
-            def interrupt(number: int) -> None:
+            def interrupt(number):
                 if number == at:
                     loop.call_soon_threadsafe(how, run)
 
@@ -398,9 +387,9 @@ Stop = Callable[[SpeechTranslator, AsyncGenerator[PipelineEvent, None]], Awaitab
 )
 def test_a_run_that_stops_at_any_event(stop, step, runs, whole):
     for at in range(0, len(whole.events) - 1, step):
-        seen: list[PipelineEvent] = []
+        seen = []
 
-        async def work(at: int = at, seen: list[PipelineEvent] = seen) -> None:
+        async def work(at=at, seen=seen):
             source = runs.source()
             async with SpeechTranslator(runs.config, runs.models, live=True) as translator:
                 at_once(translator.stats)

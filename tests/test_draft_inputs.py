@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +12,6 @@ import pytest
 from pipeline import (
     AudioLost,
     Models,
-    PipelineConfig,
-    PipelineEvent,
     SourceSentence,
     SourceText,
     SpeechTranslator,
@@ -24,11 +21,9 @@ from pipeline import (
     load_config,
     load_models,
 )
-from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.bench.words import edits, units
 from pipeline.captions.states import OpenTexts
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Word
-from pipeline.run.stats import PipelineStats
+from pipeline.events import SAMPLE_RATE, Word
 from tests.apps.test_targets import config_file
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
 from tests.drafting import Pace, Slow, Steady, at_once, chunks
@@ -36,22 +31,15 @@ from tests.vad.test_stage import cut
 
 
 @pytest.fixture
-def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
+def pace(monkeypatch):
     return Pace(monkeypatch)
 
 
-def run(
-    config: PipelineConfig,
-    models: Models,
-    source: Steady,
-    *,
-    at_event: Callable[[PipelineEvent], None] = lambda _: None,
-    live: bool = True,
-) -> tuple[list[PipelineEvent], PipelineStats]:
+def run(config, models, source, *, at_event=lambda _: None, live=True):
     """The events of a live run, and its counters. Checks that committed text is not withdrawn."""
 
-    async def work() -> tuple[list[PipelineEvent], PipelineStats]:
-        events: list[PipelineEvent] = []
+    async def work():
+        events = []
         async with SpeechTranslator(config, models, live=live) as translator:
             at_once(translator.stats)
             async for event in translator.run(source):
@@ -70,11 +58,11 @@ def run(
     return events, stats
 
 
-def of(events: Sequence[PipelineEvent]) -> list[SourceSentence]:
+def of(events):
     return [event for event in events if isinstance(event, SourceSentence)]
 
 
-def without_drafts(config: PipelineConfig) -> PipelineConfig:
+def without_drafts(config):
     return dataclasses.replace(config, drafts=dataclasses.replace(config.drafts, enabled=False))
 
 
@@ -85,9 +73,9 @@ def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(end_s, demo_config, 
     speech = read_wav(PHRASES)[: 5 * SAMPLE_RATE].copy()
     speech[begin:end] = 0  # a source replaces what was lost by silence
     recognizer = Slow(demo_models.recognizer, pace, draft_s=0.4, final_s=0.4, slow=range(100))
-    drafting: list[bool] = []
+    drafting = []
 
-    def lose(said: int) -> None:
+    def lose(said):
         if said == begin:
             source.notify(AudioLost(begin / SAMPLE_RATE, 0.0, "full"))
             drafting.append(recognizer.drafting)
@@ -107,7 +95,7 @@ def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(end_s, demo_config, 
         assert (found.start_s, found.end_s) == pytest.approx((other.start_s, other.end_s), abs=0.1)
 
 
-def resident_mb() -> float:
+def resident_mb():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
@@ -118,14 +106,14 @@ def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config, demo_models, pace
     at, hour = 2 * SAMPLE_RATE, 3_600 * SAMPLE_RATE  # in the middle of the first sentence
     silence = np.zeros(4 * SAMPLE_RATE, np.int16)
     said = [chunks(speech[:at]), [silence] * (hour // len(silence)), chunks(speech[at : 8 * SAMPLE_RATE])]
-    memory_mb: list[float] = []
-    ended_s: list[float] = []
+    memory_mb = []
+    ended_s = []
 
-    def look(so_far: int) -> None:
+    def look(so_far):
         if so_far in (at + hour // 60, at + hour):
             memory_mb.append(resident_mb())
 
-    def ended(event: PipelineEvent) -> None:
+    def ended(event):
         if isinstance(event, SourceSentence):
             ended_s.append(source.said / SAMPLE_RATE)
 
@@ -143,7 +131,7 @@ def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config, demo_models, pace
     assert sum(isinstance(event, SourceText) and event.sentence == 1 for event in drafts) >= 3
 
 
-def turns(pause_s: float) -> tuple[list[tuple[str, str]], Samples]:
+def turns(pause_s):
     """What is said in turns in two languages, by two people with a pause between them, and the audio."""
     english = list(zip(spoken_texts()["phrases"], cut(read_wav(PHRASES), 1600), strict=True))
     chinese = list(zip(spoken_texts()["chinese"], cut(read_wav(CHINESE), 1600), strict=True))
@@ -163,7 +151,7 @@ def test_a_draft_in_another_language_than_the_sentence(wrong, pace, tmp_path, mo
     draft, drafts = recognizer.draft, [0]
     english = "My brother likes noodles and fish"
 
-    def drafted(segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+    def drafted(segment, options):
         drafts[0] += segment.id == 1
         if segment.id != 1 or drafts[0] > wrong:
             return draft(segment, options)
@@ -217,7 +205,7 @@ def test_sentences_in_two_languages_may_follow_each_other_quickly(live, pause_s,
 SOUNDS = ("silence", "white noise", "pink noise", "hum", "tone", "chords and drums")
 
 
-def sound(kind: str, seconds: float, level: float = 3_000) -> Samples:
+def sound(kind, seconds, level=3_000):
     """A sound that is no speech, of ``level`` root mean square, [n] int16."""
     n = round(seconds * SAMPLE_RATE)
     t = np.arange(n) / SAMPLE_RATE
@@ -245,7 +233,7 @@ def sound(kind: str, seconds: float, level: float = 3_000) -> Samples:
     return np.clip(wave / max(loud, 1e-9) * level, -32_768, 32_767).astype(np.int16)
 
 
-def heard(config: PipelineConfig, models: Models, samples: Samples, pace: Pace) -> tuple[int, list[PipelineEvent]]:
+def heard(config, models, samples, pace):
     """Number of drafts, and the events of text that is shown."""
     pace.forget()
     events, stats = run(config, models, Steady(chunks(samples), pace))

@@ -7,36 +7,22 @@ import subprocess
 import sys
 import threading
 import typing
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 
 import pipeline
 import pipeline.translator as chain
-from pipeline import (
-    EndOfInput,
-    Models,
-    PipelineConfig,
-    PipelineEvent,
-    SourceSentence,
-    SpeechTranslator,
-    TargetText,
-    Transcript,
-    Translation,
-)
-from pipeline.asr.recognizer import RecognitionOptions
+from pipeline import EndOfInput, Models, PipelineEvent, SpeechTranslator, TargetText, Transcript, Translation
 from pipeline.audio.recording import Recording
-from pipeline.events import SpeechSegment
 from pipeline.nmt.written import SentenceCache
-from pipeline.run.stats import PipelineStats
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 
 
-async def translated(config: PipelineConfig, models: Models, samples: np.ndarray) -> list[PipelineEvent]:
+async def translated(config, models, samples):
     async with SpeechTranslator(config, models) as translator, asyncio.TaskGroup() as group:
 
-        async def feed() -> None:
+        async def feed():
             await translator.feed(samples)
             await translator.end()
 
@@ -56,33 +42,33 @@ def test_every_event_is_a_frozen_value_that_the_package_exports():
 class Together:
     """A recogniser and a translation model that continue only when the other stages work on later speech."""
 
-    def __init__(self, stats: PipelineStats) -> None:
+    def __init__(self, stats):
         self.heard = [threading.Event() for _ in range(100)]
         self.recognising = [threading.Event() for _ in range(100)]
         self.translating = [threading.Event() for _ in range(100)]
-        self.met: list[str] = []
+        self.met = []
         closed = stats.segment_closed
 
-        def segment_closed(segment: SpeechSegment) -> None:
+        def segment_closed(segment):
             self.heard[segment.id].set()
             closed(segment)
 
         stats.segment_closed = segment_closed
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         (segment,) = segments
         self.recognising[segment.id].set()
         if segment.id == 2:
             self.meet("recognition of 2", self.translating[0], self.heard[3])
         return [Transcript(segment.id, segment.start_s, segment.end_s, "Where is the hotel?", "en")]
 
-    def stream(self, sentence: SourceSentence, *_: object) -> Iterator[TargetText | Translation]:
+    def stream(self, sentence, *_):
         self.translating[sentence.sentence].set()
         if sentence.sentence == 0:
             self.meet("translation of 0", self.recognising[2], self.heard[3])
         yield Translation(sentence.sentence, "zh", "")
 
-    def meet(self, who: str, *others: threading.Event) -> None:
+    def meet(self, who, *others):
         assert all(other.wait(HANG_S) for other in others), f"{who} was alone"
         self.met.append(who)
 
@@ -93,7 +79,7 @@ async def test_stages_work_on_three_stretches_of_speech_at_once(demo_config):
     translator._models = Models(together, {"zh": together})
     async with translator, asyncio.TaskGroup() as group:
 
-        async def feed() -> None:
+        async def feed():
             await translator.feed(read_wav(PHRASES))
             await translator.end()
 
@@ -110,10 +96,10 @@ def test_instances_share_loaded_models_and_do_not_mix(demo_config, demo_models, 
     )  # so that both decode at the same time
     inputs = [read_wav(PHRASES)[: 16_000 * 9], read_wav(EXAMPLES / "meeting.wav")[: 16_000 * 8]]
 
-    async def alone() -> list[list[PipelineEvent]]:
+    async def alone():
         return [await translated(demo_config, demo_models, samples) for samples in inputs]
 
-    async def together() -> list[list[PipelineEvent]]:
+    async def together():
         return await asyncio.gather(*(translated(demo_config, demo_models, samples) for samples in inputs))
 
     expected = asyncio.run(alone())
@@ -142,7 +128,7 @@ async def test_another_tasks_failure_ends_the_translation(demo_config, demo_mode
     class HostError(Exception):
         pass
 
-    async def host(translator: SpeechTranslator) -> None:
+    async def host(translator):
         await translator.feed(read_wav(PHRASES)[: 16_000 * 5])
         raise HostError
 
@@ -159,7 +145,7 @@ async def test_another_tasks_failure_ends_the_translation(demo_config, demo_mode
 async def test_a_cancelled_cancel_still_ends_the_reader(turns, demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator:
 
-        async def read() -> list[PipelineEvent]:
+        async def read():
             return [event async for event in translator.events()]
 
         reading = asyncio.create_task(read())
@@ -179,11 +165,11 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config, demo_models):
     held = threading.Event()
 
     class Held:
-        def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        def transcribe(self, segments, options):
             held.wait()
             return demo_models.recognizer.transcribe(segments, options)
 
-    async def work() -> list[PipelineEvent]:
+    async def work():
         async with SpeechTranslator(config, Models(Held(), demo_models.translations)) as translator:
             try:
                 feeding = asyncio.create_task(translator.feed(np.tile(read_wav(PHRASES), 3)))
@@ -211,7 +197,7 @@ async def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config, demo
     roomy = dataclasses.replace(demo_config.queues, audio_chunks=100_000)
     turns = 0
 
-    async def other() -> None:
+    async def other():
         nonlocal turns
         while True:
             turns += 1
@@ -226,7 +212,7 @@ async def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config, demo
 
 
 def test_run_before_the_models_are_loaded_is_an_error(demo_config):
-    async def work() -> None:
+    async def work():
         async for _ in SpeechTranslator(demo_config).run(Recording(PHRASES)):
             pass
 

@@ -7,7 +7,6 @@ from evaluation import Beginnings, Measured, Oddities, beginnings, loops, score,
 from figures import checked_facts, other_rows, score_header, score_rows
 from odd import LINES, odd_lines
 from pairs import Data, held_out_phrases
-from phrasebook import Pair
 
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
@@ -17,11 +16,11 @@ PHRASES = list(held_out_phrases())[:12]
 
 
 @pytest.fixture(scope="module")
-def model() -> MarianModel:
+def model():
     return MarianModel.load(ROOT / "models" / "demo" / "nmt-en-zh", NmtConfig(cached_sentences=0, beam_size=4))
 
 
-def data(tests: list[Pair]) -> Data:
+def data(tests):
     return Data(training={}, development={}, tests={"phrases": tests}, test_phrases=tests[:3])
 
 
@@ -91,7 +90,7 @@ def test_scores_are_of_what_the_pipeline_translates_in_both_styles(model):
 
 
 def test_a_comparison_has_a_column_for_each_translator_and_width():
-    def measured(bleu: float) -> Measured:
+    def measured(bleu):
         scores = {
             (name, beams): {"bleu": bleu + beams, "chrf": 20.0} for name in styled_sets(tested) for beams in (1, 4)
         }

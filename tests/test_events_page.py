@@ -5,7 +5,6 @@ import dataclasses
 import json
 import re
 import typing
-from typing import Any
 
 import pytest
 
@@ -22,13 +21,13 @@ LINES = [text for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) for
 HEADER = {"type": "events", "version": VERSION}
 
 
-def class_of(kind: str) -> Any:
+def class_of(kind):
     """The class of a line's ``type``."""
     others = {"end": EndOfInput, "cue": Cue}
     return others.get(kind) or getattr(pipeline.events, kind.title().replace("_", ""))
 
 
-def value_of(record: dict[str, Any]) -> Any:
+def value_of(record):
     """The event or cue of a line."""
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "type"}
     return read_event(record) or class_of(record["type"])(**values)
@@ -59,15 +58,15 @@ def test_every_event_has_an_example_and_a_description_of_its_fields():
 @pytest.mark.slow
 async def test_the_code_of_the_page_shows_every_text(demo_config, demo_models):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    drawn: dict[tuple[int, str], str] = {}
-    kept: dict[tuple[int, str], str] = {}
-    names: dict[str, Any] = {
+    drawn = {}
+    kept = {}
+    names = {
         "draw": lambda sentence, language, committed, draft: drawn.update({(sentence, language): committed + draft}),
         "keep": lambda sentence, language, text: kept.update({(sentence, language): text}),
     }
     exec(compile(code, "docs/events.md", "exec"), names)
 
-    async def feed(translator: SpeechTranslator) -> None:
+    async def feed(translator):
         await translator.feed(read_wav(EXAMPLES / "meeting.wav"))
         await translator.end()
 

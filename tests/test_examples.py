@@ -13,7 +13,7 @@ from pipeline.bench.words import edits, units
 from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
 
-def run(*arguments: str) -> str:
+def run(*arguments):
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
@@ -52,7 +52,7 @@ class LibreTranslate(BaseHTTPRequestHandler):
 
     asked: ClassVar[list[dict[str, str]]] = []
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.asked.append(body)
         if len(self.asked) == 2:
@@ -62,7 +62,7 @@ class LibreTranslate(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"translatedText": body["q"].upper()}).encode())
 
-    def log_message(self, *_: object) -> None: ...
+    def log_message(self, *_): ...
 
 
 @pytest.mark.slow

@@ -9,10 +9,8 @@ import dataclasses
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import pytest
 import srt
@@ -21,8 +19,6 @@ from rich.console import Console
 from pipeline import (
     EndOfInput,
     Models,
-    PipelineConfig,
-    PipelineEvent,
     SourceSentence,
     SpeechTranslator,
     StageError,
@@ -32,14 +28,11 @@ from pipeline import (
 )
 from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
-from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.spool import Spooled
 from pipeline.bench.words import units
 from pipeline.errors import AudioError, PipelineError, SinkError
-from pipeline.events import Samples, SourceNotice, SpeechSegment
 from pipeline.sinks.jsonl import JsonlSink
 from pipeline.sinks.queued import QueuedSink
-from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
 from pipeline.vad.detector import SpeechDetector
@@ -62,28 +55,28 @@ class Chunks:
     duration_s = None
     overflows = 0
 
-    def __init__(self, fails_at: int = -1, error: BaseException | None = None, times: int = 1) -> None:
+    def __init__(self, fails_at=-1, error=None, times=1):
         self.chunks = [SPEECH[i : i + CHUNK] for i in range(0, len(SPEECH), CHUNK)] * times
         self.fails_at, self.error, self.reads = fails_at, error, 0
 
-    def read(self) -> Samples | None:
+    def read(self):
         self.reads += 1
         if self.reads - 1 == self.fails_at:
             assert self.error is not None
             raise self.error
         return self.chunks.pop(0) if self.chunks else None
 
-    def close(self) -> None:
+    def close(self):
         self.chunks = []
 
 
 class Said:
     """Replaces the recogniser: returns the recorded transcript of each segment, and may fail at one."""
 
-    def __init__(self, transcripts: list[Transcript], fails_at: int = -1) -> None:
+    def __init__(self, transcripts, fails_at=-1):
         self.transcripts, self.fails_at = {t.segment_id: t for t in transcripts}, fails_at
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         if self.fails_at in [segment.id for segment in segments]:
             raise InjectedError
         said = [self.transcripts[segment.id % len(self.transcripts)] for segment in segments]
@@ -93,10 +86,10 @@ class Said:
 class Failing:
     """The translation model, failing at its ``fails_at``-th event: a token, or the end of a sentence."""
 
-    def __init__(self, models: Models, fails_at: int) -> None:
+    def __init__(self, models, fails_at):
         self.model, self.left = models.translations["zh"], fails_at
 
-    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, sentence, *arguments):
         for event in self.model.stream(sentence, *arguments):
             if self.left == 0:
                 raise InjectedError
@@ -105,7 +98,7 @@ class Failing:
 
 
 @pytest.fixture(scope="module")
-def clean(demo_config: PipelineConfig, demo_models: Models) -> list[PipelineEvent]:
+def clean(demo_config, demo_models):
     """The events of a run without a failure."""
     events, error = asyncio.run(ran(demo_config, demo_models, Chunks()))
     assert error is None
@@ -114,16 +107,14 @@ def clean(demo_config: PipelineConfig, demo_models: Models) -> list[PipelineEven
 
 
 @pytest.fixture(scope="module")
-def said(clean: list[PipelineEvent]) -> list[Transcript]:
+def said(clean):
     return [event for event in clean if isinstance(event, Transcript)]
 
 
-async def ran(
-    config: PipelineConfig, models: Models, source: Chunks
-) -> tuple[list[PipelineEvent], BaseException | None]:
+async def ran(config, models, source):
     """The events of a run and its error. Checks that the run leaves no tasks."""
-    events: list[PipelineEvent] = []
-    error: BaseException | None = None
+    events = []
+    error = None
     async with asyncio.timeout(HANG_S):
         try:
             async with SpeechTranslator(config, models) as translator:
@@ -136,7 +127,7 @@ async def ran(
     return events, error
 
 
-def is_beginning(events: list[PipelineEvent], whole: list[PipelineEvent]) -> bool:
+def is_beginning(events, whole):
     return events == whole[: len(events)]
 
 
@@ -154,8 +145,8 @@ HARSH = (
 harsh = pytest.mark.parametrize("cause", HARSH, ids=lambda cause: type(cause).__name__)
 
 
-def raising(cause: BaseException) -> Callable[..., Any]:
-    def fail(*_: object, **__: object) -> Any:
+def raising(cause):
+    def fail(*_, **__):
         raise cause
 
     return fail
@@ -164,7 +155,7 @@ def raising(cause: BaseException) -> Callable[..., Any]:
 @harsh
 @pytest.mark.parametrize("place", ["source", "waiting source", "detector", "recogniser", "translator", "first token"])
 def test_any_base_exception_is_a_failure_of_its_stage(place, cause, demo_config, demo_models, clean, said, monkeypatch):
-    source: Any = Chunks()
+    source = Chunks()
     recognizer, translation = Said(said), Failing(demo_models, -1)
     if "source" in place:
         source = Chunks(30, cause)
@@ -184,7 +175,7 @@ def test_any_base_exception_is_a_failure_of_its_stage(place, cause, demo_config,
     assert isinstance(error, StageError)
     stages = {"detector": "VAD", "recogniser": "ASR", "translator": "NMT", "first token": "NMT"}
     assert error.stage == stages.get(place, "audio")
-    reason: BaseException | None = error.__cause__
+    reason = error.__cause__
     if isinstance(reason, RuntimeError) and isinstance(cause, StopIteration):  # raised inside a generator
         reason = reason.__cause__
     assert reason is cause
@@ -200,17 +191,17 @@ class Waiting:
 
     duration_s, overflows, backlog_s = None, 0, 0.0
 
-    def __init__(self, source: Chunks) -> None:
+    def __init__(self, source):
         self.read, self.close = source.read, source.close
 
-    def listen(self, notify: Callable[[SourceNotice], None]) -> None: ...
+    def listen(self, notify): ...
 
 
 @pytest.mark.parametrize("cause", [OSError("unplugged"), Panic("unplugged")])
 def test_a_source_whose_overflows_raise_ends_the_run(cause, demo_config, demo_models, said):
     class Speechless(Chunks):
         @property
-        def overflows(self) -> int:
+        def overflows(self):
             if self.reads > 30:
                 raise cause
             return 0
@@ -243,7 +234,7 @@ def test_a_source_that_fails_to_close_is_reported_after_an_earlier_failure(
 def test_a_run_ends_if_no_thread_can_be_started_for_the_source(demo_config, demo_models, monkeypatch):
     start = threading.Thread.start
 
-    def limited(thread: threading.Thread) -> None:
+    def limited(thread):
         """Replaces Thread on a system that has reached its limit of threads."""
         if thread.name == "audio":
             raise RuntimeError("can't start new thread")
@@ -276,25 +267,25 @@ def test_audio_before_a_failed_read_is_translated(error, demo_config, demo_model
 class DeadAt:
     """A sink that fails at event number ``count``."""
 
-    def __init__(self, count: int, error: BaseException) -> None:
+    def __init__(self, count, error):
         self.left, self.error = count, error
 
-    def write(self, event: PipelineEvent) -> None:
+    def write(self, event):
         if self.left == 0:
             raise self.error
         self.left -= 1
 
-    def close(self) -> None: ...
+    def close(self): ...
 
 
-def cues(path: Path) -> list[str]:
+def cues(path):
     return [cue.content for cue in srt.parse(path.read_text("utf-8"))]
 
 
-def into(config: PipelineConfig, models: Models, sinks: list[Sink]) -> BaseException | None:
+def into(config, models, sinks):
     """Run into sinks, close them as the program does, and return the exception."""
 
-    async def work() -> BaseException | None:
+    async def work():
         try:
             async with asyncio.timeout(HANG_S):
                 await LiveRun(Chunks(), config, sinks, models=models).run()
@@ -321,9 +312,7 @@ def test_any_exception_of_a_sink_is_a_sink_error(cause, demo_config, demo_models
     assert error.__cause__ is cause
 
 
-def with_a_dead_sink(
-    at: int, error: BaseException, config: PipelineConfig, models: Models, whole: Path
-) -> BaseException | None:
+def with_a_dead_sink(at, error, config, models, whole):
     """The exception of a run with a failing sink. Checks that the other sinks are complete."""
     paths = whole.with_name(f"{at}.srt"), whole.with_name(f"{at}.jsonl")
     # The failing sink is first: the others must still get the event at which it failed, and those ready after it.
@@ -336,32 +325,31 @@ def with_a_dead_sink(
     return raised
 
 
-def until_hanging(call: Callable[[threading.Event], T]) -> tuple[threading.Event, threading.Event, Callable[..., T]]:
+def until_hanging(call):
     """(event: the function hangs, event: release it, the function)."""
     hanging, go = threading.Event(), threading.Event()
 
-    def hang(*_: object, **__: object) -> T:
+    def hang(*_, **__):
         hanging.set()
         return call(go)
 
     return hanging, go, hang
 
 
-@pytest.mark.parametrize("place", ["source", "ASR", "NMT"])
+@pytest.mark.parametrize("place", ["source", "VAD", "ASR", "NMT"])
 def test_cancelling_does_not_wait_for_a_hanging_call(place, demo_config, demo_models, said, monkeypatch):
     hanging, go, hang = until_hanging(lambda go: go.wait())
     source, recognizer, translation = Chunks(), Said(said), Failing(demo_models, -1)
-    target, method = {"source": (source, "read"), "ASR": (recognizer, "transcribe"), "NMT": (translation, "stream")}[
-        place
-    ]
+    places = {"source": (source, "read"), "VAD": (SpeechDetector, "push"), "ASR": (recognizer, "transcribe")}
+    target, method = places.get(place, (translation, "stream"))
 
-    def stream(*_: object) -> Iterator[TargetText | Translation]:
+    def stream(*_):
         hang()
         yield from ()
 
     monkeypatch.setattr(target, method, stream if place == "NMT" else hang)
 
-    async def work() -> None:
+    async def work():
         async with (
             asyncio.timeout(HANG_S),
             SpeechTranslator(demo_config, Models(recognizer, {"zh": translation})) as translator,
@@ -379,29 +367,29 @@ def test_cancelling_does_not_wait_for_a_hanging_call(place, demo_config, demo_mo
         go.set()
 
 
-async def collected(translator: SpeechTranslator, source: Chunks) -> list[PipelineEvent]:
+async def collected(translator, source):
     return [event async for event in translator.run(source)]
 
 
 class Hanging:
     """A sink that blocks in its first event until released; then it may raise."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error=None):
         self.error = error
         self.hanging, self.go = threading.Event(), threading.Event()
-        self.events: list[PipelineEvent] = []
+        self.events = []
 
-    def write(self, event: PipelineEvent) -> None:
+    def write(self, event):
         self.hanging.set()
         self.go.wait()
         if self.error is not None:
             raise self.error
         self.events.append(event)
 
-    def close(self) -> None: ...
+    def close(self): ...
 
 
-async def stages_ended(live: LiveRun, sink: Hanging) -> asyncio.Task[None]:
+async def stages_ended(live, sink):
     """Wait until the run waits only for its hanging sink."""
     running = asyncio.create_task(live.run())
     await asyncio.to_thread(sink.hanging.wait)
@@ -414,7 +402,7 @@ def test_two_interrupts_end_a_run_with_a_hanging_sink(demo_config, demo_models, 
     sink = Hanging()
     live = LiveRun(Chunks(), demo_config, [sink], models=Models(Said(said), demo_models.translations))
 
-    async def work() -> None:
+    async def work():
         running = asyncio.create_task(live.run())
         await asyncio.to_thread(sink.hanging.wait)
         live._interrupted()
@@ -466,19 +454,19 @@ def test_a_translation_is_in_the_files_before_it_is_shown(demo_config, demo_mode
     terminal = TerminalSink(Console(file=printed, width=200))
     waiting, drain = threading.Semaphore(0), QueuedSink.drain
 
-    def counted(sink: QueuedSink, timeout_s: float | None = None) -> bool:
+    def counted(sink, timeout_s=None):
         waiting.release()
         return drain(sink, timeout_s)
 
     class File:
         early: ClassVar[list[bool]] = []
 
-        def write(self, event: PipelineEvent) -> None:
+        def write(self, event):
             if isinstance(event, Translation):
                 assert waiting.acquire(timeout=HANG_S), "the terminal does not wait for the file"
                 self.early.append(event.text in printed.getvalue())
 
-        def close(self) -> None: ...
+        def close(self): ...
 
     monkeypatch.setattr(live_run, "_FILE_WAIT_S", HANG_S)
     monkeypatch.setattr(QueuedSink, "drain", counted)
@@ -495,9 +483,9 @@ def test_a_stage_that_fails_leaves_the_files_what_was_ready_before(demo_config, 
     translated = [event for event in clean if isinstance(event, TargetText | Translation)]
     first = translated[: 1 + next(at for at, event in enumerate(translated) if isinstance(event, Translation))]
 
-    limits: list[float | None] = []
+    limits = []
 
-    def released(sink: QueuedSink, timeout_s: float | None = None) -> bool:
+    def released(sink, timeout_s=None):
         limits.append(timeout_s)
         if timeout_s is None:
             file.go.set()

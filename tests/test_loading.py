@@ -2,28 +2,26 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from pipeline import MarianModel, Models, PipelineConfig, load_config, load_models
+from pipeline import MarianModel, load_config, load_models
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.loading import load_shared
-from pipeline.nmt.options import NmtConfig
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
 
 EN_ZH, ZH_EN = (str(folder) for folder in SHIPPED_TRANSLATORS.values())
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def read(monkeypatch):
     """The names of the translation models' directories that are loaded."""
-    found: list[str] = []
+    found = []
     load = MarianModel.load.__func__
 
-    def counted(kind: type[MarianModel], directory: Path, options: NmtConfig) -> MarianModel:
+    def counted(kind, directory, options):
         found.append(directory.name)
         return load(kind, directory, options)
 
@@ -32,7 +30,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def loaded(tmp_path: Path, *lines: str) -> Models:
+def loaded(tmp_path, *lines):
     path = tmp_path / "mine.toml"
     path.write_text("\n".join((*lines, '[asr]\nmodel = "base"')))
     return load_models(load_config(path))
@@ -156,17 +154,17 @@ def test_a_draft_model_that_cannot_be_fetched_is_called_one(tmp_path, read, monk
         loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', '[asr.draft]\nmodel = "owner/none"')
 
 
-def of_base(tmp_path: Path, name: str, languages: str, *lines: str) -> PipelineConfig:
+def of_base(tmp_path, name, languages, *lines):
     path = tmp_path / f"{name}.toml"
     path.write_text("\n".join((f"[languages]\n{languages}", '[asr]\nmodel = "base"', *lines)))
     return load_config(path)
 
 
 def test_configurations_share_equal_models(tmp_path, monkeypatch):
-    loads: list[tuple[object, ...]] = []
+    loads = []
     load_weights = WhisperWeights.load.__func__
 
-    def counted(kind: type[WhisperWeights], directory: Path, *options: object) -> WhisperWeights:
+    def counted(kind, directory, *options):
         loads.append((directory.name, *options))
         return load_weights(kind, directory, *options)
 

@@ -14,18 +14,9 @@ import pytest
 import srt
 from rich.console import Console
 
-from pipeline import (
-    Models,
-    PipelineConfig,
-    PipelineEvent,
-    SourceSentence,
-    SpeechTranslator,
-    TargetText,
-    Transcript,
-    Translation,
-)
+from pipeline import SourceSentence, SpeechTranslator, TargetText, Transcript, Translation
 from pipeline.bench.words import units
-from pipeline.events import Samples, SpeechSegment
+from pipeline.events import SpeechSegment
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
@@ -34,10 +25,10 @@ from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 from tests.streams import spoken, translated
 
 
-def chain(config: PipelineConfig, models: Models, *parts: Samples, live: bool = False) -> list[PipelineEvent]:
+def chain(config, models, *parts, live=False):
     """The events of a run over the parts, one after the other."""
 
-    async def work() -> list[PipelineEvent]:
+    async def work():
         async with SpeechTranslator(config, models, live=live) as translator:
             reading = asyncio.create_task(collect(translator))
             for part in parts:
@@ -45,13 +36,13 @@ def chain(config: PipelineConfig, models: Models, *parts: Samples, live: bool = 
             await translator.end()
             return await reading
 
-    async def collect(translator: SpeechTranslator) -> list[PipelineEvent]:
+    async def collect(translator):
         return [event async for event in translator.events()]
 
     return asyncio.run(work())
 
 
-def texts(events: list[PipelineEvent]) -> list[str]:
+def texts(events):
     return [event.text for event in events if isinstance(event, Transcript)]
 
 

@@ -5,7 +5,6 @@ import shutil
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +31,7 @@ sys.platform = "win32"
 """
 
 
-def as_on_windows(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def as_on_windows(program, *arguments):
     return subprocess.run(
         [sys.executable, "-c", AS_ON_WINDOWS + program, *arguments],
         capture_output=True, encoding="utf-8", timeout=HANG_S, check=False,
@@ -84,7 +83,7 @@ def test_subtitle_files_are_opened_in_binary_mode(tmp_path, monkeypatch):
     """Windows would write each line's end as two bytes, and the lengths would be wrong."""
     from pipeline.sinks import sink
 
-    flags: list[int] = []
+    flags = []
     opened = os.open
     monkeypatch.setattr(sink, "_BINARY", os.O_CLOEXEC)  # another flag that os.open passes on
     monkeypatch.setattr(os, "open", lambda path, flag, mode=0o777: (flags.append(flag), opened(path, flag, mode))[1])
@@ -103,7 +102,7 @@ def test_an_old_python_is_refused_on_import():
 
 
 @pytest.fixture
-def old_python(tmp_path: Path) -> Path:
+def old_python(tmp_path):
     """A folder with a ``python3`` that says it is 3.10, and records that it was asked to do more than that."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -121,7 +120,7 @@ def old_python(tmp_path: Path) -> Path:
     return folder
 
 
-def make(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def make(path, *arguments):
     return subprocess.run(
         ["make", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=HANG_S, check=False,
         env={"PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "HOME": os.environ.get("HOME", "/")},

@@ -11,7 +11,6 @@ import tomllib
 import venv
 import zipfile
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ ISSUES = ROOT / ".github" / "ISSUE_TEMPLATE"
 FAST = [line for line in (ROOT / "tests" / "fast.txt").read_text("utf-8").splitlines() if line.startswith("tests/")]
 
 
-def output_of(*command: str | Path, cwd: Path | None = None, status: int = 0) -> str:
+def output_of(*command, cwd=None, status=0):
     """What a program prints that does not find the modules of this checkout."""
     without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -39,7 +38,7 @@ def output_of(*command: str | Path, cwd: Path | None = None, status: int = 0) ->
     return done.stdout
 
 
-def lines_of(text: str) -> list[str]:
+def lines_of(text):
     """The commands in a page's shell blocks, without comments."""
     blocks = re.findall(r"^ *```sh\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
     return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
@@ -158,7 +157,7 @@ def test_commits_are_checked_with_ruff_and_mypy():
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A folder with the source archive and the wheel that was built from it; beside it ``editable``, with such a wheel."""
     if find_spec("build") is None or find_spec("hatchling") is None:
         pytest.skip("build and hatchling are not installed")

@@ -12,7 +12,6 @@ from card import refuse_other_files
 from heldout import CHINESE_SENTENCES, SENTENCES
 from pairs import (
     TESTS,
-    Data,
     check_tests,
     digest,
     held_out_phrases,
@@ -30,7 +29,7 @@ RECIPES = ROOT / "models" / "recipes"
 DEMO = ROOT / "models" / "demo"
 
 
-def differing_words(one: str, other: str) -> int:
+def differing_words(one, other):
     """The number of differing words of two sentences of equal length."""
     return sum(a != b for a, b in zip(spoken(one).split(), spoken(other).split(), strict=True))
 
@@ -80,18 +79,18 @@ def test_everyday_sentences_are_distinct_and_unheard():
 
 
 @pytest.fixture(scope="module")
-def data() -> Data:
+def data():
     """All data of the translators, with sentences of the phrasebook in place of Tatoeba's."""
     return prepared(corpus(1200, seed=7))
 
 
-def words(text: str) -> tuple[str, ...]:
+def words(text):
     """The words of an English sentence, or the characters of a Chinese one, in lower case and without marks."""
     plain = re.sub(r"[^\w\s'$€£%&+/@#*]", "", text.lower().replace("’", "'"))
     return tuple(plain.split()) if max(plain, default="") < "\u3040" else tuple("".join(plain.split()))
 
 
-def one_word_left_out(text: str) -> set[tuple[str, ...]]:
+def one_word_left_out(text):
     """The sentence with a gap in place of each word; nothing for short ones, which are alike by chance."""
     units = words(text)
     least = 5 if max(text) < "\u3040" else 7

@@ -2,9 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,7 @@ from pipeline.audio.recording import Recording
 from pipeline.events import Pause, SegmentSoFar, SpeechSegment
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
-from pipeline.stages import Queue, Stage, StageContext
+from pipeline.stages import StageContext
 from tests.asr.test_drafting import Scripted, Smaller, growing
 from tests.chain import events_of
 from tests.conftest import EXAMPLES, Panic, read_wav
@@ -38,7 +36,7 @@ def translate(config, models, stages):
 
 
 def test_a_stage_that_changes_committed_text_ends_the_run(demo_config, demo_models):
-    def spoil(event: Any) -> Any:
+    def spoil(event):
         return [event, replace(event, text="So" + event.text[2:])] if isinstance(event, SourceText) else event
 
     stages = with_stage(standard_stages(), "spoiling", spoil, after="sentences")
@@ -50,11 +48,11 @@ def test_a_stage_that_changes_committed_text_ends_the_run(demo_config, demo_mode
 
 @pytest.mark.slow
 def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config, demo_models):
-    seen: dict[str, list[Any]] = {"VAD": [], "ASR": [], "sentences": [], "NMT": []}
+    seen = {"VAD": [], "ASR": [], "sentences": [], "NMT": []}
     threads = set()
 
-    def watching(after: str) -> Callable[[Any], Any]:
-        def watch(event: Any) -> Any:
+    def watching(after):
+        def watch(event):
             threads.add(threading.get_ident())
             seen[after].append(event)
             return event
@@ -79,7 +77,7 @@ def test_a_stage_that_returns_what_it_gets_changes_nothing(demo_config, demo_mod
 
 @pytest.mark.slow
 def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config, demo_models):
-    def first_twice(heard: Transcript | Pause) -> list[Transcript]:
+    def first_twice(heard):
         if isinstance(heard, Pause) or heard.segment_id > 0:
             return []
         return [heard, replace(heard, text="Thank you.", words=())]
@@ -110,7 +108,7 @@ def test_a_stage_that_returns_nothing_is_a_mistake(returned, demo_config, demo_m
     "error", [ValueError("odd"), Panic("odd"), SystemExit(3)], ids=lambda error: type(error).__name__
 )
 def test_a_stage_that_fails_ends_the_run_with_its_name(error, demo_config, demo_models):
-    def fail(event: object) -> object:
+    def fail(event):
         raise error
 
     with pytest.raises(StageError, match="odd|3") as caught:
@@ -136,7 +134,7 @@ def test_segments_are_announced_in_a_live_run_that_is_not_behind(live, lag_s, ex
     load.observe(lag_s)
     context = StageContext(demo_config, demo_models, PipelineStats(), load, lambda: live)
 
-    def stage(inbox: Queue, outbox: Queue) -> Stage:
+    def stage(inbox, outbox):
         return standard_stages()[0].make(inbox, outbox, context)
 
     found = asyncio.run(fed_in_chunks(stage, read_wav(TRAVEL)[: 16_000 * 6]))
@@ -149,8 +147,8 @@ async def test_the_draft_model_of_a_run_makes_its_drafts(demo_config):
     models = Models(bigger, {}, smaller)
     context = StageContext(demo_config, models, PipelineStats(), LoadControl(demo_config.overload), lambda: True)
     (spec,) = [spec for spec in standard_stages() if spec.name == "ASR"]
-    inbox: Queue = asyncio.Queue()
-    outbox: Queue = asyncio.Queue()
+    inbox = asyncio.Queue()
+    outbox = asyncio.Queue()
     stage = asyncio.create_task(spec.make(inbox, outbox, context).run())
     inbox.put_nowait(growing(2.0)[0])
     shown = await outbox.get()

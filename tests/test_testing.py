@@ -74,10 +74,10 @@ async def test_a_timeout_ends_a_wait_and_leaves_the_harness_usable():
 
 def test_the_next_wait_raises_the_failure_of_a_stage(demo_config, demo_models):
     class Broken:
-        def transcribe(self, segments: object, options: object) -> list[Transcript]:
+        def transcribe(self, segments, options):
             raise RuntimeError("out of memory")
 
-    async def work() -> None:
+    async def work():
         async with Harness(demo_config, Models(Broken(), demo_models.translations)) as harness:
             feeding = asyncio.create_task(harness.feed(demo_speech()))
             try:

@@ -5,9 +5,7 @@ import contextlib
 import dataclasses
 import threading
 import wave
-from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ import pytest
 from pipeline import (
     EndOfInput,
     Models,
-    PipelineEvent,
     SourceSentence,
     SourceText,
     SpeechTranslator,
@@ -24,13 +21,11 @@ from pipeline import (
     Transcript,
     Translation,
 )
-from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
 from pipeline.bench.words import units
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import AudioError, PipelineError
-from pipeline.events import Samples, SpeechSegment
 from pipeline.stages import standard_stages
 from pipeline.testing import Harness
 from pipeline.vad.detector import SpeechDetector
@@ -41,7 +36,7 @@ from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav, spoken
 pytestmark = pytest.mark.once
 
 
-async def collect(events: AsyncGenerator[PipelineEvent, None]) -> list[PipelineEvent]:
+async def collect(events):
     return [event async for event in events]
 
 
@@ -63,7 +58,7 @@ def test_every_utterance_becomes_chinese_in_order(demo_config, demo_models):
     for before, after in pairwise(sentences):
         assert 0 <= before.start_s < before.end_s <= after.start_s < after.end_s <= duration
     texts = OpenTexts()
-    ended: set[tuple[int, str]] = set()
+    ended = set()
     for event in events:
         text = texts.push(event)
         if isinstance(event, SourceSentence | Translation):
@@ -83,7 +78,7 @@ async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models
     speech = read_wav(EXAMPLES / "travel.wav")
     first_segment = round(3.4 * 16_000)  # its sentence and less silence than ends one
     texts = OpenTexts()
-    finished: list[Translation] = []
+    finished = []
     async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
         await harness.feed(speech[:first_segment])
         draft = await harness.event(TargetText)
@@ -102,7 +97,7 @@ async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models
 
 
 def test_audio_fed_in_chunks_gives_the_same_as_the_whole_recording(demo_config, demo_models):
-    async def work(chunk: int) -> list[PipelineEvent]:
+    async def work(chunk):
         async with SpeechTranslator(demo_config, demo_models) as translator:
             reading = asyncio.create_task(collect(translator.events()))
             samples = read_wav(PHRASES)
@@ -169,10 +164,10 @@ async def test_cancelling_ends_a_waiting_reader(demo_config, demo_models):
 class FailingRecognizer:
     """Replaces the recogniser; fails from its second segment on."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models):
         self.recognizer, self.calls = models.recognizer, 0
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         self.calls += 1
         if self.calls >= 2:
             raise RuntimeError("out of memory")
@@ -181,9 +176,9 @@ class FailingRecognizer:
 
 def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config, demo_models):
     models = Models(FailingRecognizer(demo_models), demo_models.translations)
-    seen: list[PipelineEvent] = []
+    seen = []
 
-    async def work() -> None:
+    async def work():
         async with SpeechTranslator(demo_config, models) as translator:
             async for event in translator.run(Recording(PHRASES)):
                 seen.append(event)
@@ -198,7 +193,7 @@ def test_a_failing_stage_reaches_the_caller_with_its_cause(demo_config, demo_mod
 def test_feeding_a_failed_chain_raises_instead_of_hanging(demo_config, demo_models):
     models = Models(FailingRecognizer(demo_models), demo_models.translations)
 
-    async def work() -> None:
+    async def work():
         async with SpeechTranslator(demo_config, models) as translator:
             reading = asyncio.create_task(collect(translator.events()))
             try:
@@ -217,24 +212,24 @@ class BreakingSource:
     duration_s = None
     overflows = 0
 
-    def __init__(self, samples: Samples, error: Exception) -> None:
+    def __init__(self, samples, error):
         self.chunks = [samples[i : i + 1600] for i in range(0, len(samples), 1600)]
         self.error = error
 
-    def read(self) -> Samples | None:
+    def read(self):
         if not self.chunks:
             raise self.error
         return self.chunks.pop(0)
 
-    def close(self) -> None:
+    def close(self):
         self.chunks = []
 
 
 @pytest.mark.parametrize("error", [AudioError("the device is gone"), OSError("the device is gone")])
 def test_audio_before_a_failure_of_the_source_is_translated(demo_config, demo_models, error):
-    seen: list[PipelineEvent] = []
+    seen = []
 
-    async def work() -> None:
+    async def work():
         async with SpeechTranslator(demo_config, demo_models) as translator:
             async for event in translator.run(BreakingSource(read_wav(PHRASES)[: 16_000 * 5], error)):
                 seen.append(event)
@@ -260,13 +255,13 @@ async def test_cancelling_with_a_full_outbox_ends_the_reader_too(demo_config, de
 
 
 def test_a_stage_that_cannot_be_created_is_a_failure(demo_config, demo_models):
-    def make(*_: object) -> NoReturn:
+    def make(*_):
         raise ValueError("no such detector")
 
     first, *others = standard_stages()
     stages = [dataclasses.replace(first, make=make), *others]
 
-    async def work() -> None:
+    async def work():
         async with SpeechTranslator(demo_config, demo_models, stages=stages) as translator:
             await collect(translator.run(Recording(PHRASES)))
 
@@ -346,13 +341,13 @@ def test_audio_of_a_cancelled_feed_does_not_count_as_lag(demo_config, demo_model
     config = dataclasses.replace(demo_config, queues=dataclasses.replace(demo_config.queues, audio_chunks=1))
     go, real = threading.Event(), VadStage._push
 
-    def held(stage: VadStage, samples: Samples) -> list[SpeechSegment]:
+    def held(stage, samples):
         go.wait()
         return real(stage, samples)
 
     monkeypatch.setattr(VadStage, "_push", held)
 
-    async def work() -> None:
+    async def work():
         async with SpeechTranslator(config, demo_models) as translator:
             for _ in range(4):
                 with contextlib.suppress(TimeoutError):
@@ -373,7 +368,7 @@ def test_audio_of_a_cancelled_feed_does_not_count_as_lag(demo_config, demo_model
 async def test_reading_after_the_end_ends_at_once(demo_config, demo_models):
     async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.timeout(HANG_S):
 
-        async def read() -> list[PipelineEvent]:
+        async def read():
             return [event async for event in translator.events()]
 
         readers = [asyncio.create_task(read()) for _ in range(2)]
@@ -392,7 +387,7 @@ async def test_reading_after_taking_what_was_ready_ends_at_once(demo_config, dem
 
 
 def test_asyncio_timeout_cancels_cleanly(demo_config, demo_models):
-    async def work() -> None:
+    async def work():
         async with asyncio.timeout(0.5), SpeechTranslator(demo_config, demo_models) as translator:
             async for _ in translator.run(Recording(PHRASES), paced=True):
                 pass
@@ -403,16 +398,12 @@ def test_asyncio_timeout_cancels_cleanly(demo_config, demo_models):
     assert len(translate(demo_config, demo_models, PHRASES)) > 10
 
 
-def test_errors_share_one_base():
-    assert issubclass(StageError, PipelineError)
-
-
-def detector_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def detector_threads(monkeypatch):
     """The names of the threads on which speech is detected from now on, one for each chunk."""
-    threads: list[str] = []
+    threads = []
     push = SpeechDetector.push
 
-    def noted(self: SpeechDetector, samples: Samples) -> Any:
+    def noted(self, samples):
         threads.append(threading.current_thread().name)
         return push(self, samples)
 
@@ -426,12 +417,12 @@ def test_speech_in_a_recording_is_detected_on_the_thread_that_reads_it(tmp_path,
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(bytes(2 * 16_000 * 30))
 
-    async def run(*, paced: bool) -> None:
+    async def run(*, paced):
         async with SpeechTranslator(demo_config, demo_models) as translator:
             async for _ in translator.run(Recording(tmp_path / "quiet.wav"), paced=paced):
                 pass
 
-    async def first(chunks: int) -> None:
+    async def first(chunks):
         running = asyncio.create_task(run(paced=True))
         while len(threads) < chunks:
             await asyncio.sleep(0)
@@ -451,11 +442,11 @@ class StalledSource:
     duration_s = None
     overflows = 0
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.waits, self._closed = threading.Event(), threading.Event()
         self._left = 3
 
-    def read(self) -> Samples | None:
+    def read(self):
         if self._left:
             self._left -= 1
             return np.zeros(1_600, np.int16)
@@ -463,7 +454,7 @@ class StalledSource:
         assert self._closed.wait(HANG_S)
         return None
 
-    def close(self) -> None:
+    def close(self):
         self._closed.set()
 
 

@@ -4,26 +4,26 @@ import dataclasses
 
 import numpy as np
 
-from pipeline.asr.context import Context, Heard
+from pipeline.asr.context import Context
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 
 
-def segment(number: int, start_s: float, length_s: float = 2.0) -> SpeechSegment:
+def segment(number, start_s, length_s=2.0):
     return SpeechSegment(number, round(start_s * SAMPLE_RATE), np.zeros(round(length_s * SAMPLE_RATE), np.int16))
 
 
-def heard(one: SpeechSegment, language: str = "en", rejected: str | None = None) -> Transcript:
+def heard(one, language="en", rejected=None):
     return Transcript(one.id, one.start_s, one.end_s, f"text {one.id}", language, rejected=rejected)
 
 
-def context_of(*said: SpeechSegment, limit_ms: int = 8_000, long_pause_ms: int = 2_000) -> Context:
+def context_of(*said, limit_ms=8_000, long_pause_ms=2_000):
     context = Context(limit_ms, long_pause_ms)
     for one in said:
         context.push(one, heard(one))
     return context
 
 
-def ids(found: tuple[Heard, ...]) -> list[int]:
+def ids(found):
     return [each.segment.id for each in found]
 
 

@@ -21,7 +21,7 @@ from tests.chain import through
 SAID = ["It", "was", "the", "best", "of", "times"]
 
 
-def speech(number: int, start_s: float, end_s: float, *, cut: bool = False) -> SpeechSegment:
+def speech(number, start_s, end_s, *, cut=False):
     start, end = round(start_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE)
     return SpeechSegment(number, start, np.zeros(end - start, np.int16), cut, end, end)
 
@@ -33,28 +33,28 @@ class Scripted:
     marks: str | None = None
     """Heard before what follows the context."""
 
-    def __init__(self, withheld: str | None = None) -> None:
+    def __init__(self, withheld=None):
         self.withheld = withheld
         self.whole = 0
         """Segments recognised as a whole."""
-        self.drafts: list[tuple[str, str]] = []
+        self.drafts = []
         """What each draft was heard after, and what was heard."""
 
-    def _words(self, segment: SpeechSegment) -> tuple[Word, ...]:
+    def _words(self, segment):
         said = (Word(f" {text}", at / 2, at / 2 + 0.5) for at, text in enumerate(self.said))
         return tuple(word for word in said if segment.start_s <= word.start_s and word.end_s <= segment.end_s + 0.3)
 
-    def _transcript(self, segment: SpeechSegment) -> Transcript:
+    def _transcript(self, segment):
         words = self._words(segment)
         text = "".join(word.text for word in words).strip()
         return Transcript(segment.id, segment.start_s, segment.end_s, text, "en", words=words)
 
-    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+    def draft(self, segment, options):
         found = self._transcript(segment)
         self.drafts.append((" ".join(each.text for each in options.context), found.text))
         return found
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         if options.context:
             return [replace(self._transcript(segments[0]), rejected=self.withheld, previous_end=self.marks)]
         self.whole += len(segments)
@@ -67,7 +67,7 @@ class Smaller(Scripted):
     said = ("It", "was", "the", "vest", "of", "times")
 
 
-def drafting(recognizer: Scripted, end_s: float = 3.0) -> Drafting:
+def drafting(recognizer, end_s=3.0):
     """With the words committed that end 0.4 s before ``end_s``."""
     found = Drafting(recognizer, recognizer, DraftOptions(), lambda: 0.0)
     for _ in range(2):
@@ -98,7 +98,7 @@ def run(recognizer, items, drafter=None, so_far=None):
     return asyncio.run(work())
 
 
-def growing(*ends_s: float) -> list[SegmentSoFar]:
+def growing(*ends_s):
     return [SegmentSoFar(speech(0, 0.0, end_s), pausing=False) for end_s in ends_s]
 
 
@@ -147,13 +147,13 @@ def test_the_final_transcript_begins_with_the_committed_words():
     class Comma(Scripted):
         """Hears a comma in drafts only."""
 
-        def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+        def draft(self, segment, options):
             found = super().draft(segment, options)
             words = tuple(replace(word, text=word.text.replace("was", "Was,")) for word in found.words)
             return replace(found, text="".join(word.text for word in words).strip(), words=words)
 
     pausing = SegmentSoFar(speech(0, 0.0, 2.5))
-    so_far: list[object] = []
+    so_far = []
     found = run(Comma(), [*growing(1.9), pausing, pausing.segment], so_far=so_far)
     shown, final = so_far[-1], found[0]
     committed = shown.transcript.words[: shown.transcript.committed_words]
@@ -166,11 +166,11 @@ def test_the_final_transcript_begins_with_the_committed_words():
 class Failing(Scripted):
     """Fails to recognise segments together, and the segments ``numbers``."""
 
-    def __init__(self, *numbers: int, error: Exception | None = None) -> None:
+    def __init__(self, *numbers, error=None):
         super().__init__()
         self.numbers, self.error = numbers, error or OSError("connection refused")
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         if len(segments) > 1 or segments[0].id in self.numbers:
             raise self.error
         return super().transcribe(segments, options)
@@ -216,7 +216,7 @@ def test_a_failed_call_keeps_the_words_committed_before():
 
 async def test_a_draft_that_fails_costs_nothing():
     class Deaf(Scripted):
-        def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+        def draft(self, segment, options):
             super().draft(segment, options)
             raise OSError("connection refused")
 
@@ -297,7 +297,7 @@ def test_a_segment_without_a_pause_is_recognised_as_without_drafts():
 
 def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
     class Deaf(Scripted):
-        def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+        def draft(self, segment, options):
             found = super().draft(segment, options)
             return None if options.context and options.context[0].segment.id != segment.id else found
 
@@ -313,11 +313,11 @@ def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
 class Changing(Scripted):
     """Hears each of ``texts`` once, with the mark that ends it before it."""
 
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, *texts):
         super().__init__()
         self._texts = list(texts)
 
-    def _transcript(self, segment: SpeechSegment) -> Transcript:
+    def _transcript(self, segment):
         self.marks, self.said = self._texts[0][-1], self._texts.pop(0)[:-1].split()
         return replace(super()._transcript(segment), previous_end=self.marks)
 

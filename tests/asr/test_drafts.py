@@ -18,15 +18,15 @@ TRUTH = (
 ).split()
 
 
-def speech(seconds: float, number: int = 0) -> SpeechSegment:
+def speech(seconds, number=0):
     return SpeechSegment(number, 0, np.zeros(round(seconds * SAMPLE_RATE), np.int16))
 
 
-def words(texts: list[str], each_s: float = 0.5, start_s: float = 0.0) -> tuple[Word, ...]:
+def words(texts, each_s=0.5, start_s=0.0):
     return tuple(Word(f" {text}", start_s + at * each_s, start_s + (at + 1) * each_s) for at, text in enumerate(texts))
 
 
-def texts(found: list[Word] | tuple[Word, ...]) -> str:
+def texts(found):
     return "".join(word.text for word in found).strip()
 
 
@@ -165,7 +165,7 @@ def test_without_a_clause_the_last_seconds_are_heard_again():
 
 
 def test_text_without_spaces_agrees_where_both_have_a_boundary():
-    def divided(text: str) -> list[Word]:
+    def divided(text):
         return [Word(part, at, at + 1) for at, part in enumerate(text.split("|"))]
 
     assert agreeing(divided("我|们|去"), divided("我们|去|了")) == 2
@@ -181,7 +181,7 @@ def test_the_marks_at_the_end_of_a_draft_are_left_out():
     assert without_end([]) == []
 
 
-def _changed(text: str) -> str:
+def _changed(text):
     """The same word in another spelling that agrees with it."""
     return letters(text) + ("," if text[-1].isalnum() else "")
 
@@ -192,7 +192,7 @@ def test_nothing_is_lost_doubled_or_taken_back(data):
     """Whatever the drafts get wrong at their ends."""
     agreement = Agreement(0.4)
     agreement.begin(0)
-    committed: list[str] = []
+    committed = []
     length = 0
     while length < len(TRUTH):
         length = min(len(TRUTH), length + data.draw(st.integers(1, 4)))

@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from pipeline import Models, PipelineConfig, SpeechTranslator
+from pipeline import SpeechTranslator
 from pipeline.asr.context import Heard
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.terms import HeardTerms
@@ -15,8 +14,7 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.play import segments_of
 from pipeline.bench.words import edits, units
-from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence
-from pipeline.glossary.current import CurrentGlossary
+from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.run.options import GlossaryOptions
 from pipeline.sinks.jsonl import line, read_event
@@ -30,17 +28,15 @@ OTHERS = ["Velmora", "Zeptafin", "Oskelund", "Mirexo", "Dunwick Labs", "Kestrava
 GLOSSARY = Glossary(tuple(Term(name, None) for name in [*OTHERS, *SAID]))
 
 
-def recognizer_of(models: Models) -> WhisperRecognizer:
+def recognizer_of(models):
     assert isinstance(models.recognizer, WhisperRecognizer)
     return models.recognizer
 
 
-def heard_in(
-    config: PipelineConfig, models: Models, samples: Samples, glossary: CurrentGlossary | None
-) -> tuple[list[PipelineEvent], SpeechTranslator]:
+def heard_in(config, models, samples, glossary):
     """What is recognised in a recording, without translating it."""
 
-    async def work() -> tuple[list[PipelineEvent], SpeechTranslator]:
+    async def work():
         stages = standard_stages()[:3]
         async with (
             SpeechTranslator(config, replace(models, translations={}), stages=stages, glossary=glossary) as translator,
@@ -52,22 +48,22 @@ def heard_in(
     return asyncio.run(work())
 
 
-async def fed(translator: SpeechTranslator, samples: Samples) -> None:
+async def fed(translator, samples):
     await translator.feed(samples)
     await translator.end()
 
 
-def sentences(events: Sequence[PipelineEvent]) -> list[SourceSentence]:
+def sentences(events):
     return [event for event in events if isinstance(event, SourceSentence)]
 
 
 @pytest.fixture(scope="module")
-def names() -> Samples:
+def names():
     return read_audio(NAMES_AUDIO)
 
 
 @pytest.fixture(scope="module")
-def without(demo_config: PipelineConfig, demo_models: Models, names: Samples) -> list[PipelineEvent]:
+def without(demo_config, demo_models, names):
     """The names without a glossary."""
     return heard_in(demo_config, demo_models, names, None)[0]
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.asr.language_segmenter import LanguageSegmenter, certain, stretches
-from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment
+from pipeline.events import SAMPLE_RATE, SpeechSegment
 
 ENGLISH, CHINESE, UNSURE = 9_000, 3_000, 6_000
 """Loudness of noise that stands for speech in a language, or in one that is not certain."""
 
 
-def speech(*stretches: tuple[int, float], pause_s: float = 0.35) -> Samples:
+def speech(*stretches, pause_s=0.35):
     """Noise of some loudness and seconds, with pauses between."""
     random = np.random.default_rng(0)
-    parts: list[Samples] = []
+    parts = []
     for level, seconds in stretches:
         noise = random.choice([-level, level], round(seconds * SAMPLE_RATE))
         parts += [noise.astype(np.int16), np.zeros(round(pause_s * SAMPLE_RATE), np.int16)]
@@ -22,20 +22,20 @@ def speech(*stretches: tuple[int, float], pause_s: float = 0.35) -> Samples:
 
 
 class Detector:
-    def __init__(self) -> None:
-        self.lengths_s: list[float] = []
+    def __init__(self):
+        self.lengths_s = []
 
-    def __call__(self, samples: Samples) -> dict[str, float]:
+    def __call__(self, samples):
         self.lengths_s.append(len(samples) / SAMPLE_RATE)
         level = int(np.abs(samples.astype(int)).max())
         return {"en": 0.99, "zh": 0.01} if level == ENGLISH else {"en": 0.5 if level == UNSURE else 0.01, "zh": 0.5}
 
 
-def segment(samples: Samples, *, cut: bool = False) -> SpeechSegment:
+def segment(samples, *, cut=False):
     return SpeechSegment(3, SAMPLE_RATE, samples, forced_cut=cut, speech_end_sample=SAMPLE_RATE + len(samples))
 
 
-def times_s(parts: list[SpeechSegment]) -> list[tuple[float, float]]:
+def times_s(parts):
     return [(round(part.start_s, 1), round(part.end_s, 1)) for part in parts]
 
 

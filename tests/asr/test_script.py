@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline import Models
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.script import in_script, script_conversions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
-from pipeline.events import Transcript, Word
+from pipeline.events import Word
 from pipeline.languages.chinese import simplified, traditional
 from tests.asr.whisper.conftest import Watched, result
 from tests.conftest import PHRASES, read_wav
@@ -22,7 +21,7 @@ SAID = "The Plane From Tokyo arrives at 7 O'Clock"
 TRADITIONAL, SIMPLIFIED = f"{SAID}，理髮。", f"{SAID}，理发。"
 
 
-def heard(models: Models, script: str | None, text: str) -> Transcript:
+def heard(models, script, text):
     """The transcript of a real model whose search result is replaced by ``text``, and which takes it for Chinese."""
     assert isinstance(models.recognizer, WhisperRecognizer)
     weights = models.recognizer.engine.weights

@@ -1,17 +1,15 @@
 """The ASR stage: which audio is recognised together, and pauses between transcripts."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from pipeline import Models
 from pipeline.asr.context import Context
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.recognizer import BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions, Recognizer
+from pipeline.asr.recognizer import BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
@@ -32,29 +30,29 @@ MARKER = Pause(0.0, 0.1)
 class Watched:
     """A recogniser that notes which segments are recognised together: (those before, the segments)."""
 
-    def __init__(self, recognizer: Recognizer) -> None:
+    def __init__(self, recognizer):
         self._recognizer = recognizer
-        self.calls: list[tuple[list[int], list[int]]] = []
-        self.drafts: list[int] = []
+        self.calls = []
+        self.drafts = []
         """Where the audio of each draft ended, in samples."""
 
-    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+    def transcribe(self, segments, options):
         self.calls.append(([each.segment.id for each in options.context], [segment.id for segment in segments]))
         return self._recognizer.transcribe(segments, options)
 
-    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+    def draft(self, segment, options):
         assert isinstance(self._recognizer, DraftRecognizer)
         self.drafts.append(segment.start_sample + len(segment.samples))
         return self._recognizer.draft(segment, options)
 
 
 @pytest.fixture
-def recognizer(demo_models: Models) -> Watched:
+def recognizer(demo_models):
     return Watched(demo_models.recognizer)
 
 
 @pytest.fixture(scope="module")
-def segments() -> list[SpeechSegment]:
+def segments():
     return cut(read_wav(PHRASES), 1600)[:3]
 
 
@@ -62,7 +60,7 @@ def run(recognizer, items, **options):
     return through(lambda *queues: AsrStage(recognizer, *queues, **options), *items)
 
 
-def order(items: Sequence[Transcript | Pause | EndOfInput]) -> list[object]:
+def order(items):
     return [item.segment_id if isinstance(item, Transcript) else item for item in items]
 
 
@@ -95,13 +93,11 @@ def test_joined_segments_need_no_context(recognizer, segments):
 class AtOnce(Watched):
     """A recogniser that also notes which groups are recognised at once."""
 
-    def __init__(self, recognizer: Recognizer) -> None:
+    def __init__(self, recognizer):
         super().__init__(recognizer)
-        self.groups: list[list[list[int]]] = []
+        self.groups = []
 
-    def transcribe_batch(
-        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
-    ) -> list[list[Transcript]]:
+    def transcribe_batch(self, groups, options):
         self.groups.append([[segment.id for segment in group] for group in groups])
         assert isinstance(self._recognizer, BatchRecognizer)
         return self._recognizer.transcribe_batch(groups, options)
@@ -201,12 +197,12 @@ def test_segments_that_are_joined_do_not_wait_for_announcements(recognizer, segm
     assert recognizer.calls == [([], [0, 1, 2])]
 
 
-def said(text: str) -> str:
+def said(text):
     """The letters of a text; Whisper writes the phrases' number as a word or a digit."""
     return letters(text).replace("seven", "7")
 
 
-def growing(segment: SpeechSegment, step_s: float = 0.3) -> list[SegmentSoFar]:
+def growing(segment, step_s=0.3):
     """The segment as it is heard, then in the pause after it."""
     step = round(step_s * SAMPLE_RATE)
     found = []
@@ -252,7 +248,7 @@ def test_words_come_while_their_segment_is_in_progress(recognizer, segments):
     assert [said(item.text) for item in finals] == [said(item.text) for item in without if isinstance(item, Transcript)]
     early = 0
     for final in finals:
-        committed: list[str] = []
+        committed = []
         for item in found:
             if not isinstance(item, TranscriptSoFar) or item.transcript.segment_id != final.segment_id:
                 continue
@@ -303,11 +299,11 @@ def test_drafts_wait_for_speech_and_are_left_out_while_behind(recognizer, segmen
 class Shared(Watched):
     """A recogniser that others need more whenever a draft is asked for the first time."""
 
-    def __init__(self, recognizer: Recognizer) -> None:
+    def __init__(self, recognizer):
         super().__init__(recognizer)
-        self.refused: list[int] = []
+        self.refused = []
 
-    def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+    def draft(self, segment, options):
         if len(self.refused) == len(self.drafts):
             self.refused.append(segment.start_sample + len(segment.samples))
             raise DraftRefusedError

@@ -3,19 +3,17 @@
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 
-from pipeline import PartialText, RecognitionOptions, SourceSentence, SourceText, SpeechSegment, Transcript, Translation
+from pipeline import PartialText, RecognitionOptions, SourceSentence, SourceText, Transcript, Translation
 from pipeline.asr.context import Context
 from pipeline.asr.recognizer import StreamedSegments
 from pipeline.audio.recording import Recording
-from pipeline.events import SAMPLE_RATE, Samples, TranscriptSoFar, Word
+from pipeline.events import SAMPLE_RATE, TranscriptSoFar, Word
 from pipeline.run.options import DraftOptions
 from tests.asr.test_stage import growing, run, run_live
 from tests.chain import events_of
@@ -31,23 +29,23 @@ SAID = ("Where", "is", "it?")
 class WordByWord:
     """Hears a word of ``SAID`` in each half second; what it hears of the newest half second is a guess."""
 
-    def __init__(self, fails_at: int = -1) -> None:
-        self.streams: list[Stream] = []
+    def __init__(self, fails_at=-1):
+        self.streams = []
         self.fails_at = fails_at
         """The stream whose end fails."""
 
-    def open(self, options: RecognitionOptions):
+    def open(self, options):
         self.streams.append(Stream(fails=len(self.streams) == self.fails_at))
         return self.streams[-1]
 
 
 class Stream:
-    def __init__(self, *, fails: bool) -> None:
-        self.fed: list[int] = []
+    def __init__(self, *, fails):
+        self.fed = []
         """Samples of each call."""
         self.ended, self._fails = False, fails
 
-    def feed(self, samples: Samples) -> PartialText:
+    def feed(self, samples):
         assert not self.ended
         self.fed.append(len(samples))
         length_s = sum(self.fed) / SAMPLE_RATE
@@ -55,7 +53,7 @@ class Stream:
         guess = [Word(" wear", words[-1].end_s, length_s)] if words else []
         return PartialText([*words, *guess], len(words), "en")
 
-    def finish(self) -> PartialText:
+    def finish(self):
         if self._fails:
             raise OSError("connection refused")
         self.ended = True
@@ -63,24 +61,24 @@ class Stream:
         return PartialText(words, len(words), "en")
 
 
-def spoken(length_s: float) -> list[Word]:
+def spoken(length_s):
     return [Word(f" {SAID[at % len(SAID)]}", at / 2, at / 2 + 0.5) for at in range(math.floor(2 * length_s))]
 
 
 @pytest.fixture(scope="module")
-def segments() -> list[SpeechSegment]:
+def segments():
     return cut(read_wav(PHRASES), 1600)[:3]
 
 
-def text_of(segment: SpeechSegment) -> str:
+def text_of(segment):
     return "".join(word.text for word in spoken(len(segment.samples) / SAMPLE_RATE)).strip()
 
 
-def transcripts(found: Sequence[object]) -> list[Transcript]:
+def transcripts(found):
     return [each for each in found if isinstance(each, Transcript)]
 
 
-def committed(found: Sequence[object], number: int) -> list[str]:
+def committed(found, number):
     """The texts committed so far in a segment, one for each event."""
     states = [each.transcript if isinstance(each, TranscriptSoFar) else each for each in found]
     return [
@@ -126,7 +124,7 @@ def test_words_that_the_recogniser_calls_stable_are_committed_at_once(segments):
 
 def test_joined_segments_and_those_of_a_stage_without_drafts_have_a_stream_each(segments):
     for options in ({"join_ms": lambda: 19_000}, {}):
-        recognizer: Any = WordByWord()
+        recognizer = WordByWord()
         found = run(recognizer, segments, **options)
         assert [each.text for each in transcripts(found)] == [text_of(segment) for segment in segments]
         assert len(recognizer.streams) == 3
@@ -138,7 +136,7 @@ def test_words_beyond_a_cut_are_in_the_next_segment(segments):
     end = first.start_sample + at
     left = replace(first, samples=first.samples[:at], forced_cut=True, speech_end_sample=end)
     right = replace(first, id=1, start_sample=end, samples=first.samples[at:])
-    recognizer: Any = WordByWord()
+    recognizer = WordByWord()
     found = run_live(recognizer, [*growing(first)[:-1], left, right], drafts=DraftOptions(every_ms=300))
     one, two = transcripts(found)
     assert (one.text, one.committed_words) == ("Where is it?", 3)
@@ -147,7 +145,7 @@ def test_words_beyond_a_cut_are_in_the_next_segment(segments):
 
 
 def test_a_stream_that_fails_costs_what_is_not_committed(segments):
-    recognizer: Any = WordByWord(fails_at=0)
+    recognizer = WordByWord(fails_at=0)
     first, second, _ = segments
     found = run_live(recognizer, [*growing(first), first, second], drafts=DraftOptions(every_ms=300))
     shown, failed, after = transcripts(found)

@@ -10,11 +10,11 @@ NAMES = ("Velmora", "Quindarra", "Brontik", "Oskelund", "Taravelle", "Kubernetes
 GLOSSARY = Glossary(tuple(Term(name, None) for name in NAMES))
 
 
-def _heard(text: str, language: str = "en") -> Transcript:
+def _heard(text, language="en"):
     return Transcript(0, 0.0, 1.0, text, language)
 
 
-def _terms(glossary: Glossary = GLOSSARY, *, prompt_terms: int = 3, correct: bool = True) -> HeardTerms:
+def _terms(glossary=GLOSSARY, *, prompt_terms=3, correct=True):
     return HeardTerms(lambda: glossary, GlossaryOptions(None, prompt_terms, correct))
 
 
@@ -49,9 +49,9 @@ def test_terms_are_those_of_the_language_spoken():
 
 
 def test_a_near_miss_is_corrected_if_the_audio_says_so():
-    asked: list[tuple[str, str, str]] = []
+    asked = []
 
-    def better(before: str, after: str, term: str) -> bool:
+    def better(before, after, term):
         asked.append((before, after, term))
         return True
 

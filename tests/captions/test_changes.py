@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.captions.changes import States, edit
 from pipeline.captions.states import TextChangeError
-from pipeline.events import Delta, PipelineEvent, SourceDelta, SourceText, TargetText, TargetToken
+from pipeline.events import Delta, SourceDelta, SourceText, TargetText, TargetToken
 from tests.streams import changes, states, streams
 
 
@@ -19,7 +19,7 @@ def test_an_edit_is_the_smallest_one_at_the_end(old, new):
     assert not (withdrawn and text and old[len(old) - withdrawn] == text[0])
 
 
-def without_tokens(events: list[PipelineEvent]) -> list[PipelineEvent]:
+def without_tokens(events):
     return [replace(event, tokens=()) if isinstance(event, TargetText) else event for event in events]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.captions.states import OpenTexts, TextChangeError, place_of, replacing
-from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 
 BEFORE = TargetText(3, "zh", "ab", committed=1)
 
@@ -72,7 +72,7 @@ def test_nothing_is_kept_of_a_text_that_is_withdrawn(withdrawn):
     ],
 )
 def test_a_state_takes_the_place_of_an_older_one_of_the_same_text(event, place):
-    waiting: list[PipelineEvent] = [
+    waiting = [
         SourceText(0, "en", "a"),
         SourceSentence(0, "en", "a"),
         SourceText(1, "en", "b"),

@@ -10,20 +10,12 @@ from hypothesis import strategies as st
 from pipeline.captions.states import OpenTexts
 from pipeline.events import Pause, SourceSentence, SourceText, Transcript, Word
 from pipeline.run.options import SentenceOptions
-from pipeline.sentences.assembler import SentenceAssembler, SourceEvent, final_marks
+from pipeline.sentences.assembler import SentenceAssembler, final_marks
 
 OPTIONS = SentenceOptions()
 
 
-def heard(
-    number: int,
-    text: str,
-    start_s: float,
-    end_s: float,
-    language: str = "en",
-    words: bool = True,
-    previous_end: str | None = None,
-) -> Transcript:
+def heard(number, text, start_s, end_s, language="en", words=True, previous_end=None):
     """A transcript whose words, if it has any, take the same time each."""
     parts = text.split(" ") if words and text else []
     each_s = (end_s - start_s) / max(1, len(parts))
@@ -44,19 +36,19 @@ def heard(
     )
 
 
-def events(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> list[SourceEvent]:
+def events(*inputs, options=OPTIONS):
     assembler = SentenceAssembler(options)
-    found: list[SourceEvent] = []
+    found = []
     for item in inputs:
         found += assembler.push(item) if isinstance(item, Transcript) else assembler.pause(item)
     return found + assembler.end()
 
 
-def sentences(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> list[SourceSentence]:
+def sentences(*inputs, options=OPTIONS):
     return [event for event in events(*inputs, options=options) if isinstance(event, SourceSentence)]
 
 
-def texts(*inputs: Transcript | Pause, options: SentenceOptions = OPTIONS) -> list[str]:
+def texts(*inputs, options=OPTIONS):
     return [one.text for one in sentences(*inputs, options=options)]
 
 
@@ -263,13 +255,13 @@ def test_a_share_of_the_text_begins_with_a_word():
     ]
 
 
-def so_far(text: str, committed: int, number: int = 0, start_s: float = 0.0, **options: str) -> Transcript:
+def so_far(text, committed, number=0, start_s=0.0, **options):
     """What is heard of a segment in progress, half a second a word."""
     found = heard(number, text, start_s, start_s + 0.5 * len(text.split()), **options)
     return replace(found, committed_words=committed)
 
 
-def shown(assembler: SentenceAssembler, transcript: Transcript) -> list[str]:
+def shown(assembler, transcript):
     """The text of the sentences that a draft ends, then "committed|draft" of the one that is open."""
     return [
         event.text if isinstance(event, SourceSentence) else f"{event.committed_text}|{event.draft}"
@@ -376,7 +368,7 @@ PARTS = st.tuples(
 
 @given(st.lists(PARTS, max_size=8), st.booleans())
 def test_nothing_is_lost_or_taken_back(parts, pauses):
-    inputs: list[Transcript | Pause] = []
+    inputs = []
     at = 0.0
     for number, (text, length_s, pause_s, words, rejected, marks) in enumerate(parts):
         one = heard(number, text, at, at + length_s, words=words, previous_end=marks)
@@ -393,7 +385,7 @@ def test_nothing_is_lost_or_taken_back(parts, pauses):
 def test_drafts_lose_and_take_back_nothing_either(parts, data):
     """Segments in progress commit some of their words; the rest of them, and the draft after them, may change."""
     assembler = SentenceAssembler(OPTIONS)
-    found: list[SourceEvent] = []
+    found = []
     at, said = 0.0, ""
     for number, (text, length_s, pause_s, _, rejected, marks) in enumerate(parts):
         final = heard(number, text, at, at + length_s, previous_end=marks)
@@ -415,7 +407,7 @@ def test_drafts_lose_and_take_back_nothing_either(parts, data):
     _check(found + assembler.end(), said)
 
 
-def _check(found: list[SourceEvent], said: str) -> None:
+def _check(found, said):
     ended = [event for event in found if isinstance(event, SourceSentence)]
     assert _letters("".join(one.text for one in ended)) == _letters(said)
     open_texts = OpenTexts()
@@ -437,5 +429,5 @@ def _check(found: list[SourceEvent], said: str) -> None:
         assert before.heard_s <= after.heard_s
 
 
-def _letters(text: str) -> str:
+def _letters(text):
     return "".join(c for c in text if c.isalnum())

@@ -1,7 +1,6 @@
 """Sentence ends in the languages of the catalogue."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,13 +34,13 @@ def test_the_work_is_linear_in_the_length_of_the_text(unit, monkeypatch):
     read = 0
     real_segment, real_is_end = splitting.segment, splitting.is_end
 
-    def segment(language: str, text: str) -> list[str]:
+    def segment(language, text):
         nonlocal read
         # Upper bound for sentencex: from each character it scans the whole text.
         read += len(text) ** 2
         return real_segment(language, text)
 
-    def is_end(before: str, after: str, known: Any) -> bool | None:
+    def is_end(before, after, known):
         nonlocal read
         read += len(before) + len(after)
         return real_is_end(before, after, known)

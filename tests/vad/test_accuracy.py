@@ -26,17 +26,17 @@ ALONE = VadConfig(detector="webrtc", mode=2)
 
 
 @pytest.fixture(scope="module")
-def speech() -> list[Scene]:
+def speech():
     return speech_scenes(RECORDINGS, ("white", "fan", "clicks", "music"), seconds=12, seed=5)
 
 
 @pytest.fixture(scope="module")
-def noise() -> list[Scene]:
+def noise():
     return noise_scenes(tuple(NOISES), seconds=8, seed=6)
 
 
 @pytest.fixture(scope="module")
-def faint() -> list[Scene]:
+def faint():
     """Quiet speech from the far end of large rooms, over noise that is only slightly quieter."""
     spoken = utterances([read_wav(EXAMPLES / "day.wav")])  # contains all four voices
     scenes = []

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.bench.play import segments_of
-from pipeline.events import Samples
 from pipeline.vad.detector import SpeechDetector, level_db
-from pipeline.vad.gate import FrameDecision
 from pipeline.vad.options import VadConfig
 from tests.conftest import PHRASES, read_wav, spoken_texts
 from tests.vad.mixtures import NOISES, at_level
@@ -16,13 +14,13 @@ from tests.vad.mixtures import NOISES, at_level
 DETECTORS = ("webrtc+silero", "webrtc", "silero")
 
 
-def decisions(samples: Samples, config: VadConfig, chunk: int = 1600) -> list[tuple[Samples, FrameDecision]]:
+def decisions(samples, config, chunk=1600):
     detector = SpeechDetector(config)
     found = [pair for start in range(0, len(samples), chunk) for pair in detector.push(samples[start : start + chunk])]
     return found + list(detector.flush())
 
 
-def silence(seconds: float) -> Samples:
+def silence(seconds):
     return np.zeros(round(seconds * 16_000), np.int16)
 
 
@@ -55,7 +53,7 @@ def test_every_detector_hears_each_sentence(detector, frame_ms):
 def test_silero_does_not_run_while_nothing_is_proposed():
     detector = SpeechDetector(VadConfig())
     assert detector._silero is not None
-    asked: list[bool] = []
+    asked = []
     push = detector._silero.push
     detector._silero.push = lambda window, run=True: asked.append(run) or push(window, run)
     for _ in detector.push(silence(60)):

@@ -4,30 +4,23 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.events import SpeechSegment
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
 
 FRAME = 320  # 20 ms
 
 
-def run(
-    decisions: list[bool],
-    options: VadConfig | None = None,
-    loud: dict[int, int] | None = None,
-    audible: frozenset[int] = frozenset(),
-    voiceless: frozenset[int] = frozenset(),
-) -> list[SpeechSegment]:
+def run(decisions, options=None, loud=None, audible=frozenset(), voiceless=frozenset()):
     """Frame i has the samples i*320 … i*320+319 (modulo 2¹⁵), so the samples of a segment show where it was cut."""
     endpointer = Endpointer(options or VadConfig())
-    segments: list[SpeechSegment] = []
+    segments = []
     for i, speech in enumerate(decisions):
         samples = frame(i) if loud is None else np.full(FRAME, loud.get(i, 1000), np.int16)
         segments += endpointer.push(samples, speech, i in audible, i in voiceless)
     return segments + endpointer.flush()
 
 
-def frame(i: int) -> np.ndarray:
+def frame(i):
     return ((np.arange(FRAME) + i * FRAME) % 2**15).astype(np.int16)
 
 
@@ -38,7 +31,7 @@ def test_a_segment_has_pre_roll_and_post_roll():
     assert not segment.forced_cut
 
 
-def faint(decisions: str) -> list[tuple[int, int]]:
+def faint(decisions):
     """Segments as (first frame, frame after the last). S is a speech frame, a an audible one, L a loud one."""
     audible, voiceless = (frozenset(i for i, one in enumerate(decisions) if one == kind) for kind in "aL")
     segments = run([decision == "S" for decision in decisions], audible=audible, voiceless=voiceless)
@@ -212,8 +205,8 @@ def test_a_day_of_silence_holds_no_more_than_a_minute():
 def test_a_segment_so_far_is_the_segment_if_nothing_more_is_said():
     decisions = [False] * 50 + [True] * 50 + [False] * 30
     endpointer = Endpointer(VadConfig())
-    early: SpeechSegment | None = None
-    closed: list[SpeechSegment] = []
+    early = None
+    closed = []
     for i, speech in enumerate(decisions):
         closed += endpointer.push(frame(i), speech)
         if endpointer.silent_ms == 200:
@@ -236,7 +229,7 @@ def test_noise_is_no_segment_so_far():
 @given(st.lists(st.booleans(), max_size=200))
 def test_looking_at_a_segment_so_far_changes_nothing(decisions):
     endpointer = Endpointer(VadConfig())
-    found: list[SpeechSegment] = []
+    found = []
     for i, speech in enumerate(decisions):
         found += endpointer.push(frame(i), speech)
         endpointer.so_far()

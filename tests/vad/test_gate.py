@@ -10,7 +10,7 @@ from pipeline.vad.options import VadConfig
 ROOM_DB = -60.0
 
 
-def gate_in_a_room(options: VadConfig | None = None, frame_ms: int = 20) -> SpeechGate:
+def gate_in_a_room(options=None, frame_ms=20):
     """A gate after two seconds of a quiet room."""
     gate = SpeechGate(replace(options or VadConfig(), frame_ms=frame_ms))
     for _ in range(2000 // frame_ms):
@@ -18,9 +18,7 @@ def gate_in_a_room(options: VadConfig | None = None, frame_ms: int = 20) -> Spee
     return gate
 
 
-def last(
-    gate: SpeechGate, probability: float, level_db: float, frames: int = 10, proposed: bool = True
-) -> FrameDecision:
+def last(gate, probability, level_db, frames=10, proposed=True):
     for _ in range(frames):
         decision = gate.decide(probability, proposed, level_db)
     return decision

@@ -8,18 +8,17 @@ import pytest
 from faster_whisper.vad import get_vad_model
 
 from pipeline.errors import ModelError
-from pipeline.events import Samples
 from pipeline.vad import silero
 from pipeline.vad.silero import WINDOW_SAMPLES, SileroVad
 from tests.conftest import PHRASES, read_wav
 from tests.vad.mixtures import NOISES, at_level
 
 
-def windows(samples: Samples) -> Samples:
+def windows(samples):
     return samples[: len(samples) // WINDOW_SAMPLES * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)
 
 
-def probabilities(samples: Samples) -> list[float]:
+def probabilities(samples):
     vad = SileroVad()
     return [vad.push(window) for window in windows(samples)]
 
@@ -50,7 +49,7 @@ def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes):
     noise = windows(at_level(NOISES["fan"](16_000 * 60, np.random.default_rng(0)), -40))
     with_noise = (speech.astype(np.int32) + noise[: len(speech)]).clip(-32768, 32767).astype(np.int16)
 
-    def heard_at(vad: SileroVad) -> int:
+    def heard_at(vad):
         return next(i for i, window in enumerate(with_noise) if vad.push(window) >= 0.5)
 
     fresh, tired = SileroVad(), SileroVad()
@@ -81,7 +80,7 @@ def test_the_memory_of_a_stream_does_not_grow():
 
 
 def test_a_missing_model_file_is_one_clear_error(monkeypatch):
-    def missing() -> None:
+    def missing():
         raise RuntimeError("silero_vad_v6.onnx: no such file")
 
     monkeypatch.setattr(silero, "get_vad_model", missing)

@@ -1,7 +1,5 @@
 """Which segments of a window are recognised alone, and whose words may be mixed up."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -16,29 +14,29 @@ from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
 
-def segment(number: int, seconds: float = 2.0) -> SpeechSegment:
+def segment(number, seconds=2.0):
     return SpeechSegment(number, number * 10 * SAMPLE_RATE, np.zeros(round(seconds * SAMPLE_RATE), np.int16))
 
 
-def words(text: str, begin_s: float, end_s: float) -> list[Word]:
+def words(text, begin_s, end_s):
     """The words of a text, evenly spread."""
     parts = text.split()
     times = np.linspace(begin_s, end_s, len(parts) + 1)
     return [Word(f" {part}", times[at], times[at + 1]) for at, part in enumerate(parts)]
 
 
-def share(number: int, text: str, *, doubtful: bool = False, few: bool = False) -> Share:
+def share(number, text, *, doubtful=False, few=False):
     one = segment(number)
     heard = None if doubtful or not text else transcript(number, text)
     return Share(one, words(text, one.start_s, one.end_s), heard, few)
 
 
-def transcript(number: int, text: str, rejected: str | None = None) -> Transcript:
+def transcript(number, text, rejected=None):
     one = segment(number)
     return Transcript(number, one.start_s, one.end_s, text, "en", rejected=rejected)
 
 
-def doubted_of(shares: Sequence[Share], *alone: Transcript) -> list[int]:
+def doubted_of(shares, *alone):
     return [one.id for one in doubted(shares, {each.segment_id: each for each in alone})]
 
 
@@ -119,9 +117,9 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(demo_models, monk
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
     segments = cut(read_wav(PHRASES), 1600)[:3]
-    rejected: list[int] = []
+    rejected = []
 
-    def uncertain(self: WhisperRecognizer, some: Sequence[SpeechSegment], *_: object) -> dict[int, Transcript]:
+    def uncertain(self, some, *_):
         rejected.extend(one.id for one in some)
         return {one.id: Transcript(one.id, one.start_s, one.end_s, "", "en", rejected="uncertain") for one in some}
 
@@ -162,10 +160,10 @@ def test_only_segments_that_a_window_leaves_out_are_recognised_again(demo_models
     recognizer = demo_models.recognizer
     assert isinstance(recognizer, WhisperRecognizer)
     segments = cut(read_wav(EXAMPLES / "day.wav"), 1600)
-    again: list[int] = []
+    again = []
     each_alone = WhisperRecognizer._each_alone
 
-    def noted(self: WhisperRecognizer, some: Sequence[SpeechSegment], *more: object) -> dict[int, Transcript]:
+    def noted(self, some, *more):
         again.extend(one.id for one in some)
         return each_alone(self, some, *more)
 

@@ -18,7 +18,7 @@ from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
 
-def spoken(text: str, *, word_s: float = 0.5, start_s: float = 0.0) -> list[Word]:
+def spoken(text, *, word_s=0.5, start_s=0.0):
     """Words that follow one another, ``word_s`` each; of Chinese, each character is one."""
     parts = [f" {part}" for part in text.split()] if " " in text or text.isascii() else list(text)
     times = [start_s + word_s * at for at in range(len(parts) + 1)]
@@ -95,7 +95,7 @@ def test_text_that_is_heard_again_as_it_was_is_found_whole(said, known):
     assert first_new_word(" ".join(said[:known]), spoken(" ".join(said)), 0.5 * known) == known
 
 
-def halves(whole: SpeechSegment, share: float) -> tuple[SpeechSegment, SpeechSegment]:
+def halves(whole, share):
     """A segment cut in two without regard to words."""
     at = round(len(whole.samples) * share)
     first = dataclasses.replace(whole, samples=whole.samples[:at], speech_end_sample=None, forced_cut=True)

@@ -4,10 +4,10 @@ import numpy as np
 
 from pipeline.asr.whisper.coverage import inserted, shortened, unheard, within_sound
 from pipeline.asr.whisper.words import TimedWord, whole_words
-from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.events import SAMPLE_RATE
 
 
-def sound(*stretches: tuple[float, float]) -> Samples:
+def sound(*stretches):
     """Six seconds of silence with noise in some stretches."""
     samples = np.zeros(6 * SAMPLE_RATE, np.int16)
     noise = np.random.default_rng(1).normal(0, 3000, len(samples)).astype(np.int16)
@@ -17,7 +17,7 @@ def sound(*stretches: tuple[float, float]) -> Samples:
     return samples
 
 
-def words(*timed: tuple[str, float, float]) -> list[TimedWord]:
+def words(*timed):
     return [TimedWord(text, start_s, end_s) for text, start_s, end_s in timed]
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -18,22 +17,22 @@ from tests.conftest import PHRASES, read_wav
 class FakeLibrary:
     """Stands for ctranslate2 with GPUs that have these types, or whose libraries are missing."""
 
-    def __init__(self, *types: str, missing: str = "") -> None:
+    def __init__(self, *types, missing=""):
         self.types, self.missing, self.loaded = set(types), missing, list[tuple[str, str]]()
         self.models = SimpleNamespace(Whisper=self._load)
         self.StorageView = SimpleNamespace(from_array=lambda array: array)
 
-    def get_cuda_device_count(self) -> int:
+    def get_cuda_device_count(self):
         return int(bool(self.types))
 
-    def get_supported_compute_types(self, device: str) -> set[str]:
+    def get_supported_compute_types(self, device):
         return self.types if device == "cuda" else {"int8", "float32"}
 
-    def _load(self, directory: str, *, device: str, compute_type: str, **_: int) -> Any:
+    def _load(self, directory, *, device, compute_type, **_):
         self.loaded.append((device, compute_type))
         return SimpleNamespace(n_mels=80, device=device, encode=self._encode)
 
-    def _encode(self, features: Any, to_cpu: bool) -> None:
+    def _encode(self, features, to_cpu):
         if self.missing:
             raise RuntimeError(f"Library {self.missing} is not found or cannot be loaded")
 

@@ -6,7 +6,7 @@ from pipeline.asr.whisper.guards import Evidence, compression_ratio, find_loop, 
 from pipeline.store.known import Thresholds
 
 
-def reason(text: str, no_speech: float = 0.0, log_probability: float = -0.2, ended: bool = True) -> str | None:
+def reason(text, no_speech=0.0, log_probability=-0.2, ended=True):
     return rejection(Evidence(text, 20, log_probability, no_speech, ended), Thresholds())
 
 
@@ -43,7 +43,7 @@ def test_possible_speech_in_another_language_is_not_called_silence():
 def test_a_model_that_often_invents_text_has_stricter_thresholds():
     strict = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
 
-    def judged(no_speech: float, log_probability: float) -> str | None:
+    def judged(no_speech, log_probability):
         return rejection(Evidence("I say y'all, he'll say it.", 12, log_probability, no_speech), strict)
 
     assert judged(0.5, -0.4) == "uncertain"
@@ -59,7 +59,7 @@ def test_a_doubtful_transcript_is_flagged():
 def test_a_text_of_a_word_or_two_has_a_threshold_of_its_own():
     thresholds = Thresholds(log_probability=-1.0, text_log_probability=-2.0)
 
-    def judged(text: str, tokens: int, mean: float, of_text: float | None) -> str | None:
+    def judged(text, tokens, mean, of_text):
         return rejection(Evidence(text, tokens, mean, 0.2, text_log_probability=of_text), thresholds)
 
     assert judged("Two.", 2, -1.2, -1.9) is None

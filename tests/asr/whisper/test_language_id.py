@@ -16,7 +16,7 @@ from pipeline.asr.whisper.engine import FULL_WINDOW_S
 from pipeline.asr.whisper.language_id import calibrated, decide, foreign_words, in_another_language, whisper_code
 from pipeline.bench.words import edits, units
 from pipeline.errors import UsageError
-from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
+from pipeline.events import SAMPLE_RATE, SpeechSegment
 from tests.asr.whisper.conftest import result, watched
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
@@ -76,12 +76,12 @@ def test_calibration_removes_part_of_what_a_model_prefers_on_silence(probabiliti
 
 
 @pytest.fixture(scope="module")
-def two() -> WhisperRecognizer:
+def two():
     return WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
 
 
 @pytest.fixture(scope="module")
-def turns() -> list[tuple[str, str, SpeechSegment]]:
+def turns():
     """Language, text and segment of each turn: two English, one Chinese (half a second), two English, two Chinese."""
     english = list(zip(spoken_texts()["phrases"], cut(read_wav(PHRASES), 1600), strict=True))
     chinese = list(zip(spoken_texts()["chinese"], cut(read_wav(CHINESE), 1600), strict=True))
@@ -95,7 +95,7 @@ def turns() -> list[tuple[str, str, SpeechSegment]]:
     return placed
 
 
-def assert_heard(transcript: Transcript, language: str, text: str) -> None:
+def assert_heard(transcript, language, text):
     assert (transcript.language, transcript.rejected) == (language, None)
     assert edits(units(text, language), units(transcript.text, language)) <= 1, (text, transcript.text)
 
@@ -126,7 +126,7 @@ def test_the_language_is_detected_without_a_second_encoder_run(two, turns):
     assert model.encoded == [10.0]
 
 
-def unwanted() -> dict[str, float]:
+def unwanted():
     raise AssertionError("detection of a known language")
 
 

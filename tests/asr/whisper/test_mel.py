@@ -4,13 +4,11 @@ import hashlib
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from faster_whisper.feature_extractor import FeatureExtractor
 
-from pipeline import Models
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.engine import WhisperEngine
 from pipeline.asr.whisper.mel import MelFilters
@@ -30,7 +28,7 @@ print(hashlib.sha256(features).hexdigest())
 
 
 @pytest.fixture
-def directory(demo_models: Models) -> Path:
+def directory(demo_models):
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
     return demo_models.recognizer.engine.weights.directory
 
@@ -51,7 +49,7 @@ def test_a_filter_without_bins_gives_nothing():
 
 @pytest.mark.slow
 def test_the_threads_of_blas_do_not_change_the_features(directory):
-    def features(threads: str) -> str:
+    def features(threads):
         limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
         command = [sys.executable, "-c", FEATURES, str(directory), str(EXAMPLES / "novel.wav")]
         return subprocess.run(command, env=os.environ | limits, check=True, stdout=-1, text=True, timeout=HANG_S).stdout

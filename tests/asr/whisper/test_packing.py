@@ -10,7 +10,7 @@ from pipeline.asr.whisper.packing import pack, unpack
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 
 
-def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
+def segment(number, start_s, length_s):
     return SpeechSegment(
         number, round(start_s * SAMPLE_RATE), np.full(round(length_s * SAMPLE_RATE), number + 1, np.int16)
     )

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.bench.words import edits, units
-from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.events import SAMPLE_RATE
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
 
@@ -15,7 +14,7 @@ FRAME, STEP, ORDER = 512, 128, 18
 NOISE_DB = -70.0
 
 
-def whispered(voiced: Samples) -> NDArray[np.float64]:
+def whispered(voiced):
     """Linear prediction (Atal and Hanauer, 1971): each frame's filter, with white noise as its input; [n]."""
     random, window = np.random.default_rng(0), np.hanning(FRAME)
     sound, found = voiced.astype(np.float64), np.zeros(len(voiced))
@@ -33,7 +32,7 @@ def whispered(voiced: Samples) -> NDArray[np.float64]:
     return found
 
 
-def at_level(sound: NDArray[np.float64], peak_db: float) -> Samples:
+def at_level(sound, peak_db):
     """The sound with that peak level, over the noise of a quiet room."""
     noise = np.random.default_rng(1).standard_normal(len(sound)) * 10 ** (NOISE_DB / 20)
     scaled = sound / np.abs(sound).max() * 10 ** (peak_db / 20) + noise

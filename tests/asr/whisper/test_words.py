@@ -1,7 +1,6 @@
 """Times of words and of sentences."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ WORDS = (Word(" Yes.", 1.2, 1.5), Word(" I", 1.9, 2.0), Word(" will.", 2.0, 2.4)
 SAID = Transcript(0, 1.0, 3.0, "Yes. I will.", "en", speech_end_s=2.5, words=WORDS)
 
 
-def sentences(*transcripts: Transcript) -> list[SourceSentence]:
+def sentences(*transcripts):
     assembler = SentenceAssembler()
     events = [event for transcript in transcripts for event in assembler.push(transcript)] + assembler.end()
     return [event for event in events if isinstance(event, SourceSentence)]
@@ -85,7 +84,7 @@ def test_punctuation_is_joined_to_its_word():
     assert words[-1].log_probabilities == (-0.1, -0.1)
 
 
-def pairs() -> Iterator[tuple[SpeechSegment, float]]:
+def pairs():
     """Two phrases with half a second between them as one segment, and the start of the second phrase."""
     phrases = [segment.samples for segment in cut(read_wav(PHRASES), 1600)]
     for first, second in zip(phrases[::2], phrases[1::2], strict=False):
