@@ -24,39 +24,46 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from .asr.recognizer import PartialText, RecognitionOptions, RecognitionStream, Recognizer, StreamingRecognizer
-    from .captions.changes import Changes, States
-    from .captions.states import TextChangeError
-    from .config import PipelineConfig, load_config
-    from .errors import PipelineError, StageError
-    from .events import (
-        AudioLost,
-        Delta,
-        DeviceBack,
-        DeviceLost,
-        EndOfInput,
-        LoadChanged,
-        Notice,
-        Paused,
-        PipelineEvent,
-        Resumed,
-        SourceDelta,
-        SourceSentence,
-        SourceText,
-        SpeechSegment,
-        TargetText,
-        Transcript,
-        Translation,
-        TranslationLost,
-    )
-    from .loading import Models, load_models
-    from .nmt.load import load_translation_model
-    from .nmt.model import MarianModel
-    from .nmt.stage import NmtStage
-    from .nmt.translator import TextTranslator
-    from .run.stats import PipelineStats
-    from .stages import standard_stages, with_stage
-    from .translator import SpeechTranslator
+    from .asr.recognizer import PartialText as PartialText
+    from .asr.recognizer import RecognitionOptions as RecognitionOptions
+    from .asr.recognizer import RecognitionStream as RecognitionStream
+    from .asr.recognizer import Recognizer as Recognizer
+    from .asr.recognizer import StreamingRecognizer as StreamingRecognizer
+    from .captions.changes import Changes as Changes
+    from .captions.changes import States as States
+    from .captions.states import TextChangeError as TextChangeError
+    from .config import PipelineConfig as PipelineConfig
+    from .config import load_config as load_config
+    from .errors import PipelineError as PipelineError
+    from .errors import StageError as StageError
+    from .events import AudioLost as AudioLost
+    from .events import Delta as Delta
+    from .events import DeviceBack as DeviceBack
+    from .events import DeviceLost as DeviceLost
+    from .events import EndOfInput as EndOfInput
+    from .events import LoadChanged as LoadChanged
+    from .events import Notice as Notice
+    from .events import Paused as Paused
+    from .events import PipelineEvent as PipelineEvent
+    from .events import Resumed as Resumed
+    from .events import SourceDelta as SourceDelta
+    from .events import SourceSentence as SourceSentence
+    from .events import SourceText as SourceText
+    from .events import SpeechSegment as SpeechSegment
+    from .events import TargetText as TargetText
+    from .events import Transcript as Transcript
+    from .events import Translation as Translation
+    from .events import TranslationLost as TranslationLost
+    from .loading import Models as Models
+    from .loading import load_models as load_models
+    from .nmt.load import load_translation_model as load_translation_model
+    from .nmt.model import MarianModel as MarianModel
+    from .nmt.stage import NmtStage as NmtStage
+    from .nmt.translator import TextTranslator as TextTranslator
+    from .run.stats import PipelineStats as PipelineStats
+    from .stages import standard_stages as standard_stages
+    from .stages import with_stage as with_stage
+    from .translator import SpeechTranslator as SpeechTranslator
 
 _MODULES = {
     "asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
@@ -77,48 +84,7 @@ _MODULES = {
 }
 """Module → the public names that it defines."""
 
-__all__ = [
-    "AudioLost",
-    "Changes",
-    "Delta",
-    "DeviceBack",
-    "DeviceLost",
-    "EndOfInput",
-    "LoadChanged",
-    "MarianModel",
-    "Models",
-    "NmtStage",
-    "Notice",
-    "PartialText",
-    "Paused",
-    "PipelineConfig",
-    "PipelineError",
-    "PipelineEvent",
-    "PipelineStats",
-    "RecognitionOptions",
-    "RecognitionStream",
-    "Recognizer",
-    "Resumed",
-    "SourceDelta",
-    "SourceSentence",
-    "SourceText",
-    "SpeechSegment",
-    "SpeechTranslator",
-    "StageError",
-    "States",
-    "StreamingRecognizer",
-    "TargetText",
-    "TextChangeError",
-    "TextTranslator",
-    "Transcript",
-    "Translation",
-    "TranslationLost",
-    "load_config",
-    "load_models",
-    "load_translation_model",
-    "standard_stages",
-    "with_stage",
-]
+__all__ = sorted(" ".join(_MODULES.values()).split())
 
 
 def __getattr__(name: str) -> Any:

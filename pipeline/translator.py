@@ -112,7 +112,6 @@ class SpeechTranslator:
             ValueError: the translator has run before.
             PipelineError: see ``load_models``.
             ConfigError: the glossary has mistakes.
-            UsageError: a live run is configured to commit words, and a translator cannot do that.
         """
         if self._stages is not None:
             raise ValueError(_ONE_STREAM)
@@ -254,7 +253,6 @@ class SpeechTranslator:
         Raises:
             StageError: a stage failed.
             AudioError, DeviceError: the source failed. Audio read before the failure is translated and yielded first.
-            UsageError: see ``__aenter__``.
             ValueError: outside ``async with``, or after another ``run`` or ``end``.
         """
         if self._stages is None:

@@ -88,16 +88,6 @@ class Hypothesis:
     """Terms of the glossary in ``text`` that were misheard. The probabilities are those of what was heard."""
 
 
-@dataclass(frozen=True)
-class TokenTimes:
-    """When the tokens of a text were spoken."""
-
-    starts_s: NDArray[np.float64]
-    """[tokens + 1]: the start of each token in seconds from the audio's first sample, then the end of the last one."""
-    log_probabilities: NDArray[np.float64]
-    """[tokens], natural logarithms."""
-
-
 class WhisperEngine:
     """A loaded Whisper model for one or more languages. Thread-safe."""
 
@@ -268,8 +258,13 @@ class WhisperEngine:
             ended=len(tokens) < limit,
         )
 
-    def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> TokenTimes:
-        """When each of ``tokens`` was spoken, from the cross-attention of the model's alignment heads."""
+    def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """When each of ``tokens`` was spoken, from the cross-attention of the model's alignment heads.
+
+        Returns:
+            [tokens + 1], the start of each token in seconds from the audio's first sample, then the end of the last one;
+            and [tokens], their natural-log probabilities.
+        """
         frames = max(1, round(encoded.audio_s * SAMPLE_RATE / _HOP))
         (found,) = self._model.align(
             encoded.states, self._tokenizers[encoded.language].sot_sequence, [list(tokens)], frames
@@ -278,7 +273,7 @@ class WhisperEngine:
         begins = np.r_[True, np.diff(path[:, 0]) > 0]
         starts = path[begins, 1] * _TICK_S
         probabilities = np.array(found.text_token_probs, np.float64)
-        return TokenTimes(starts, np.log(np.maximum(probabilities, 1e-10)))
+        return starts, np.log(np.maximum(probabilities, 1e-10))
 
     def score(self, encoded: Encoded, tokens: tuple[int, ...], prompt: tuple[int, ...] = ()) -> float:
         """The natural-log probability of a text of at least one token, without its end token: one run of the decoder."""

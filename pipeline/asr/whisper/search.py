@@ -272,7 +272,7 @@ class Searcher:
             return None
         # The token probabilities of a loop grow with each round: score the remaining tokens anew.
         try:
-            sure = self._engine.align(result.encoded, tuple(tokens)).log_probabilities
+            _, sure = self._engine.align(result.encoded, tuple(tokens))
         except RuntimeError as error:  # a model without alignment heads
             log.warning("cannot cut a repetition (%s)", error)
             return None
@@ -292,16 +292,14 @@ class Searcher:
         if not found.tokens:
             return []
         try:
-            times = self._engine.align(encoded, found.tokens)
+            starts_s, sure = self._engine.align(encoded, found.tokens)
         except RuntimeError as error:  # keep the text without word times
             log.warning("cannot align words (%s); their times are estimated", error)
             return []
-        if len(times.starts_s) != len(found.tokens) + 1:
+        if len(starts_s) != len(found.tokens) + 1:
             return []
         texts, lengths = self._engine.divide(found.tokens, encoded.language)
-        words = timed_words(
-            texts, lengths, [float(s) for s in times.starts_s], [float(p) for p in times.log_probabilities]
-        )
+        words = timed_words(texts, lengths, starts_s.tolist(), sure.tolist())
         return marked(words, found.replaced)
 
 
