@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .errors import PipelineError as PipelineError
     from .errors import StageError as StageError
     from .events import AudioLost as AudioLost
+    from .events import Correction as Correction
     from .events import Delta as Delta
     from .events import DeviceBack as DeviceBack
     from .events import DeviceLost as DeviceLost
@@ -71,7 +72,7 @@ _MODULES = {
     "captions.states": "TextChangeError",
     "config": "PipelineConfig load_config",
     "errors": "PipelineError StageError",
-    "events": "AudioLost Delta DeviceBack DeviceLost EndOfInput LoadChanged Notice Paused PipelineEvent Resumed "
+    "events": "AudioLost Correction Delta DeviceBack DeviceLost EndOfInput LoadChanged Notice Paused PipelineEvent Resumed "
     "SourceDelta SourceSentence SourceText SpeechSegment TargetText Transcript Translation TranslationLost",
     "loading": "Models load_models",
     "nmt.load": "load_translation_model",

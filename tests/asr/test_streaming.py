@@ -22,7 +22,7 @@ from tests.drafting import Pace, Steady, chunks
 from tests.vad.test_stage import cut
 
 # What speaks to recognisers through their interface.
-SPEAKING = ("context", "drafting", "drafts", "language_segmenter", "recognizer", "stage", "streaming")
+SPEAKING = ("context", "drafting", "drafts", "language_segmenter", "recognizer", "stage")
 SAID = ("Where", "is", "it?")
 
 
