@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -115,14 +116,11 @@ class FunctionStage:
         Raises:
             TypeError: the function returned neither an event nor a list of events.
         """
-        worker = Worker(self.name)
-        try:
+        with contextlib.closing(Worker(self.name)) as worker:
             while not isinstance(event := await self.inbox.get(), EndOfInput):
                 for result in await worker.run(partial(self._call, event)):
                     await self.outbox.put(result)
             await self.outbox.put(event)
-        finally:
-            worker.close()
 
     def _call(self, event: object) -> list[object]:
         found = self._function(event)

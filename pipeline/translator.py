@@ -120,11 +120,8 @@ class SpeechTranslator:
         read = GlossaryFile(Path(file)) if file is not None else None
         self._glossary = self._glossary or read
         if self._models is None:
-            worker = Worker("model loading")
-            try:
+            with contextlib.closing(Worker("model loading")) as worker:
                 self._models = await worker.run(lambda: load_models(self.config))
-            finally:
-                worker.close()
         if read is not None:
             translations = self._models.translations
             await asyncio.to_thread(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -99,8 +100,7 @@ class AsrStage:
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
-        worker = Worker(self.name)
-        try:
+        with contextlib.closing(Worker(self.name)) as worker:
             while not isinstance(work := await self._take(), EndOfInput):
                 await self._put_left_over(work)
                 if isinstance(work, SegmentSoFar):
@@ -117,8 +117,6 @@ class AsrStage:
                 await self._put(await worker.run(recognise))
             await self._put_left_over(work)
             await self.outbox.put(work)
-        finally:
-            worker.close()
 
     async def _put(self, found: Sequence[Transcript | TranscriptSoFar]) -> None:
         """Put out what was recognised, then the rests that are not shown."""

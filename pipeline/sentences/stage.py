@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,8 +34,7 @@ class SentenceStage:
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
-        worker = Worker(self.name)  # splitting a long text takes milliseconds
-        try:
+        with contextlib.closing(Worker(self.name)) as worker:  # splitting a long text takes milliseconds
             while not isinstance(item := await self.inbox.get(), EndOfInput):
                 if isinstance(item, Transcript):
                     await self.outbox.put(item)
@@ -43,8 +43,6 @@ class SentenceStage:
             for event in self._with_terms(self._assembler.end()):
                 await self.outbox.put(event)
             await self.outbox.put(item)
-        finally:
-            worker.close()
 
     def _take(self, item: Transcript | TranscriptSoFar | Pause) -> list[SourceEvent]:
         if isinstance(item, TranscriptSoFar):

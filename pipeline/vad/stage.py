@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
@@ -62,8 +63,7 @@ class VadStage:
 
     async def run(self) -> None:
         """Run until the end of input has been passed on. Raises ValueError: an item is not mono int16 audio."""
-        own = Worker("VAD")
-        try:
+        with contextlib.closing(Worker("VAD")) as own:
             while chunks := await self._chunks():
                 self._endpointer.limit(self._load.measures.max_segment_ms)
                 self.stats.audio_samples += sum(map(len, chunks))
@@ -73,8 +73,6 @@ class VadStage:
                     await self.outbox.put(so_far)
             for segment in await own.run(self._flush):
                 await self._deliver(segment)
-        finally:
-            own.close()
         await self.outbox.put(EndOfInput(self.stats.audio_s))
 
     async def _chunks(self) -> list[Samples]:
