@@ -13,8 +13,7 @@ import pytest
 
 import pipeline
 import pipeline.translator as chain
-from pipeline import EndOfInput, Models, PipelineEvent, SpeechTranslator, TargetText, Transcript, Translation
-from pipeline.audio.recording import Recording
+from pipeline import EndOfInput, Models, PipelineEvent, SpeechTranslator, Transcript, Translation
 from pipeline.nmt.written import SentenceCache
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 
@@ -209,26 +208,6 @@ async def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config, demo
         await translator.feed(np.zeros(16_000 * 3_600, np.int16))
         running.cancel()
     assert turns >= 36_000
-
-
-def test_run_before_the_models_are_loaded_is_an_error(demo_config):
-    async def work():
-        async for _ in SpeechTranslator(demo_config).run(Recording(PHRASES)):
-            pass
-
-    with pytest.raises(ValueError, match="use it as an async context manager"):
-        asyncio.run(work())
-
-
-async def test_leaving_early_leaves_no_tasks(demo_config, demo_models):
-    async with SpeechTranslator(demo_config, demo_models) as translator:
-        feeding = asyncio.create_task(translator.feed(read_wav(PHRASES)))
-        async for event in translator.events():
-            if isinstance(event, TargetText):
-                break
-        feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_an_idle_translator_does_nothing(demo_config, demo_models):

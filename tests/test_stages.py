@@ -90,13 +90,6 @@ def test_what_a_stage_drops_and_adds_reaches_those_behind_it(demo_config, demo_m
     assert isinstance(events[-1], EndOfInput)
 
 
-@pytest.mark.slow
-def test_a_stage_can_be_left_out(demo_config, demo_models):
-    stages = [stage for stage in standard_stages() if stage.name != "NMT"]
-    events = translate(demo_config, demo_models, stages)
-    assert {type(event) for event in events} == {Transcript, SourceText, SourceSentence, EndOfInput}
-
-
 @pytest.mark.parametrize("returned", [None, [None]])
 def test_a_stage_that_returns_nothing_is_a_mistake(returned, demo_config, demo_models):
     stages = with_stage(standard_stages(), "forgetful", lambda event: returned, after="ASR")
