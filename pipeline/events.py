@@ -130,6 +130,8 @@ class Transcript:
     """Number of words at the beginning that were committed while the segment was in progress; see ``TranscriptSoFar``."""
     missing: tuple[MissingSpeech, ...] = ()
     """The stretches that are not in the text; none if all of it is ``rejected``."""
+    speaker: str | None = None
+    """Who speaks, by name or number; None if unknown. Segments are counted for each speaker."""
 
     @property
     def is_noise(self) -> bool:
@@ -220,6 +222,8 @@ class SourceText(_Growing):
     """The end of the text so far."""
     heard_s: float = 0.0
     """Audio received when the text was cut; no later sound affects it."""
+    speaker: str | None = None
+    """See ``Transcript``."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +242,8 @@ class SourceSentence:
     """Whether a pause follows the sentence, not the next word."""
     terms: tuple[str, ...] = ()
     """The terms of the glossary in the text, in order, as the glossary has them."""
+    speaker: str | None = None
+    """See ``Transcript``."""
 
     @property
     def committed(self) -> int:
@@ -341,6 +347,7 @@ class SourceDelta:
     start_s: float = 0.0
     end_s: float = 0.0
     heard_s: float = 0.0
+    speaker: str | None = None
 
 
 @dataclass(frozen=True)

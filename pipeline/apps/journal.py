@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -53,6 +54,7 @@ from ..sinks.sink import BlockFile
 SUFFIX = ".unfinished.jsonl"
 _VERSION = 5
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
+_SPEAKER = re.compile(rb'"speaker": ("(?:[^"\\]|\\.)*")\}\n$')  # the last field
 _FAILURE = re.compile(rb'\{"type": "(transcript".*"rejected": "failed"|translation".*"error": ")')
 # Bytes hashed at the beginning and at the end of a recording, enough to identify it.
 _DIGEST_BYTES = 1 << 20
@@ -62,12 +64,19 @@ _OTHER_KEYS = {"threads", "cached_sentences", "draft"}
 _KEY_NAMES = {"languages.targets": "languages.target"}
 
 
-def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_track: int | None = None) -> dict[str, Any]:
+def header(
+    recording: Path,
+    config: PipelineConfig,
+    kinds: list[str],
+    audio_track: int | None = None,
+    speakers: Sequence[str] = (),
+) -> dict[str, Any]:
     """The header of a journal. A run may resume a journal whose header equals its own.
 
     Args:
         kinds: the names of the outputs; see ``pipeline.apps.outputs.label``.
         audio_track: the requested one; None if the recording and the source language decide.
+        speakers: the names of those who speak, one in each channel, if they were given.
     """
     sections: dict[str, Any] = {
         section: getattr(config, section) for section in ("languages", "vad", "asr", "sentences", "subtitles")
@@ -86,6 +95,7 @@ def header(recording: Path, config: PipelineConfig, kinds: list[str], audio_trac
         "version": _VERSION,
         "recording": _digest(recording),
         "audio_track": audio_track,
+        "speakers": ",".join(speakers) or None,
         "formats": kinds,
         **settings,
     }
@@ -140,9 +150,9 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
                 return f"by another version of this program: its journal has version {found.get(key)}, not {value}"
             if key == "recording":
                 return "from another recording of this name"
-            if key == "audio_track":
-                found_track = found.get(key)
-                return f"with {'--audio-track ' + str(found_track) if found_track else 'no --audio-track'}"
+            if key in ("audio_track", "speakers"):
+                option = "--" + key.replace("_", "-")
+                return f"with {option} {found[key]}" if found.get(key) else f"with no {option}"
             if key == "glossary":
                 return "with another glossary"
             return f"with {_KEY_NAMES.get(key, key)} = {found.get(key)!r}, which is now {value!r}"
@@ -170,11 +180,13 @@ class JournalSink:
 
 
 class KnownSpeech:
-    """A recogniser that returns the transcripts in a journal and delegates the rest to another recogniser."""
+    """A recogniser that returns a speaker's transcripts in a journal and delegates the rest to another recogniser."""
 
-    def __init__(self, recognizer: Recognizer | StreamingRecognizer, journal: Path) -> None:
+    def __init__(self, recognizer: Recognizer | StreamingRecognizer, journal: Path, speaker: str | None = None) -> None:
         self._recognizer, self._journal = by_segment(recognizer), journal
-        self._known = (event for event in _all_events(journal) if isinstance(event, Transcript))
+        self._known = (
+            event for event in _all_events(journal) if isinstance(event, Transcript) and event.speaker == speaker
+        )
         self._next = next(self._known, None)
 
     @property
@@ -232,11 +244,14 @@ class KnownSpeech:
         return known if known.rejected != FAILED else None
 
 
-def known_translation(translation: TextTranslator, journal: Path, target: str) -> KnownTranslation:
-    """A translator that returns a journal's finished translations, and knows glossaries if ``translation`` does."""
+def known_translation(
+    translation: TextTranslator, journal: Path, target: str, speaker: str | None = None
+) -> KnownTranslation:
+    """A translator that returns a journal's finished translations of what a speaker said, and knows glossaries if
+    ``translation`` does."""
     if isinstance(translation, TermTranslator):
-        return _KnownTermTranslation(translation, journal, target)
-    return KnownTranslation(translation, journal, target)
+        return _KnownTermTranslation(translation, journal, target, speaker)
+    return KnownTranslation(translation, journal, target, speaker)
 
 
 class KnownTranslation:
@@ -245,10 +260,12 @@ class KnownTranslation:
     For recordings: of sentences in progress it knows nothing.
     """
 
-    def __init__(self, translation: TextTranslator, journal: Path, target: str) -> None:
+    def __init__(self, translation: TextTranslator, journal: Path, target: str, speaker: str | None = None) -> None:
         self._translation = translation
         self._known, self._states = _all_events(journal), States()
-        self._target = target
+        self._target, self._speaker = target, speaker
+        self._passed = -1
+        """The number of the speaker's last sentence read, which counts only theirs."""
 
     def stream(
         self,
@@ -268,22 +285,24 @@ class KnownTranslation:
         source: SourceSentence | None = None
         found: list[TargetText | Translation] = []
         for event in map(self._states.push, self._known):
-            if isinstance(event, SourceSentence) and event.sentence == sentence.sentence:
-                source = event
-            if not isinstance(event, TargetText | Translation) or event.language != self._target:
+            if isinstance(event, SourceSentence) and event.speaker == self._speaker:
+                self._passed += 1
+                source = event if self._passed == sentence.sentence else None
+            if source is None or not isinstance(event, TargetText | Translation) or event.language != self._target:
                 continue
-            if event.sentence == sentence.sentence:
-                found.append(event)
+            if event.sentence == source.sentence:
+                found.append(replace(event, sentence=sentence.sentence))
                 if isinstance(event, Translation):
-                    return found if source == sentence and event.error is None else []
+                    same = source == replace(sentence, sentence=source.sentence, speaker=self._speaker)
+                    return found if same and event.error is None else []
         return []
 
 
 class _KnownTermTranslation(KnownTranslation):
     """The same of a translator that knows glossaries."""
 
-    def __init__(self, translation: TermTranslator, journal: Path, target: str) -> None:
-        super().__init__(translation, journal, target)
+    def __init__(self, translation: TermTranslator, journal: Path, target: str, speaker: str | None = None) -> None:
+        super().__init__(translation, journal, target, speaker)
         self._terms = translation
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
@@ -315,16 +334,16 @@ def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text
 
 def _kept(path: Path) -> int:
     """The byte offset of the last transcript's line, before the first call that failed if one did; the end of the file if
-    there is none."""
-    at, found = 0, path.stat().st_size
+    there is none. Of several speakers, the one whose last transcript comes first."""
+    at, last = 0, dict[bytes, int]()
     with path.open("rb") as file:
         for text in file:
             if text.startswith(_TRANSCRIPT):
-                found = at
+                last[b"".join(_SPEAKER.findall(text))] = at
             if _FAILURE.match(text):
                 break
             at += len(text)
-    return found
+    return min(last.values(), default=path.stat().st_size)
 
 
 def _digest(recording: Path) -> str:

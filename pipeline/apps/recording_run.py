@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,11 @@ from .journal import JournalSink, KnownSpeech, known_translation
 from .outputs import Output, label
 from .recordings import Begin, Job, begin, labels_of
 from .results import Result
+from .speakers import in_order_of_time
 
 if TYPE_CHECKING:
     from ..loading import Models
+    from ..run.stats import PipelineStats
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Options:
     overwrite: bool = False
     audio_track: int | None = None
     """Of each recording, counted from 1; None chooses by the source language."""
+    speakers: tuple[str, ...] = ()
+    """The names of those who speak, one in each channel; empty: the channels are mixed."""
     aside: bool = False
     """Write each subtitle file under another name, and rename it when it is complete: other machines read the folder."""
 
@@ -53,17 +57,20 @@ class Progress(Protocol):
         """``done_s`` of the audio are done, ``speed`` times as fast as real time."""
 
 
-def open_recording(result: Result, options: Options) -> Recording | None:
-    """Begin a job: the open recording, or None if there is nothing to do or it cannot be read, as the result says."""
+Sources = Mapping[str | None, Recording]
+"""The speaker of each channel and the open recording of it; None for a recording whose channels are mixed."""
+
+
+def open_recording(result: Result, options: Options) -> Sources | None:
+    """Begin a job: its open recordings, or None if there is nothing to do or it cannot be read, as the result says."""
     job = result.job
     try:
         # Check now: another run may have written files since the plan was made.
         result.how, result.outputs = begin(
-            job, options.config, overwrite=options.overwrite, audio_track=options.audio_track
+            job, options.config, overwrite=options.overwrite, audio_track=options.audio_track, speakers=options.speakers
         )
         if result.how is not Begin.SKIP:
-            language = options.config.languages.only_spoken
-            return Recording(job.recording, language=language, track=options.audio_track)
+            return _sources(job, options)
         result.outcome = "already there: left as it is, --overwrite replaces it"
     except PipelineError as error:
         result.outputs = {}
@@ -71,20 +78,38 @@ def open_recording(result: Result, options: Options) -> Recording | None:
     return None
 
 
+def _sources(job: Job, options: Options) -> Sources:
+    """Open the recording of a job, once for each speaker."""
+    found: dict[str | None, Recording] = {}
+    for channel, speaker in enumerate(options.speakers) if options.speakers else [(None, None)]:
+        language = options.config.languages.only_spoken
+        opened = Recording(job.recording, language=language, track=options.audio_track, speaker=channel)
+        found[speaker] = opened
+        if speaker is not None and opened.channels != len(options.speakers):
+            have = "1 channel" if opened.channels == 1 else f"{opened.channels} channels"
+            raise UsageError(
+                f"{job.recording} has {have} where --speakers names {len(options.speakers)}; name one for each channel, or "
+                "leave --speakers out"
+            )
+    return found
+
+
 async def translate_recording(
-    result: Result, source: Recording, options: Options, models: Models, progress: Progress
+    result: Result, sources: Sources, options: Options, models: Models, progress: Progress
 ) -> None:
     """Do a job that ``open_recording`` has begun, and fill in its result. A failure is part of the result."""
     job, outputs = result.job, result.outputs
+    source = next(iter(sources.values()))
     result.outcome = "interrupted"
     if source.track_note is not None:
         progress.note(source.track_note)
     progress.begin(source.duration_s)
     try:
-        begun_with = journal.header(job.recording, options.config, labels_of(job, outputs), options.audio_track)
+        labels = labels_of(job, outputs)
+        begun_with = journal.header(job.recording, options.config, labels, options.audio_track, options.speakers)
         aside = aside_paths(job, outputs)
         paths = aside if options.aside else outputs
-        await _write_files(result, source, options, models, begun_with, paths, progress)
+        await _write_files(result, sources, options, models, begun_with, paths, progress)
         for output, path in paths.items():
             if path != outputs[output]:
                 _rename(path, outputs[output])
@@ -122,7 +147,7 @@ def _rename(path: Path, final: Path) -> None:
 
 async def _write_files(
     result: Result,
-    source: Recording,
+    sources: Sources,
     options: Options,
     models: Models,
     begun_with: dict[str, Any],
@@ -134,29 +159,22 @@ async def _write_files(
     Args:
         begun_with: the journal's header.
     """
-    from ..nmt.same_language import SameLanguageText
-    from ..translator import SpeechTranslator
-
-    config, known = options.config, result.job.journal
-    speech: KnownSpeech | None = None
+    config = options.config
+    speech: list[KnownSpeech] = []
     pending: list[PipelineEvent] = []
     end: EndOfInput | None = None
+    duration_s = next(iter(sources.values())).duration_s
     with ExitStack() as stack:
         sinks = _open_sinks(result, config, begun_with, paths, stack)
+        loaded = dict.fromkeys(sources, models)
         if result.how is Begin.RESUME:
-            speech = KnownSpeech(models.recognizer, known)
-            models = replace(
-                models,
-                recognizer=speech,
-                translations={
-                    target: model if isinstance(model, SameLanguageText) else known_translation(model, known, target)
-                    for target, model in models.translations.items()
-                },
-            )
+            loaded = {speaker: _known(models, result.job.journal, speaker) for speaker in sources}
+            speech = [each.recognizer for each in loaded.values() if isinstance(each.recognizer, KnownSpeech)]
         writer = Worker("subtitles")
         stack.callback(writer.join, 1.0)  # finish writing before the sinks are closed
         stack.callback(writer.close)
-        async with SpeechTranslator(config, models) as translator, aclosing(translator.run(source)) as events:
+        async with AsyncExitStack() as chains:
+            stats, events = await _events(sources, config, loaded, chains)
             async for event in events:
                 if isinstance(event, EndOfInput):  # write it last; a broken source may be resumed
                     end = event
@@ -165,25 +183,58 @@ async def _write_files(
                     # If the recording breaks earlier than in the previous run, its last sentence ends there, and other
                     # events come than before. While the journal has more, wait for the next transcript, so that files
                     # do not get shorter.
-                    if isinstance(event, Transcript) or speech is None or not speech.has_more:
+                    if isinstance(event, Transcript) or not any(each.has_more for each in speech):
                         await writer.run(partial(_write, sinks, pending))
                         pending = []
-                result.count(translator.stats)
+                result.count(*stats)
                 result.truncated += isinstance(event, Translation) and event.truncated
                 if isinstance(event, Transcript | EndOfInput):
                     done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
-                    progress.update(done_s, source.duration_s, done_s / max(1e-9, result.elapsed_s))
+                    progress.update(done_s, duration_s, done_s / max(1e-9, result.elapsed_s))
             if end is not None:
                 await writer.run(partial(_write, sinks, [*pending, end]))
-            lost, failures = translator.stats.lost_languages, translator.stats.failures
-        result.damage = tuple(source.damage)
+        result.damage = tuple(dict.fromkeys(damage for source in sources.values() for damage in source.damage))
         progress.update(result.audio_s, result.audio_s, result.audio_s / max(1e-9, result.elapsed_s))
     if end is None:  # cancellation does not reach this line
         raise StageError("pipeline", RuntimeError("it ended before its input did"))
-    if lost:
+    if lost := {language: why for each in stats for language, why in each.lost_languages.items()}:
         raise StageError("NMT", RuntimeError("; ".join(f"into {language}: {why}" for language, why in lost.items())))
-    for stage, why in failures.items():
+    for stage, why in ((stage, why) for each in stats for stage, why in each.failures.items()):
         raise StageError(stage, RuntimeError(f"{why}; the next run tries what is missing again"))
+
+
+def _known(models: Models, path: Path, speaker: str | None) -> Models:
+    """Models that return what the journal at ``path`` has of a speaker."""
+    from ..nmt.same_language import SameLanguageText
+
+    return replace(
+        models,
+        recognizer=KnownSpeech(models.recognizer, path, speaker),
+        translations={
+            target: model if isinstance(model, SameLanguageText) else known_translation(model, path, target, speaker)
+            for target, model in models.translations.items()
+        },
+    )
+
+
+async def _events(
+    sources: Sources, config: PipelineConfig, models: Mapping[str | None, Models], chains: AsyncExitStack
+) -> tuple[list[PipelineStats], AsyncGenerator[PipelineEvent, None]]:
+    """Start a chain for each speaker, with the models for it; return their statistics, and the events of all.
+
+    ``chains`` stops them.
+    """
+    from ..translator import SpeechTranslator
+
+    stats: list[PipelineStats] = []
+    streams: dict[str | None, AsyncGenerator[PipelineEvent, None]] = {}
+    for speaker, source in sources.items():
+        translator = await chains.enter_async_context(SpeechTranslator(config, models[speaker]))
+        stats.append(translator.stats)
+        streams[speaker] = await chains.enter_async_context(aclosing(translator.run(source)))
+    named = {speaker: events for speaker, events in streams.items() if speaker is not None}
+    events = await chains.enter_async_context(aclosing(in_order_of_time(named))) if named else streams[None]
+    return stats, events
 
 
 def _write(sinks: Sequence[Sink], events: Sequence[PipelineEvent]) -> None:

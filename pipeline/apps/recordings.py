@@ -204,7 +204,7 @@ def check_unused(jobs: Iterable[Job]) -> None:
 
 
 def begin(
-    job: Job, config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None
+    job: Job, config: PipelineConfig, *, overwrite: bool, audio_track: int | None = None, speakers: Sequence[str] = ()
 ) -> tuple[Begin, dict[Output, Path]]:
     """How to start a job now, and which files to write.
 
@@ -228,7 +228,7 @@ def begin(
     if begun is None:
         return Begin.NEW, missing
     labels: list[str] = begun["formats"]
-    problem = journal.difference(begun, journal.header(job.recording, config, labels, audio_track))
+    problem = journal.difference(begun, journal.header(job.recording, config, labels, audio_track, speakers))
     outputs = _begun_outputs(job)
     # Existing files that were not begun by that run are older, and stay as they are.
     if problem is None and missing.keys() - outputs.keys():

@@ -80,10 +80,11 @@ class Result:
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed, self.error = "failed", True, one_line(error)
 
-    def count(self, stats: PipelineStats) -> None:
-        self.audio_s, self.sentences = stats.audio_s, stats.sentences
-        self.elapsed_s = time.perf_counter() - stats.started
-        self.withheld = stats.withheld_summary(_NAMED)
+    def count(self, *chains: PipelineStats) -> None:
+        """Take the numbers of the chains that work on the recording, one for each speaker."""
+        self.audio_s, self.sentences = max(each.audio_s for each in chains), sum(each.sentences for each in chains)
+        self.elapsed_s = time.perf_counter() - min(each.started for each in chains)
+        self.withheld = "; ".join(filter(None, (each.withheld_summary(_NAMED) for each in chains)))
 
 
 def summary(results: Sequence[Result]) -> Table:

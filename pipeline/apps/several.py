@@ -104,9 +104,9 @@ async def _translate_each(
     with suppress(NotImplementedError):  # Windows; the journals are complete up to the last event there, too
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     for _, result in items:
-        source = open_recording(result, options)
-        if source is not None:
+        sources = open_recording(result, options)
+        if sources is not None:
             models = models or load_models(options.config)
             tell(replace(result, outcome="interrupted"))
-            await translate_recording(result, source, options, models, _Told(tell))
+            await translate_recording(result, sources, options, models, _Told(tell))
         tell(result)

@@ -41,6 +41,7 @@ from .recordings import check_unused, plan, read_manifest
 from .results import Result, summary
 from .several import translate_in_processes
 from .shards import parse_shard
+from .speakers import speaker_names
 
 # Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
 # or more per second of speech in longer windows; see ``pipeline.asr.whisper``.
@@ -72,6 +73,13 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         help="a text file that names recordings, one a line; - is standard input",
     )
     add_audio_track_argument(source)
+    source.add_argument(
+        "--speakers",
+        type=some_text,
+        metavar="NAME,…",
+        help="each channel of the recordings has one speaker, as in a call: their names, or 1,2; each is recognised on its own, "
+        "and the subtitles say who speaks",
+    )
     files = parser.add_argument_group("subtitle files")
     files.add_argument(
         "--output-dir",
@@ -132,11 +140,11 @@ async def translate_all(results: Sequence[Result], options: Options) -> None:
     with ExitStack() as stack:
         bars = Bars(stack, len(results))
         for number, result in enumerate(results, 1):
-            source = open_recording(result, options)
-            if source is not None:
+            sources = open_recording(result, options)
+            if sources is not None:
                 models = models or await _load(options.config)
                 with Bar(bars, result.job.recording.name, number) as bar:
-                    await translate_recording(result, source, options, models, bar)
+                    await translate_recording(result, sources, options, models, bar)
                     if result.outcome in ("done", "finished"):
                         bar.finished()
             bars.ended()
@@ -159,6 +167,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     set_verbosity(options)
     config = for_recordings(configured(options))
     shard = parse_shard(options.shard) if options.shard else None
+    speakers = speaker_names(options.speakers) if options.speakers else ()
     named = options.audio + (read_manifest(options.manifest) if options.manifest else [])
     if not named:
         raise UsageError("no recording is named; give AUDIO or --manifest")
@@ -170,7 +179,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     results = [Result(job) for job in jobs]
     if options.output_dir is not None:
         make_folder(options.output_dir)
-    what = Options(config, options.overwrite, options.audio_track, aside=shard is not None)
+    what = Options(config, options.overwrite, options.audio_track, speakers, aside=shard is not None)
     interrupted = False
     try:
         if options.processes > 1 and len(jobs) > 1:

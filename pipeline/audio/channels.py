@@ -1,4 +1,5 @@
 """Downmix a recording to mono at 16 kHz: the front centre, a mix, or one channel if a mix would lose the speech.
+Or take one channel for one speaker.
 
 FFmpeg resamples, and supplies the weight of each channel of a layout in a mono mix. This module chooses the weights for
 each block of 100 ms:
@@ -14,7 +15,9 @@ The choice depends on the last few seconds, with hysteresis, so that it changes 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import av
 import numpy as np
@@ -58,6 +61,15 @@ _LOUD_RATIO = 0.01
 _HEADROOM = np.float32(8)
 # Switch from one single channel to another if that is this much louder (6 dB, as power).
 _SWITCH_RATIO = 4.0
+# Others are heard in a speaker's channel as well: an echo, the other end of a line, a microphone in the same room. The channel has
+# nothing of its own while it is quieter than the loudest other one by so many dB: what it usually is while the other one
+# is heard, plus 8, within these limits; at first, 10. The other one is measured over 0.4 s, because an echo is late.
+_CROSSTALK_MARGIN_DB, _CROSSTALK_LEAST_DB, _CROSSTALK_MOST_DB, _CROSSTALK_FIRST_DB = 8.0, -35.0, -6.0, -10.0
+_CROSSTALK_BLOCKS, _OWN_BLOCKS = 4, 2
+# Usually: in the quietest quarter of up to a minute, once there is a second. In the rest both may speak.
+_USUAL_BLOCKS, _FEW_BLOCKS, _USUAL_SHARE = 600, 10, 0.25
+# The same while so much of its power is a copy of a louder channel, or of an equally loud one before it (within 1 dB).
+_COPIED, _EQUAL = 0.9, 1.26
 # Crossfade between two sets of weights, to avoid clicks.
 _FADE_SAMPLES = SAMPLE_RATE // 100
 
@@ -128,6 +140,54 @@ def _is_unnamed(layout: AudioLayout) -> bool:
     return all(channel.name == _UNKNOWN for channel in layout.channels)
 
 
+class Weights(Protocol):
+    def next(self, block: Floats) -> Floats:
+        """The weights [channels] of the next ``block``, [n, channels] samples."""
+        ...
+
+
+class SpeakerWeights:
+    """Takes one channel, and silence while that has only what others say. Pure."""
+
+    def __init__(self, channel: int) -> None:
+        """``channel``: counted from 0. If there is none of this number, all is silent."""
+        self._own = channel
+        self._recent: deque[npt.NDArray[np.float64]] = deque(maxlen=_CROSSTALK_BLOCKS)
+        """For each block, the products of its channels, [channels, channels]; on the diagonal their energies."""
+        self._loudest = 0.0  # energy of the loudest block of any channel
+        self._quieter_db: dict[int, deque[float]] = {}
+        """How loud the channel was in comparison with each other one, while that was heard."""
+
+    def next(self, block: Floats) -> Floats:
+        """See ``Weights``."""
+        weights = np.zeros(block.shape[1], np.float32)
+        if self._own < len(weights):
+            differences = np.diff(block.astype(np.float64), axis=0)  # without DC offset and hum
+            self._recent.append(differences.T @ differences)
+            weights[self._own] = len(weights) == 1 or not self._is_of_another(len(weights))
+        return weights
+
+    def _is_of_another(self, count: int) -> bool:
+        """Whether the channel has only what is said in another one of the ``count`` channels."""
+        own, products = self._own, np.mean(self._recent, axis=0)
+        energies = products.diagonal()
+        self._loudest = max(self._loudest, float(energies.max()))
+        other = max((each for each in range(count) if each != own), key=lambda each: energies[each])
+        if energies[other] <= max(_SILENT_POWER, _SILENT_RATIO * self._loudest):
+            return False
+        newest = np.mean([each[own, own] for each in list(self._recent)[-_OWN_BLOCKS:]])
+        quieter_db = 10 * np.log10(max(float(newest / energies[other]), _SILENT_POWER))
+        usual = self._quieter_db.setdefault(other, deque(maxlen=_USUAL_BLOCKS))
+        if quieter_db < 0 and energies[other] > _LOUD_RATIO * self._loudest:
+            usual.append(quieter_db)
+        known = len(usual) >= _FEW_BLOCKS
+        limit_db = np.quantile(usual, _USUAL_SHARE) + _CROSSTALK_MARGIN_DB if known else _CROSSTALK_FIRST_DB
+        if quieter_db < min(max(limit_db, _CROSSTALK_LEAST_DB), _CROSSTALK_MOST_DB):
+            return True
+        copied = products[own, other] ** 2 >= _COPIED * energies[own] * energies[other]
+        return bool(copied and energies[other] * (_EQUAL if other < own else 1 / _EQUAL) > energies[own])
+
+
 class ChannelWeights:
     """Chooses the weight of each channel. Pure: blocks of samples in, weights out."""
 
@@ -141,7 +201,7 @@ class ChannelWeights:
         self._single: int | None = None
 
     def next(self, block: Floats) -> Floats:
-        """The weights [channels] of the next ``block``, [n, channels] samples."""
+        """See ``Weights``."""
         if len(block) > 1:
             self._measure(block)
         if self._centre is not None and self._audible(self._loudness)[self._centre]:
@@ -207,12 +267,14 @@ class ChannelWeights:
 class MonoMixer:
     """Converts decoded frames of one format, layout and rate to mono at 16 kHz. Holds back at most 100 ms."""
 
-    def __init__(self, layout: AudioLayout, *, names: Sequence[str] = (), film: bool = False) -> None:
+    def __init__(
+        self, layout: AudioLayout, *, names: Sequence[str] = (), film: bool = False, speaker: int | None = None
+    ) -> None:
         """``names``: names of the channels if ``layout`` has none. ``film``: the recording is a film, so 6 or 8 unnamed
-        channels have the usual film layout.
+        channels have the usual film layout. ``speaker``: the channel to take; see ``SpeakerWeights``.
         """
         self._layout = layout
-        self._mono = layout.name == "mono"
+        self._mono = layout.name == "mono" and speaker is None
         self._channel_resampler: ChannelResampler | None = None
         self._mono_resampler: AudioResampler | None = None
         if len(names) == layout.nb_channels and _is_unnamed(layout) and set(names) != {_UNKNOWN}:
@@ -221,7 +283,8 @@ class MonoMixer:
         else:
             named = in_film_order(layout) if film else layout
             names, mix = [channel.name for channel in named.channels], mono_weights(named)
-        self._weights = ChannelWeights(mix, names.index(_CENTRE) if _CENTRE in names else None)
+        centre = names.index(_CENTRE) if _CENTRE in names else None
+        self._weights: Weights = ChannelWeights(mix, centre) if speaker is None else SpeakerWeights(speaker)
         self._last_weights: Floats | None = None
         self._held_back: Floats = np.zeros((0, layout.nb_channels), np.float32)
 

@@ -61,6 +61,7 @@ class Recording:
         track: int | None = None,
         untrusted: bool = False,
         growing: bool = False,
+        speaker: int | None = None,
     ) -> None:
         """Open the file and, if it has several audio tracks, choose one (see ``pipeline.audio.tracks``).
 
@@ -71,6 +72,7 @@ class Recording:
             untrusted: the file comes from somebody else. Accept only containers that hold all of their audio, so that no
                 other file and no connection is opened.
             growing: the file is still being written. Its end is waited for.
+            speaker: take this channel alone, counted from 0, without what others say in it.
 
         Raises:
             UsageError: no such file, or no such track.
@@ -80,7 +82,7 @@ class Recording:
         self.track_note: str | None = None
         """A message that says which of several tracks is read, and why; None if there is only one."""
         self._pipe: PipeReader | GrowingFile | None = None
-        self._growing = growing
+        self._growing, self._speaker = growing, speaker
         self._options = _UNTRUSTED if untrusted else {}
         try:
             self._container = self._open_container()
@@ -147,6 +149,11 @@ class Recording:
         return self._container.streams.audio[choice.track.number - 1], choice.track.channels
 
     @property
+    def channels(self) -> int:
+        """How many channels the audio track has."""
+        return len(self._channels)
+
+    @property
     def read_once(self) -> bool:
         """Whether it cannot be opened a second time, and a read may wait for others: a pipe, or a stream."""
         return self._pipe is not None
@@ -211,11 +218,14 @@ class Recording:
             pieces.append(_silence(gap))
             if frame is not None:
                 if mixer is None or kind_of(frame) != mixed:
-                    mixer, mixed = MonoMixer(frame.layout, names=self._channels, film=film), kind_of(frame)
+                    mixer, mixed = self._mixer(frame, film=film), kind_of(frame)
                 pieces.append(self._mix(mixer, frame))
             for samples in chain.from_iterable(pieces):
                 position += len(samples)
                 yield samples
+
+    def _mixer(self, frame: AudioFrame, *, film: bool) -> MonoMixer:
+        return MonoMixer(frame.layout, names=self._channels, film=film, speaker=self._speaker)
 
     def _mix(self, mixer: MonoMixer, frame: AudioFrame) -> Iterator[Samples]:
         try:

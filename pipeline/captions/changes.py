@@ -44,8 +44,8 @@ class Changes:
         before = self._texts.push(event)
         if isinstance(event, SourceText):
             withdrawn, text = edit(before.text if before else "", event.text)
-            times = event.start_s, event.end_s, event.heard_s
-            return SourceDelta(event.sentence, event.language, text, withdrawn, event.committed, *times)
+            rest = event.start_s, event.end_s, event.heard_s, event.speaker
+            return SourceDelta(event.sentence, event.language, text, withdrawn, event.committed, *rest)
         if isinstance(event, TargetText):
             return _delta(before if isinstance(before, TargetText) else None, event)
         return event
@@ -86,8 +86,8 @@ class States:
         kept = before.text[: max(0, len(before.text) - change.withdrawn)] if before else ""
         text = kept + change.text
         if isinstance(change, SourceDelta):
-            times = change.start_s, change.end_s, change.heard_s
-            return SourceText(change.sentence, change.language, text, change.committed, *times)
+            rest = change.start_s, change.end_s, change.heard_s, change.speaker
+            return SourceText(change.sentence, change.language, text, change.committed, *rest)
         known = before.tokens if isinstance(before, TargetText) and not before.complete else ()
         tokens = (
             *(token for token in known if token.end <= len(kept)),

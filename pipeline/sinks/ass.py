@@ -25,6 +25,8 @@ class AssSink(CueSink):
     Encoding -1 makes libass detect the direction of each line; the default is left to right.
     """
 
+    named = False
+
     def __init__(
         self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
     ) -> None:
@@ -54,7 +56,8 @@ class AssSink(CueSink):
 
     @staticmethod
     def _event(cue: Cue, style: str, text: str) -> str:
-        return f"Dialogue: 0,{_centiseconds(cue.start_s)},{_centiseconds(cue.end_s)},{style},,0,0,0,,{text}\n"
+        name = (cue.speaker or "").replace(",", ";")  # fields end with commas
+        return f"Dialogue: 0,{_centiseconds(cue.start_s)},{_centiseconds(cue.end_s)},{style},{name},0,0,0,,{text}\n"
 
 
 def _ass_text(lines: Lines, style: str) -> str:

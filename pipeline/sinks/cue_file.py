@@ -20,6 +20,8 @@ class CueSink(ABC):
     """
 
     header = footer = ""
+    named = True
+    """Whether the text says who speaks: the format has no field for that."""
 
     def __init__(
         self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
@@ -27,7 +29,7 @@ class CueSink(ABC):
         """``languages``: the one whose translations are written; by default, the only one of the stream."""
         self._file = BlockFile(path, self.header, self.footer, resume=resume)
         self._rules, self._resume = rules, resume
-        self._cues = CueBuilder(rules, next(iter(languages), None))
+        self._cues = CueBuilder(rules, next(iter(languages), None), named=self.named)
 
     @abstractmethod
     def block(self, cue: Cue) -> str:

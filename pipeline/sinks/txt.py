@@ -12,7 +12,8 @@ from .sink import BlockFile
 
 
 class TextSink:
-    """One translated sentence per line; if bilingual, the source on the next line and then a blank line."""
+    """One translated sentence per line, with the name of a new speaker; if bilingual, the source on the next line and then a
+    blank line."""
 
     def __init__(
         self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
@@ -20,7 +21,7 @@ class TextSink:
         """``languages``: the one whose translations are written; by default, the only one of the stream."""
         self._file = BlockFile(path, resume=resume)
         self._bilingual = rules.bilingual
-        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=next(iter(languages), None))
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=next(iter(languages), None), named=True)
 
     def write(self, event: PipelineEvent) -> None:
         self._file.begin()

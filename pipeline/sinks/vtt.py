@@ -12,6 +12,7 @@ class VttSink(CueSink):
     """WebVTT (https://www.w3.org/TR/webvtt1). If the source has another position, it is a separate cue."""
 
     header = "WEBVTT\n\n"
+    named = False
 
     def block(self, cue: Cue) -> str:
         times = f"{timestamp(cue.start_s, '.')} --> {timestamp(cue.end_s, '.')}"
@@ -24,7 +25,8 @@ class VttSink(CueSink):
             parts = [("\n".join(filter(None, (text, source))), rules.position)]
         else:
             parts = [(source, rules.source_position), (text, rules.position)]
+        voice = f"<v {escapes.vtt(cue.speaker)}>" if cue.speaker is not None else ""
         # Players place cues without a line setting at the bottom.
         return "".join(
-            f"{times}{' line:0' if position == 'top' else ''}\n{shown}\n\n" for shown, position in parts if shown
+            f"{times}{' line:0' if position == 'top' else ''}\n{voice}{shown}\n\n" for shown, position in parts if shown
         )

@@ -41,19 +41,25 @@ class Cue:
     """The source's lines, in bilingual subtitles."""
     language: str = ""
     """The language of ``lines``."""
+    speaker: str | None = None
+    """Who speaks; None if unknown."""
 
 
 class CueBuilder:
     """Builds the cues of one language.
 
     A sentence too short for its own cue waits for the next one, to share a cue, if no pause follows it. If cues are already
-    late, it also waits over a pause: otherwise steady short sentences would fall further and further behind.
+    late, it also waits over a pause: otherwise steady short sentences would fall further and further behind. A cue has one
+    speaker.
     """
 
-    def __init__(self, rules: SubtitleRules, language: str | None = None) -> None:
-        """``language``: the target language; None takes every translation, for a stream into one language."""
+    def __init__(self, rules: SubtitleRules, language: str | None = None, *, named: bool = False) -> None:
+        """``language``: the target language; None takes every translation, for a stream into one language.
+
+        ``named``: for formats without a field for it, the speaker's name is in the text where the speaker changes.
+        """
         self.rules, self.language = rules, language
-        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=language)
+        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=language, named=named)
         self._waiting: Sentence | None = None
         self._count = 0
         self._end_ms = -rules.gap_ms
@@ -69,7 +75,8 @@ class CueBuilder:
         if self._waiting is not None:
             both = self._waiting.joined(sentence)
             near = sentence.start_s - self._waiting.end_s < _LONG_PAUSE_S
-            if near and both.spoken_ms <= self.rules.max_duration_ms and len(self._blocks(both)) == 1:
+            same = near and sentence.speaker == self._waiting.speaker
+            if same and both.spoken_ms <= self.rules.max_duration_ms and len(self._blocks(both)) == 1:
                 self._waiting, sentence = None, both
             else:
                 cues = self.flush()
@@ -121,7 +128,7 @@ class CueBuilder:
             self._end_ms = min(end_ms, start_ms + rules.max_duration_ms)
             self._count += 1
             times_s = start_ms / 1000, self._end_ms / 1000
-            cues.append(Cue(self._count, *times_s, lines, source_lines, self.language or ""))
+            cues.append(Cue(self._count, *times_s, lines, source_lines, self.language or "", sentence.speaker))
         return cues
 
 

@@ -29,19 +29,22 @@ class Sentence:
     """Whether a pause follows it, not the next word."""
     sources: tuple[SourceSentence, ...] = ()
     """What was said, in order; its words tell when."""
+    speaker: str | None = None
+    """Who said it; None if unknown."""
 
     @property
     def spoken_ms(self) -> float:
         return 1000 * (self.end_s - self.start_s)
 
     def joined(self, other: Sentence) -> Sentence:
-        """This sentence and the next one, ``other``, combined."""
+        """This sentence and the next one of the same speaker, ``other``, combined."""
         text = _join_texts(self.text, other.text)
         shift = len(text) - len(other.text)
         seams = self.seams | {shift + seam for seam in other.seams} | {shift}
         source = _join_texts(self.source, other.source)
         end_s = max(self.end_s, other.end_s)
-        return Sentence(self.start_s, end_s, source, text, seams, other.before_pause, self.sources + other.sources)
+        sources = self.sources + other.sources
+        return Sentence(self.start_s, end_s, source, text, seams, other.before_pause, sources, self.speaker)
 
     def begin_at(self, share: float) -> float:
         """When the source after the given share of it, 0 to 1, begins to be said, in seconds."""
@@ -57,9 +60,14 @@ class Sentence:
 class SentenceBuilder:
     """Builds the sentences of one language. A sentence without text is dropped, unless its source is shown."""
 
-    def __init__(self, *, bilingual: bool = False, language: str | None = None) -> None:
-        """``language``: the language of the translations to take; None takes all, for a stream that has only one."""
-        self._bilingual, self._language = bilingual, language
+    def __init__(self, *, bilingual: bool = False, language: str | None = None, named: bool = False) -> None:
+        """``language``: the language of the translations to take; None takes all, for a stream that has only one.
+
+        ``named``: a text begins with its speaker's name, unless it is of the same speaker as the one before.
+        """
+        self._bilingual, self._language, self._named = bilingual, language, named
+        self._speaker: str | None = None
+        """Of the last text, if they are named."""
         self._newest: TargetText | None = None
         self._sources: deque[SourceSentence] = deque(maxlen=_MAX_WAITING)
 
@@ -86,7 +94,11 @@ class SentenceBuilder:
         seams = frozenset(token.end for token in written.tokens) if written is not None else frozenset()
         if text != event.text:
             seams = frozenset(len(normalized(event.text[:seam])) for seam in seams)
-        return Sentence(said.start_s, said.end_s, source, text, seams, said.before_pause, (said,))
+        if self._named and text and said.speaker != self._speaker:
+            self._speaker = said.speaker
+            name = f"{said.speaker}{'：' if is_cjk(text) else ': '}" if said.speaker is not None else ""
+            text, seams = name + text, frozenset(len(name) + seam for seam in seams)
+        return Sentence(said.start_s, said.end_s, source, text, seams, said.before_pause, (said,), said.speaker)
 
 
 def _join_texts(first: str, second: str) -> str:

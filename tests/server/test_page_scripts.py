@@ -4,6 +4,7 @@ import asyncio
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -96,6 +97,28 @@ def test_speech_that_is_not_shown_is_known_to_the_page(runner, page):
     snapshot = {"type": "snapshot", "events": records(history.events())}
     for before in (events, []):  # a reader that was too slow, and a new one
         assert runner.run(page.evaluate(MISSING, [*records(before), snapshot])) == [2.0, 6.0]
+
+
+SPEAKERS = """async (events) => {
+  const { Texts } = await import("/static/texts.js");
+  const { Board } = await import("/static/render.js");
+  const [list, spoken, newest] = ["div", "div", "button"].map((name) => document.createElement(name));
+  const [texts, board] = [new Texts(), new Board(list, spoken, newest)];
+  board.begin(texts);
+  for (const event of events) board.changed(texts.apply(event));
+  board.draw();
+  return [...list.querySelectorAll("article")].map((row) => row.querySelector(".speaker")?.textContent ?? "");
+}"""
+
+
+def test_the_page_says_who_speaks(runner, page):
+    names = ("<b>Ana</b>", None, "Ben")
+    events = [replace(event, speaker=name) for n, name in enumerate(names) for event in spoken(n, "Good morning.")]
+    assert runner.run(page.evaluate(SPEAKERS, records(events[:-1]))) == ["<b>Ana</b>", "", "Ben"]
+    history = History(sentences=100)
+    for event in events:
+        history.push(event)
+    assert runner.run(page.evaluate(SPEAKERS, records(history.events()))) == ["<b>Ana</b>", "", "Ben"]
 
 
 @settings(max_examples=40)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,8 +25,18 @@ import webvtt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.captions.changes import States
 from pipeline.errors import SinkError, UsageError
-from pipeline.events import Confidence, EndOfInput, PipelineEvent, SourceSentence, Transcript, Translation, Word
+from pipeline.events import (
+    Confidence,
+    EndOfInput,
+    PipelineEvent,
+    SourceSentence,
+    SourceText,
+    Transcript,
+    Translation,
+    Word,
+)
 from pipeline.sinks.cue_file import timestamp
 from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
 from pipeline.sinks.jsonl import JsonlSink, line, read_event
@@ -172,6 +183,30 @@ def test_jsonl_has_every_event_and_every_cue(tmp_path):
     assert states(read) == events()[:-1]
     ended = next(n for n, record in enumerate(records) if record["type"] == "translation")
     assert records[ended + 1]["type"] == "cue"
+
+
+def test_every_format_says_who_speaks(tmp_path):
+    paths, sinks = opened(tmp_path)
+    names = ["Ana & <b>", "Ana & <b>", "Ben, Jr."]
+    for event in events(["Um avião.", "Chega às sete.", "Onde?"]):
+        if isinstance(event, SourceText | SourceSentence):
+            event = replace(event, speaker=names[event.sentence])
+        write_all(sinks, event)
+    close_all(sinks)
+    found = {kind: path.read_text("utf-8") for kind, path in paths.items()}
+    assert [html.unescape(caption.voice) for caption in webvtt.from_string(found["vtt"])] == names
+    assert [caption.text for caption in webvtt.from_string(found["vtt"])] == ["Um avião.", "Chega às sete.", "Onde?"]
+    assert [event.name for event in pysubs2.SSAFile.from_string(found["ass"])] == [*names[:2], "Ben; Jr."]
+    assert found["txt"] == "Ana & <b>: Um avião.\nChega às sete.\nBen, Jr.: Onde?\n"
+    shown = [cue.content.replace("\u2060", "") for cue in srt.parse(found["srt"])]
+    assert shown == ["Ana & <b>: Um avião.", "Chega às sete.", "Ben, Jr.: Onde?"]
+    paragraphs = ElementTree.fromstring(found["ttml"]).iter("{http://www.w3.org/ns/ttml}p")
+    assert ["".join(each.itertext()) for each in paragraphs] == shown
+    records = [json.loads(each) for each in found["jsonl"].splitlines()]
+    for kind in ("source_delta", "source_sentence", "cue"):
+        assert [record["speaker"] for record in records if record["type"] == kind] == names
+    known = [read_event(record) for record in records if record["type"] == "source_delta"]
+    assert [event.speaker for event in map(States().push, known)] == names
 
 
 def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path):

@@ -335,3 +335,38 @@ def test_no_cue_spans_a_long_pause(talk, rules, linger_ms):
     cues = built([events], replace(rules, linger_ms=linger_ms))
     for begin_s, end_s in pauses:
         assert not [cue for cue in cues if cue.start_s < begin_s and cue.end_s > end_s + 0.001]
+
+
+def by(speaker: str | None, *events: PipelineEvent) -> Events:
+    return [replace(event, speaker=speaker) if isinstance(event, SourceSentence) else event for event in events]
+
+
+def test_a_cue_has_one_speaker():
+    short = [sentence(text, 2 * n, 2 * n + 0.3, before_pause=False) for n, text in enumerate(("Sim.", "Não.", "Bem."))]
+    assert [cue.lines for cue in built(short)] == [("Sim. Não.",), ("Bem.",)]
+    said = [by(name, *events) for name, events in zip(("Ana", "Ben", "Ben"), short, strict=True)]
+    assert [(cue.speaker, cue.lines) for cue in built(said)] == [("Ana", ("Sim.",)), ("Ben", ("Não. Bem.",))]
+
+
+def test_a_text_names_its_speaker_where_that_changes():
+    texts = (("Ana", "O avião chega."), ("Ana", "Às sete."), ("Ben", "Onde?"), ("张伟", "在柏林。"), (None, "Fim."))
+    said = [by(name, *sentence(text, 5 * n, 5 * n + 2)) for n, (name, text) in enumerate(texts)]
+    cues = pushed(CueBuilder(DEFAULT, named=True), [*chain(*said), EndOfInput()])
+    assert [cue.lines for cue in cues] == [
+        *(("Ana: O avião chega.",), ("Às sete.",), ("Ben: Onde?",), ("张伟：在柏林。",), ("Fim.",))
+    ]
+    long = by("Ana", *sentence("uma palavra e mais uma " * 8, 40, 60))
+    for cue in pushed(CueBuilder(DEFAULT, named=True), long):
+        assert max(map(len, cue.lines)) <= DEFAULT.line_columns
+
+
+@given(runs(), RULES, st.lists(st.sampled_from(["Ana", "Ben", None]), min_size=8, max_size=8))
+def test_no_cue_mixes_speakers(said, rules, names):
+    whole = [by(name, *events) for name, events in zip(names, said, strict=False)]
+    texts = dict.fromkeys(names, "")
+    for cue in built(whole, rules):
+        texts[cue.speaker] += "".join(cue.lines)
+    for name in texts:
+        own = [event for events, by_whom in zip(said, names, strict=False) if by_whom == name for event in events]
+        text = "".join(event.text for event in own if isinstance(event, Translation))
+        assert "".join(texts[name].split()) == "".join(normalized(text).split())

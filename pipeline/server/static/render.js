@@ -90,6 +90,7 @@ export class Board {
     if (row.querySelector("textarea")) return; // it is drawn when the correction has ended
     const focused = [...row.querySelectorAll("p")].indexOf(document.activeElement);
     const body = document.createElement("div");
+    if (sentence.speaker) body.append(speaker(sentence));
     body.append(...lines);
     body.classList.toggle("several", lines.filter((each) => each.className === "target").length > 1);
     row.replaceChildren(time(sentence), body);
@@ -188,6 +189,13 @@ function termsLine({ terms, missed }) {
 function time(sentence) {
   const found = document.createElement("time");
   found.textContent = clock(sentence.start);
+  return found;
+}
+
+function speaker(sentence) {
+  const found = document.createElement("div");
+  found.className = "speaker";
+  found.textContent = sentence.speaker;
   return found;
 }
 

@@ -8,7 +8,7 @@ const NOISE = ["silence", "empty"]; // nothing was said
 
 export class Texts {
   constructor() {
-    this.sentences = new Map(); // number → {number, language, start, end, source: Text, targets: Map(language → Text)}
+    this.sentences = new Map(); // number → {number, language, speaker, start, end, source: Text, targets: Map(language → Text)}
     this.missing = []; // speech that is in no sentence: {start_s, end_s}
   }
 
@@ -22,6 +22,7 @@ export class Texts {
     const text = kind === "source" ? sentence.source : this.#target(sentence, event.language);
     if (event.type.startsWith("source")) {
       sentence.language = event.language;
+      sentence.speaker = event.speaker; // unknown in most sessions
       sentence.start = event.start_s ?? sentence.start;
       sentence.end = event.end_s ?? sentence.end;
     }
