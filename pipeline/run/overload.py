@@ -56,16 +56,6 @@ class Measures:
     wasted if the segment goes on."""
 
 
-def next_level(level: int, lag_s: float, options: OverloadOptions) -> int:
-    """The level after one more observation of the lag. It rises at once and falls with hysteresis."""
-    starts = (options.behind_s, 2 * options.behind_s)
-    ends = (options.caught_up_s, options.behind_s)
-    risen = sum(lag_s > start for start in starts)
-    while level > risen and lag_s <= ends[level - 1]:
-        level -= 1
-    return max(level, risen)
-
-
 def measures(level: int, options: OverloadOptions) -> Measures:
     """The measures of ``level``."""
     if level == 0:
@@ -83,8 +73,13 @@ class LoadControl:
         self.measures = Measures()
 
     def observe(self, lag_s: float) -> bool:
-        """Update the level from an observation of the lag; True if the level changed."""
-        level = next_level(self.level, lag_s, self.options)
+        """Take one observation of the lag. The level rises at once and falls with hysteresis; True if it changed."""
+        options, level = self.options, self.level
+        starts, ends = (options.behind_s, 2 * options.behind_s), (options.caught_up_s, options.behind_s)
+        risen = sum(lag_s > start for start in starts)
+        while level > risen and lag_s <= ends[level - 1]:
+            level -= 1
+        level = max(level, risen)
         changed = level != self.level
-        self.level, self.measures = level, measures(level, self.options)
+        self.level, self.measures = level, measures(level, options)
         return changed

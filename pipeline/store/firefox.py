@@ -48,8 +48,7 @@ def cached_student(name: str) -> Path | None:
     """The directory of a student in the cache if it is complete."""
     folder = _folder(name)
     try:
-        made = json.loads((folder / _MANIFEST).read_text())
-        whole = all((folder / file).stat().st_size == size for file, (size, _) in made.items())
+        whole = all((folder / file).stat().st_size == size for file, (size, _) in _manifest(folder).items())
     except (OSError, ValueError, TypeError, AttributeError):
         return None
     return folder if whole else None
@@ -59,8 +58,7 @@ def drop_damaged_student(name: str) -> bool:
     """Remove a cached student whose files have other hashes than when they were fetched; whether it did."""
     if (folder := cached_student(name)) is None:
         return False
-    made = json.loads((folder / _MANIFEST).read_text())
-    if all(digest_of(folder / file) == digest for file, (_, digest) in made.items()):
+    if all(digest_of(folder / file) == digest for file, (_, digest) in _manifest(folder).items()):
         return False
     with writable(folder):
         (folder / _MANIFEST).unlink()
@@ -77,7 +75,7 @@ def fetch_student(name: str, progress: Progress) -> Path:
     with writable(folder.parent, "what arrived is kept; "):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(f"{folder.name}.lock"), f"fetches {name}", progress):
-            if cached_student(name) is not None and _recorded_model(folder) == model.sha256:
+            if cached_student(name) is not None and next(iter(_manifest(folder).values()))[1] == model.sha256:
                 return folder
             check_room(name, 2 * model.size, folder.parent)
             parts = folder.with_name(f".{folder.name}.{model.sha256[:16]}")
@@ -99,9 +97,10 @@ def _folder(name: str) -> Path:
     return assets() / "firefox" / name.removeprefix(PREFIX)
 
 
-def _recorded_model(folder: Path) -> str | None:
-    made = json.loads((folder / _MANIFEST).read_text())
-    return next((digest for file, (_, digest) in made.items() if file.startswith("model.")), None)
+def _manifest(folder: Path) -> dict[str, tuple[int, str]]:
+    """The size and hash of each file of a student, as it was fetched; the model first."""
+    found: dict[str, tuple[int, str]] = json.loads((folder / _MANIFEST).read_text())
+    return found
 
 
 def _files(name: str) -> tuple[CatalogueFile, ...]:

@@ -17,7 +17,7 @@ from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.stage import AsrStage
 from pipeline.events import SAMPLE_RATE, Samples, SourceSentence, SpeechSegment, TargetText, Translation
 from pipeline.nmt.options import NmtConfig
-from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures, next_level
+from pipeline.run.overload import LoadControl, Measures, OverloadOptions, measures
 from pipeline.run.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
 from pipeline.vad.endpointing import Endpointer
@@ -34,10 +34,11 @@ def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
 
 
 def test_the_level_rises_with_the_lag_and_falls_later_than_it_rose():
-    level, levels = 0, []
+    load, levels = LoadControl(OPTIONS), []
     for lag_s in (0, 4.9, 5.1, 4, 2.1, 2.0, 11, 9, 5.1, 5.0, 1, 30, 0):
-        level = next_level(level, lag_s, OPTIONS)
-        levels.append(level)
+        before = load.level
+        assert load.observe(lag_s) == (load.level != before)
+        levels.append(load.level)
     assert levels == [0, 0, 1, 1, 1, 0, 2, 2, 2, 1, 0, 2, 0]
 
 

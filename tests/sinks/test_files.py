@@ -39,10 +39,8 @@ from pipeline.events import (
 )
 from pipeline.sinks.cue_file import timestamp
 from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
-from pipeline.sinks.jsonl import JsonlSink, line, read_event
+from pipeline.sinks.jsonl import line, read_event
 from pipeline.sinks.sink import Sink, close_all, write_all
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.txt import TextSink
 from pipeline.subtitles.rules import SubtitleRules
 from tests.streams import spoken, states, translated
 from tests.subtitles.strategies import RULES, TEXTS
@@ -223,33 +221,6 @@ def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path):
     assert json.loads(line(said))["heard_s"] == 2.0
     for event in (transcript, said, Translation(0, "zh", "是。", Confidence(-0.25, -0.5))):
         assert read_event(json.loads(line(event, exact=True))) == event
-
-
-def test_two_languages_have_files_of_their_own_and_share_the_jsonl(tmp_path):
-    rules = SubtitleRules()
-    files = {
-        language: SrtSink(tmp_path / f"out.{language}.srt", rules, languages=[language]) for language in ("zh", "de")
-    }
-    text, both = TextSink(tmp_path / "out.txt", rules, languages=["de"]), tmp_path / "out.jsonl"
-    sinks: list[Sink] = [*files.values(), text, JsonlSink(both, rules, languages=["zh", "de"])]
-    for event in (
-        *spoken(0, SOURCE, 1.0, 3.0), *translated(0, "在哪里？"), *spoken(1, "There.", 4.0, 6.0),
-        *translated(0, ["Wo", " ist", " es?"], language="de"), *translated(1, ["Dort."], language="de"),
-        *translated(1, "那里。"), EndOfInput(7.0),
-    ):  # fmt: skip
-        write_all(sinks, event)
-    close_all(sinks)
-    found = {
-        language: [(cue.start.total_seconds(), cue.content) for cue in srt.parse((tmp_path / f"out.{language}.srt").read_text("utf-8"))]
-        for language in files
-    }  # fmt: skip
-    assert found == {"zh": [(1.0, "在哪里？"), (4.0, "那里。")], "de": [(1.0, "Wo ist es?"), (4.0, "Dort.")]}
-    assert (tmp_path / "out.txt").read_text("utf-8") == "Wo ist es?\nDort.\n"
-    records = [json.loads(line) for line in both.read_text("utf-8").splitlines()]
-    cues = [(record["language"], record["index"], record["lines"]) for record in records if record["type"] == "cue"]
-    assert cues == [
-        ("zh", 1, ["在哪里？"]), ("de", 1, ["Wo ist es?"]), ("de", 2, ["Dort."]), ("zh", 2, ["那里。"])
-    ]  # fmt: skip
 
 
 def test_both_languages_in_every_format(tmp_path):

@@ -271,12 +271,9 @@ def test_a_long_line_without_spaces_is_wrapped_and_not_cut(growing):
     assert all(cell_len(line) <= 50 for line in lines)
 
 
-def test_the_translation_stands_under_its_source_after_an_hour_and_a_half_too():
+def test_times_are_rounded_and_the_translation_stands_under_its_source():
     source, translation = plain(Passage(7225.2, 7227.4, "What time?", (("zh", "几点？"),))).splitlines()
     assert translation.index("几") == source.index("W")
-
-
-def test_times_are_rounded_before_they_are_split_into_minutes():
     assert plain(Passage(59.97, 119.94, "One.", (("zh", "一。"),))).startswith("01:00.0–01:59.9  One.")
 
 
