@@ -118,9 +118,7 @@ class TerminalSink:
         self._start()
         match event:
             case SourceText() | SourceSentence():
-                if event.sentence not in self._open:
-                    self._open = dict(sorted({**self._open, event.sentence: _Open(event)}.items()))
-                self._open[event.sentence].source = event
+                self._open.setdefault(event.sentence, _Open(event)).source = event
             case TargetText(sentence=number) | Translation(sentence=number) if self._shows(event):
                 self._open[number].translations[event.language] = event
             case TranslationLost(language) if language in self._languages:

@@ -219,7 +219,7 @@ def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path):
         {"text": " now.", "start_s": 1.5, "end_s": 2.0},
     ]
     assert json.loads(line(said))["heard_s"] == 2.0
-    for event in (transcript, said, Translation(0, "zh", "是。", Confidence(-0.25, -0.5))):
+    for event in (transcript, said, Translation(0, "zh", "是。", Confidence(-0.25, -0.5), missed_terms=("Yes",))):
         assert read_event(json.loads(line(event, exact=True))) == event
 
 

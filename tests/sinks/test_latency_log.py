@@ -182,6 +182,7 @@ def test_what_waits_is_logged_if_the_stream_is_stopped(name, tmp_path):
     logged(tmp_path / name, AHEAD).close()
     if name == "run.jsonl":
         assert replayed(tmp_path / name) == "你好谢谢"
+        assert len(lines(tmp_path / name)) == 3  # a header and two texts, and no end
     else:
         assert lines(tmp_path / name)[0]["prediction"] == "你好谢谢"
 
