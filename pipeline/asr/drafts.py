@@ -182,15 +182,18 @@ def _without_commas(word: Word) -> str:
     return word.text.strip().rstrip(CLAUSE_MARKS).casefold()
 
 
-def divided(segment: SpeechSegment, committed: Sequence[Word], *, whole: bool = False) -> tuple[Heard, SpeechSegment]:
+def divided(
+    segment: SpeechSegment, committed: Sequence[Word], *, whole: bool = False, doubtful: int = 0
+) -> tuple[Heard, SpeechSegment]:
     """A segment with committed words in two parts: the last of these words, with their audio, and what follows them.
 
-    ``whole``: all of the committed words, not only as many as help to hear the rest.
+    ``whole``: all of the committed words, not only as many as help to hear the rest. ``doubtful``: of the words at the beginning, how
+    many are left out.
     """
-    first = 0 if whole else _first_known(committed)
+    first = doubtful + (0 if whole else _first_known(committed[doubtful:]))
     begin_s = segment.start_s
     if first:
-        begin_s = max(committed[first - 1].end_s, committed[first].start_s - _LEAD_S)
+        begin_s = max([committed[first - 1].end_s, *(word.start_s - _LEAD_S for word in committed[first : first + 1])])
     start = segment.start_sample
     end = min(max(0, round(committed[-1].end_s * SAMPLE_RATE) - start), len(segment.samples))
     begin = min(max(0, round(begin_s * SAMPLE_RATE) - start), end)

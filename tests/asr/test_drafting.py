@@ -108,6 +108,23 @@ def test_the_rest_of_a_segment_is_recognised_after_its_committed_words():
     assert (found.text, found.committed_words, recognizer.whole) == (" ".join(SAID), 4, 0)
 
 
+def test_what_follows_words_that_are_not_heard_again_is_heard_by_itself():
+    class Deaf(Scripted):
+        """Hears nothing after a context with the first word."""
+
+        def draft(self, segment, options):
+            found = super().draft(segment, options)
+            return None if any(SAID[0] in each.text for each in options.context) else found
+
+    recognizer = Deaf()
+    found = drafting(recognizer, 1.0)
+    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.5, 1.8, 2.0, 2.5, 3.0)]
+    assert [context for context, _ in recognizer.drafts] == ["", "", "It", "It", "", "was", "was the best"]
+    assert [None if each is None else each.transcript.text for each in shown] == [
+        None, None, "It was the best", "It was the best of", "It was the best of times",
+    ]  # fmt: skip
+
+
 def test_words_carried_over_a_cut_begin_the_next_segment():
     found = drafting(Scripted())
     cut = found.cut(speech(0, 0.0, 1.2, cut=True))
