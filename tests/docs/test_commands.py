@@ -38,6 +38,9 @@ NOT_RUN = {
     'curl http://127.0.0.1:8000/translate -d source=en -d target=zh --data-urlencode "q=Where is the station?"': (
         "needs a server; tests/server/test_libretranslate.py asks one"
     ),
+    "speech-translate translate call.wav --speakers Ana,Ben --format vtt,srt --config demo": (
+        "needs a call in two channels; tests/apps/test_speakers.py has one"
+    ),
     "speech-translate check talk.srt": "tests/apps/test_check.py runs it",
     "parallel --sshlogin alpha,beta --jobs 1 --retries 3 speech-translate translate /archive --output-dir /subtitles "
     "--config demo --processes 4 --shard {}/8 ::: {1..8}": "needs machines; tests/apps/test_shards.py runs shards",
