@@ -125,6 +125,25 @@ def test_what_follows_words_that_are_not_heard_again_is_heard_by_itself():
     ]  # fmt: skip
 
 
+def test_words_that_a_smaller_model_does_not_hear_again_are_context_of_the_bigger_one():
+    class Deaf(Smaller):
+        def draft(self, segment, options):
+            return None if options.context else super().draft(segment, options)
+
+    class Bigger(Scripted):
+        def transcribe(self, segments, options):
+            contexts.append(" ".join(each.text for each in options.context))
+            return super().transcribe(segments, options)
+
+    contexts, bigger = [], Bigger()
+    found = Drafting(bigger, Deaf(), DraftOptions(), lambda: 0.0, commits=False)
+    found.draft(speech(0, 0.0, 1.0), DEFAULT)
+    found.pushed(speech(0, 0.0, 1.5), bigger.transcribe([speech(0, 0.0, 1.5)], DEFAULT)[0])
+    assert [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (2.0, 2.3, 2.6)] == [None, None, None]
+    assert found.recognised(speech(0, 0.0, 3.0), DEFAULT).text == " ".join(SAID)
+    assert contexts == ["", "It was"]
+
+
 def test_words_carried_over_a_cut_begin_the_next_segment():
     found = drafting(Scripted())
     cut = found.cut(speech(0, 0.0, 1.2, cut=True))
