@@ -205,7 +205,7 @@ _NOT_IN_URLS = re.compile(r"[^!-~]")
 
 
 def http_address(url: str, kind: str) -> str:
-    """``url`` if it is one of HTTP."""
+    """``url`` if it is one of HTTP. The message of the error does not have its text, which may be secret."""
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not _NOT_IN_URLS.search(url):
