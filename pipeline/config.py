@@ -18,7 +18,7 @@ from .languages import language_tag
 from .languages.options import LanguageConfig, as_codes
 from .nmt.options import NmtConfig
 from .resources import CONFIGS, named_configs
-from .run.options import DraftOptions, GlossaryOptions, SentenceOptions
+from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions
 from .run.overload import OverloadOptions
 from .subtitles.rules import PRESETS, SubtitleRules, conflicts
 from .vad.options import VadConfig
@@ -66,6 +66,7 @@ class PipelineConfig(Checked):
     overload: OverloadOptions = field(default_factory=OverloadOptions)
     subtitles: SubtitleRules = field(default_factory=SubtitleRules)
     glossary: GlossaryOptions = field(default_factory=GlossaryOptions)
+    captions: CaptionOptions = field(default_factory=CaptionOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
 
@@ -190,8 +191,9 @@ def _checked(section: str, kind: Any, values: dict[str, Any], path: Path) -> dic
         # Path.is_dir raises if the name is too long.
         if model is not None and os.path.isdir(path.parent / model):
             values[key] = str((path.parent / model).resolve())
-    if kind is GlossaryOptions and "file" in values:
-        values["file"] = str((path.parent / values["file"]).resolve())
+    for key in {GlossaryOptions: ("file",), CaptionOptions: ("masked",)}.get(kind, ()):
+        if key in values:
+            values[key] = str((path.parent / values[key]).resolve())
     return values
 
 
@@ -275,6 +277,7 @@ def with_overrides(
     bilingual: bool = False,
     preset: str | None = None,
     glossary: str | None = None,
+    masked: str | None = None,
 ) -> PipelineConfig:
     """``config`` with the command line's options applied.
 
@@ -305,6 +308,7 @@ def with_overrides(
         nmt_overrides=tuple(_carried_over(config.nmt_overrides, languages.targets, overridden)),
         subtitles=subtitles,
         glossary=dataclasses.replace(config.glossary, file=glossary or config.glossary.file),
+        captions=dataclasses.replace(config.captions, masked=masked or config.captions.masked),
     )
 
 

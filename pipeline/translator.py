@@ -15,6 +15,7 @@ from types import TracebackType
 from .audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
 from .audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from .captions.changes import ChangeEvent, Changes
+from .captions.masking import Masking
 from .config import PipelineConfig
 from .errors import PipelineError, StageError
 from .events import (
@@ -29,6 +30,7 @@ from .events import (
     SourceNotice,
 )
 from .glossary.current import CurrentGlossary, GlossaryFile
+from .glossary.masked import load_masked
 from .loading import Models, load_models
 from .nmt.translator import warn_unspellable
 from .run.overload import LoadControl
@@ -76,6 +78,7 @@ class SpeechTranslator:
         live: bool = False,
         stages: Sequence[StageSpec] | None = None,
         glossary: CurrentGlossary | None = None,
+        masking: Masking | None = None,
     ) -> None:
         """``models`` replace those that ``config`` names.
 
@@ -84,13 +87,14 @@ class SpeechTranslator:
         ``live``: the audio is fed as it is spoken. If the stages fall behind, they take the measures of
         ``config.overload`` to catch up (see ``pipeline.run.overload``).
 
-        ``glossary`` replaces the file that ``config`` names.
+        ``glossary`` and ``masking`` replace the files that ``config`` names.
         """
         self.config, self.live = config, live
         self.stats = PipelineStats()
         """Counters and timings, readable at any time."""
         self._models = models
         self._glossary = glossary
+        self._masking = masking
         self._reader: Worker | None = None
         self._specs = standard_stages() if stages is None else list(stages)
         self._inbox: asyncio.Queue[Samples | EndOfInput] = asyncio.Queue(config.queues.audio_chunks)
@@ -111,7 +115,7 @@ class SpeechTranslator:
         Raises:
             ValueError: the translator has run before.
             PipelineError: see ``load_models``.
-            ConfigError: the glossary has mistakes.
+            ConfigError: the glossary or the list of masked words has mistakes.
         """
         if self._stages is not None:
             raise ValueError(_ONE_STREAM)
@@ -119,6 +123,8 @@ class SpeechTranslator:
         file = self.config.glossary.file if self._glossary is None else None
         read = GlossaryFile(Path(file)) if file is not None else None
         self._glossary = self._glossary or read
+        if self._masking is None and (masked := self.config.captions.masked) is not None:
+            self._masking = Masking(load_masked(Path(masked)))
         if self._models is None:
             with contextlib.closing(Worker("model loading")) as worker:
                 self._models = await worker.run(lambda: load_models(self.config))
@@ -204,7 +210,7 @@ class SpeechTranslator:
                 return
             while self._notices and isinstance(item, EndOfInput):  # EndOfInput stays last
                 yield self._notices.popleft()
-            yield item
+            yield self._masked(item)
             self.stats.delivered(item)
             self._observe_lag()
             if isinstance(item, EndOfInput):
@@ -236,8 +242,11 @@ class SpeechTranslator:
             item = self._outbox.get_nowait()
             self._leave_end(item)
             if not isinstance(item, _StreamEnd):
-                ready.append(item)
+                ready.append(self._masked(item))
         return ready
+
+    def _masked(self, event: PipelineEvent) -> PipelineEvent:
+        return self._masking.push(event) if self._masking is not None else event
 
     def _leave_end(self, taken: PipelineEvent | _StreamEnd) -> None:
         """Leave a sentinel if the end was taken, so that later readers stop too. There is room in place of the item."""

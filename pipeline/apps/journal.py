@@ -42,6 +42,7 @@ from ..events import (
     Translation,
 )
 from ..glossary.files import load_glossary
+from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary, Term
 from ..nmt.generation import OnStart
 from ..nmt.translator import TermTranslator, TextTranslator
@@ -90,6 +91,8 @@ def header(
         if key not in _OTHER_KEYS
     }
     settings["glossary"] = _glossary_state(config.glossary)
+    masked = config.captions.masked
+    settings["masked"] = repr(load_masked(Path(masked))) if masked is not None else None
     return {
         "type": "journal",
         "version": _VERSION,
@@ -153,8 +156,8 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
             if key in ("audio_track", "speakers"):
                 option = "--" + key.replace("_", "-")
                 return f"with {option} {found[key]}" if found.get(key) else f"with no {option}"
-            if key == "glossary":
-                return "with another glossary"
+            if key in ("glossary", "masked"):
+                return "with another glossary" if key == "glossary" else "with other masked words"
             return f"with {_KEY_NAMES.get(key, key)} = {found.get(key)!r}, which is now {value!r}"
     return None
 

@@ -10,6 +10,7 @@ from ..asr.script import script_conversions
 from ..config import PipelineConfig, load_config, pinned_revisions, with_overrides
 from ..errors import UsageError
 from ..glossary.files import load_glossary
+from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary
 from ..languages.options import AUTO_SOURCE
 from ..nmt.routing import AUTO, check_shared, described, is_same_pair, may_translate, names_pair, routed, translates_all
@@ -68,6 +69,12 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         metavar="FILE",
         help="names and terms to recognise and translate as given (TSV or CSV, see docs/glossary.md); may change while running",
     )
+    group.add_argument(
+        "--masked",
+        type=some_path,
+        metavar="FILE",
+        help="words to show as a letter and asterisks, one a line (docs/glossary.md)",
+    )
 
 
 def some_languages(text: str) -> tuple[str, ...]:
@@ -124,7 +131,10 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         bilingual=getattr(options, "bilingual", False),
         preset=getattr(options, "preset", None),
         glossary=str(options.glossary) if options.glossary is not None else None,
+        masked=str(options.masked) if options.masked is not None else None,
     )
+    if config.captions.masked is not None:
+        load_masked(Path(config.captions.masked))  # name mistakes before models are loaded
     if config.glossary.file is not None:
         _announce(load_glossary(Path(config.glossary.file)), config)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt

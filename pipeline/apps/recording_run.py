@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..audio.recording import Recording
+from ..captions.masking import Masking
 from ..config import PipelineConfig
 from ..errors import PipelineError, StageError, UsageError
 from ..events import EndOfInput, PipelineEvent, Transcript, Translation
+from ..glossary.masked import load_masked
 from ..run.worker import Worker
 from ..sinks.blank import is_blank
 from ..sinks.files import open_sinks, sink_makers
@@ -160,6 +162,8 @@ async def _write_files(
         begun_with: the journal's header.
     """
     config = options.config
+    masked = config.captions.masked
+    masking = Masking(load_masked(Path(masked)) if masked is not None else ())
     speech: list[KnownSpeech] = []
     pending: list[PipelineEvent] = []
     end: EndOfInput | None = None
@@ -184,7 +188,7 @@ async def _write_files(
                     # events come than before. While the journal has more, wait for the next transcript, so that files
                     # do not get shorter.
                     if isinstance(event, Transcript) or not any(each.has_more for each in speech):
-                        await writer.run(partial(_write, sinks, pending))
+                        await writer.run(partial(_write, sinks, masking, pending))
                         pending = []
                 result.count(*stats)
                 result.truncated += isinstance(event, Translation) and event.truncated
@@ -192,7 +196,7 @@ async def _write_files(
                     done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
                     progress.update(done_s, duration_s, done_s / max(1e-9, result.elapsed_s))
             if end is not None:
-                await writer.run(partial(_write, sinks, [*pending, end]))
+                await writer.run(partial(_write, sinks, masking, [*pending, end]))
         result.damage = tuple(dict.fromkeys(damage for source in sources.values() for damage in source.damage))
         progress.update(result.audio_s, result.audio_s, result.audio_s / max(1e-9, result.elapsed_s))
     if end is None:  # cancellation does not reach this line
@@ -229,7 +233,7 @@ async def _events(
     stats: list[PipelineStats] = []
     streams: dict[str | None, AsyncGenerator[PipelineEvent, None]] = {}
     for speaker, source in sources.items():
-        translator = await chains.enter_async_context(SpeechTranslator(config, models[speaker]))
+        translator = await chains.enter_async_context(SpeechTranslator(config, models[speaker], masking=Masking()))
         stats.append(translator.stats)
         streams[speaker] = await chains.enter_async_context(aclosing(translator.run(source)))
     named = {speaker: events for speaker, events in streams.items() if speaker is not None}
@@ -237,9 +241,12 @@ async def _events(
     return stats, events
 
 
-def _write(sinks: Sequence[Sink], events: Sequence[PipelineEvent]) -> None:
+def _write(sinks: Sequence[Sink], masking: Masking, events: Sequence[PipelineEvent]) -> None:
+    """Write events. The first sink, the journal, has the text as it is: from that, a run that is resumed goes on."""
+    journal, *files = sinks
     for event in events:
-        write_all(sinks, event)
+        write_all([journal], event)
+        write_all(files, masking.push(event))
 
 
 def _open_sinks(

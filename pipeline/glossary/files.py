@@ -33,23 +33,28 @@ def load_glossary(path: Path) -> Glossary:
     suffix = path.suffix.lower()
     if suffix == ".toml":
         raise ConfigError(f"the glossary {path} is TOML; give a table with a term a row instead, as TSV or CSV")
+    text = read_text(path, "glossary")
+    return parse_glossary(text, str(path), delimiters=DELIMITERS_OF.get(suffix, DELIMITERS))
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file with terms. ``what`` it is appears in errors, which are ConfigErrors."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"cannot read the glossary {path}: {error.strerror}") from None
+        raise ConfigError(f"cannot read the {what} {path}: {error.strerror}") from None
     if len(data) > MOST_BYTES:
-        raise ConfigError(f"the glossary {path} has more than {MOST_BYTES >> 20} MiB; give a list of terms")
+        raise ConfigError(f"the {what} {path} has more than {MOST_BYTES >> 20} MiB; give a list of terms")
     utf16 = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
-        text = data.decode("utf-16" if utf16 else "utf-8-sig")
+        return data.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ConfigError(
-            f"the glossary {path} is not {'UTF-16' if utf16 else 'UTF-8'}: line {line}; save it as UTF-8, out of a "
+            f"the {what} {path} is not {'UTF-16' if utf16 else 'UTF-8'}: line {line}; save it as UTF-8, out of a "
             "spreadsheet as CSV in UTF-8"
         ) from None
-    return parse_glossary(text, str(path), delimiters=DELIMITERS_OF.get(suffix, DELIMITERS))
 
 
 def parse_glossary(text: str, name: str, *, delimiters: str = DELIMITERS, most_terms: int = MOST_TERMS) -> Glossary:
@@ -59,12 +64,17 @@ def parse_glossary(text: str, name: str, *, delimiters: str = DELIMITERS, most_t
     terms = _unique(entries, mistakes)
     if len(terms) > most_terms:
         mistakes.append((0, f"{len(terms)} terms; {most_terms} are allowed"))
+    check_mistakes(f"glossary {name}", mistakes)
+    return Glossary(terms, languages)
+
+
+def check_mistakes(name: str, mistakes: Sequence[Mistake]) -> None:
+    """Raise a ConfigError that names the mistakes of a file, if it has any."""
     if mistakes:
         named = [f"line {line}: {said}" if line else said for line, said in sorted(mistakes, key=lambda each: each[0])]
         more = len(mistakes) - _MOST_NAMED
         shown = [*named[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
-        raise ConfigError(f"the glossary {name} has mistakes: {'; '.join(shown)}")
-    return Glossary(terms, languages)
+        raise ConfigError(f"the {name} has mistakes: {'; '.join(shown)}")
 
 
 def _read_table(text: str, delimiters: str, mistakes: list[Mistake]) -> tuple[tuple[str, str] | None, list[_Entry]]:
@@ -103,8 +113,8 @@ def _row(values: dict[str, str]) -> Term:
     others = [form for form in dict.fromkeys(others) if form != first]
     target_variants = _variants(values, "target_variants")
     if target == KEPT:
-        return Term(first, None, tuple(others), tuple(map(_written, target_variants)), exact_case)
-    preferred, *more = map(_written, (target, *target_variants))
+        return Term(first, None, tuple(others), tuple(map(written, target_variants)), exact_case)
+    preferred, *more = map(written, (target, *target_variants))
     return Term(first, preferred, tuple(others), tuple(dict.fromkeys(more)), exact_case)
 
 
@@ -115,7 +125,7 @@ def _variants(values: dict[str, str], column: str) -> list[str]:
 
 def _form(form: str, *, exact_case: bool) -> str:
     """A form of the spoken language, which is looked for in text."""
-    form = _written(form)
+    form = written(form)
     if len(form) == 1 and not (exact_case and form.isascii()):
         raise TableError(
             f"{_shown(form)} is one letter, which other text has everywhere; write out the term, or make a Latin "
@@ -124,7 +134,12 @@ def _form(form: str, *, exact_case: bool) -> str:
     return form
 
 
-def _written(form: str) -> str:
+def written(form: str) -> str:
+    """A form, normalised (NFC, single blanks).
+
+    Raises:
+        TableError: it cannot be one.
+    """
     form = " ".join(unicodedata.normalize("NFC", form).split())
     if not any(character.isalnum() for character in form):
         raise TableError(f"{_shown(form)} has no letters or digits" if form else "an empty term")

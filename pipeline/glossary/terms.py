@@ -154,11 +154,11 @@ def _pattern(form: str, *, exact_case: bool) -> re.Pattern[str]:
 
 def _boundary(text: str, at: int) -> bool:
     """Whether a word of a script with spaces does not go on over the position."""
-    return not (0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at]))
+    return not (0 < at < len(text) and in_word(text[at - 1]) and in_word(text[at]))
 
 
 @functools.lru_cache(maxsize=8192)
-def _in_word(character: str) -> bool:
+def in_word(character: str) -> bool:
     """Whether it is a letter, digit or combining mark of a script that separates words with spaces."""
     if not (character.isalnum() or unicodedata.category(character).startswith("M")):
         return False

@@ -53,6 +53,14 @@ class SentenceOptions(Checked):
 
 
 @dataclass(frozen=True)
+class CaptionOptions(Checked):
+    """What of the text is shown."""
+
+    # A file of words and phrases that are masked wherever text is shown or written (docs/glossary.md); None: none.
+    masked: str | None = None
+
+
+@dataclass(frozen=True)
 class GlossaryOptions(Checked):
     """Names and terms to recognise and translate as they are given."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ..captions.masking import Masking
 from ..config import PipelineConfig, with_overrides
 from ..errors import UsageError
 from ..glossary.current import GlossaryFile
+from ..glossary.masked import load_masked
 from ..languages import nearest
 from ..loading import Models
 from ..nmt.model import MarianModel
@@ -27,6 +29,8 @@ class Chain:
     models: Models
     glossary: GlossaryFile | None = None
     """That of the configuration, if it has one."""
+    masking: Masking = field(default_factory=Masking)
+    """Of the words that the configuration lists."""
 
     def narrowed(self, targets: Sequence[str]) -> Chain:
         """The chain with these targets only; with all if none are named.
@@ -47,14 +51,15 @@ class Chain:
             except UsageError as error:
                 raise ProtocolError("unknown-target", str(error)) from None
         config = with_overrides(self.config, targets=languages.targets)
-        return Chain(config, replace(self.models, translations=translations), self.glossary)
+        return Chain(config, replace(self.models, translations=translations), self.glossary, self.masking)
 
 
 def chain_of(config: PipelineConfig, models: Models) -> Chain:
     """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log."""
-    file = config.glossary.file
+    file, masked = config.glossary.file, config.captions.masked
+    masking = Masking(load_masked(Path(masked)) if masked is not None else ())
     if file is None:
-        return Chain(config, models)
+        return Chain(config, models, masking=masking)
     glossary = GlossaryFile(Path(file))
     glossary.check_with(lambda terms: warn_unspellable(terms, config.languages, models.translations))
-    return Chain(config, models, glossary)
+    return Chain(config, models, glossary, masking)

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from ..captions.masking import Masking
 from ..errors import UsageError, described
 from ..events import SourceSentence, Translation
 from ..languages import english_name, nearest, normalized_code, same_language, sets_sentences_apart
@@ -118,8 +119,9 @@ class _Texts:
             raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")
         self._count += 1
         try:
-            model, tag, terms = self._translator(source, target)
-            found = [await self._translated(text, source, tag, model, terms) for text in texts]
+            model, tag, terms, masking = self._translator(source, target)
+            translated = [await self._translated(text, source, tag, model, terms) for text in texts]
+            found = [masking.text(text, tag) for text in translated]
         finally:
             self._count -= 1
         answer: dict[str, Any] = {"translatedText": found if isinstance(fields["q"], list) else found[0]}
@@ -154,11 +156,11 @@ class _Texts:
             raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
         return sources[0], target
 
-    def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any]]:
-        """The translator, the tag of its target, and its argument for a glossary."""
+    def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any], Masking]:
+        """The translator, the tag of its target, its argument for a glossary, and what masks its text."""
         try:
             if same_language(source, target):
-                return SameLanguageText(target), target, {}
+                return SameLanguageText(target), target, {}, Masking()
             chain = self._service.chosen(source, [target])
             if chain.config.languages.only_spoken is not None:
                 chain = chain.narrowed([target])
@@ -167,8 +169,8 @@ class _Texts:
         model = chain.models.translations[nearest(target, chain.models.translations)[0]]
         tag = nearest(target, chain.config.languages.targets)[0]
         if chain.glossary is None or not isinstance(model, TermTranslator):
-            return model, tag, {}
-        return model, tag, DirectedGlossary(chain.glossary, tag).argument(source)
+            return model, tag, {}, chain.masking
+        return model, tag, DirectedGlossary(chain.glossary, tag).argument(source), chain.masking
 
     async def _translated(
         self, text: str, source: str, target: str, model: TextTranslator, terms: dict[str, Any]

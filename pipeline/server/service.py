@@ -55,7 +55,7 @@ class Service:
 
         Raises:
             UsageError: see ``ServedLanguages``.
-            ConfigError: a glossary has mistakes.
+            ConfigError: a glossary or a list of masked words has mistakes.
         """
         self.languages = ServedLanguages((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record, self.offers = limits or ServerLimits(), record, offers
@@ -123,6 +123,7 @@ class Service:
             wanted.sample_rate,
             self.record,
             glossary=chain.glossary,
+            masking=chain.masking.fresh(),
             room=room,
             scheduler=self.scheduler,
         )

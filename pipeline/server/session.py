@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..captions.masking import Masking
 from ..config import PipelineConfig
 from ..errors import PipelineError
 from ..events import SAMPLE_RATE, Correction, PipelineEvent, SourceSentence
@@ -66,10 +67,11 @@ class Session:
         record: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         glossary: CurrentGlossary | None = None,
+        masking: Masking | None = None,
         room: str | None = None,
         scheduler: Scheduler | None = None,
     ) -> None:
-        """``record``: the folder for the session's record; None: nothing is kept. ``glossary``: the server's.
+        """``record``: the folder for the session's record; None: nothing is kept. ``glossary``, ``masking``: the server's.
 
         ``room``: the name of the speaker's room. ``scheduler``: of all sessions that use the models.
         """
@@ -92,7 +94,8 @@ class Session:
         self.glossary = SessionGlossary(glossary)
         if scheduler is not None:
             models = scheduled(models, scheduler, self._age_s)
-        self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary)
+        self._masking = Masking() if masking is None else masking
+        self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary, masking=self._masking)
         self._translator.stats.backlog_s = self._backlog_s
         self._buffered = BufferedSpeech()
         targets = config.languages.targets

@@ -245,7 +245,9 @@ async def translated(
         source = await worker.run(lambda: _opened(path, chain, service.limits))
         chain = service.for_recording(chain, targets)
         async with (
-            SpeechTranslator(chain.config, chain.models, glossary=chain.glossary) as translator,
+            SpeechTranslator(
+                chain.config, chain.models, glossary=chain.glossary, masking=chain.masking.fresh()
+            ) as translator,
             aclosing(translator.run(source)) as events,
         ):
             stats = translator.stats

@@ -31,7 +31,8 @@ model = "{CONFIGS.parent / "models/demo/nmt-en-zh"}"
 [subtitles]
 bilingual = true
 """
-_GLOSSARY = '[glossary]\nfile = "{}"\nprompt_terms = 3\n'
+_GLOSSARY = '[glossary]\nfile = "{0}/terms.tsv"\nprompt_terms = 3\n[captions]\nmasked = "{0}/masked.txt"\n'
+_MASKED = "[en]\nticket\n[zh]\n博物院\n柏林市\n"
 
 
 class Command:
@@ -48,7 +49,8 @@ class Command:
         """The exit status; the files are in ``folder / "out"``."""
         terms, config = folder / "terms.tsv", folder / "config.toml"
         terms.write_text(_TERMS, "utf-8")
-        config.write_text(_CONFIG + (_GLOSSARY.format(terms) if self.glossary else ""), "utf-8")
+        (folder / "masked.txt").write_text(_MASKED, "utf-8")
+        config.write_text(_CONFIG + (_GLOSSARY.format(folder) if self.glossary else ""), "utf-8")
         self._cut_at, self.events = cut_at, 0
         options = ["--format", "srt,vtt,ass,txt,jsonl", "--config", str(config), "--output-dir", str(folder / "out")]
         return translate.run([str(EXAMPLES / "travel.wav"), *options])
@@ -88,6 +90,11 @@ def whole(command: Command, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
     assert len(found) == 9
     for name, term in (("travel.zh.txt", "动车"), ("travel.zh-TW.txt", "動車")):
         assert (term in found[name].decode()) == command.glossary
+    assert ("柏**" in found["travel.zh.txt"].decode()) == command.glossary
+    assert (
+        "A t***** to" in found["travel.srt" if "travel.srt" in found else "travel.zh.srt"].decode()
+    ) == command.glossary
+    assert ("A ticket" in found["travel.jsonl"].decode()) != command.glossary
     return found, command.events
 
 

@@ -1,0 +1,33 @@
+"""Files of words to mask: one a line, under the language that they are of. docs/glossary.md describes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import UsageError
+from ..languages import normalized_code
+from .files import Mistake, check_mistakes, read_text, written
+from .table import TableError
+
+_COMMENT = "#"
+
+
+def load_masked(path: Path) -> tuple[tuple[str, str], ...]:
+    """The words and phrases of a file, each with its language, "" for all of them.
+
+    Raises:
+        ConfigError: the file cannot be read, or it has mistakes, which are named by line.
+    """
+    mistakes: list[Mistake] = []
+    found: dict[tuple[str, str], None] = {}
+    language = ""
+    for number, line in enumerate(map(str.strip, read_text(path, "list of masked words").splitlines()), 1):
+        try:
+            if line.startswith("[") and line.endswith("]"):
+                language = normalized_code(line[1:-1])
+            elif line and not line.startswith(_COMMENT):
+                found[language, written(line)] = None
+        except (TableError, UsageError) as mistake:
+            mistakes.append((number, str(mistake)))
+    check_mistakes(f"list of masked words {path}", mistakes)
+    return tuple(found)
