@@ -44,8 +44,9 @@ from .cli import (
     tell,
 )
 from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
-from .outputs import named_outputs
+from .outputs import Output, named_outputs
 from .pushes import add_push_argument, open_pushes
+from .speaking import Speech, add_speak_arguments
 
 if TYPE_CHECKING:
     from ..sinks.push import PushSink
@@ -77,7 +78,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         action="store_true",
         help="the recording is still being written: wait at its end until nothing more comes",
     )
-    source.add_argument("--list-devices", action="store_true", help="list the input devices and exit")
+    source.add_argument("--list-devices", action="store_true", help="list the input and output devices and exit")
     add_audio_track_argument(source)
     source.add_argument(
         "--fast",
@@ -92,6 +93,8 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         )
     add_layout_arguments(files)
     add_push_argument(parser.add_argument_group("captions elsewhere"))
+    voice = parser.add_argument_group("a voice")
+    add_speak_arguments(voice)
     logs = parser.add_argument_group("latency")
     logs.add_argument(
         "--latency-log",
@@ -159,7 +162,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
     if options.list_devices:
-        print("\n".join(list_devices()) or "no input devices")
+        for kind in ("input", "output"):
+            print("\n".join([f"{kind} devices:", *list_devices(kind)]))
         return 0
     if not hasattr(signal, "SIGHUP"):
         raise UsageError(
@@ -173,12 +177,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
     _check_outputs(options)
     targets = config.languages.targets
-    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
-        "latency-log": partial(_latency_log, committed=False),
-        "committed-log": partial(_latency_log, committed=True),
-    }
-    given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
-    outputs = named_outputs(given, targets)
+    speech = Speech(options, targets)
+    makers, outputs = _files(options, config, speech)
     recording = source.path if isinstance(source, Recording) else None
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from .live_run import LiveRun
@@ -192,6 +192,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     try:
         pushes = open_pushes(options.push, targets, config.subtitles)
         sinks += pushes
+        sinks += speech.open()
         live = LiveRun(
             source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
         )
@@ -202,15 +203,31 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         for push in pushes:
             push.begin(lambda: stats.stream_s)
         asyncio.run(live.run())
+        speech.finish()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         # A file that a cancelled run is still writing may never take more; the process ends without it.
         close_all([sink for sink in sinks if live is None or not live.is_writing(sink)])
     tell(stats.summary())
+    lost = not speech.summarized() or any(push.lost for push in pushes)
     ready_s = stats.started - STARTED
     tell(f"{stats.details()}\nready {ready_s:.2f} s after the start, imports and models loaded", logging.DEBUG)
-    return 1 if stats.lost_languages or stats.failures or any(push.lost for push in pushes) else 0
+    return 1 if stats.lost_languages or stats.failures or lost else 0
+
+
+def _files(
+    options: argparse.Namespace, config: PipelineConfig, speech: Speech
+) -> tuple[dict[str, MakeSink], dict[Output, Path]]:
+    """How each kind of file is opened, and the files that the options name."""
+    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
+        "latency-log": partial(_latency_log, committed=False),
+        "committed-log": partial(_latency_log, committed=True),
+    }
+    given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
+    outputs = named_outputs(given, config.languages.targets)
+    speech.add_track(makers, outputs)
+    return makers, outputs
 
 
 def _check_outputs(options: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from av.audio.resampler import AudioResampler
 
 from ..errors import DeviceError, UsageError
 from ..events import SAMPLE_RATE, AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
-from .devices import InputDevice, find_device, library_messages_logged, portaudio, recording_settings
+from .devices import AudioDevice, find_device, library_messages_logged, portaudio, settings_for
 
 _BLOCK_S = 0.02
 # A device that delivers no block for this long counts as lost. A working one delivers a block every 20 ms, the first
@@ -45,11 +45,11 @@ def backoff_s(attempt: int) -> float:
 
 
 class Converter:
-    """Converts recorded blocks to mono at 16 kHz."""
+    """Converts recorded blocks to mono at another rate."""
 
-    def __init__(self, channels: int, rate: int) -> None:
+    def __init__(self, channels: int, rate: int, wanted_rate: int = SAMPLE_RATE) -> None:
         self._channels, self._rate = channels, rate
-        self._resampler = None if rate == SAMPLE_RATE else AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
+        self._resampler = None if rate == wanted_rate else AudioResampler(format="s16", layout="mono", rate=wanted_rate)
 
     def push(self, block: bytes) -> Samples:
         """Convert interleaved int16; channels are averaged. The resampler may hold samples back."""
@@ -268,8 +268,8 @@ class Capture:
         if not self._reading:
             self._release()
 
-    def _open(self, device: InputDevice) -> None:
-        channels, rate = recording_settings(device)
+    def _open(self, device: AudioDevice) -> None:
+        channels, rate = settings_for(device, "input", SAMPLE_RATE)
         blocks, clock = _BlockQueue(round(rate * _QUEUE_S)), DeviceClock()
 
         def received(data: Any, frames: int, times: Any, status: Any) -> None:

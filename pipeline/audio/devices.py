@@ -1,4 +1,4 @@
-"""PortAudio's input devices: find one by number or name, and its supported settings."""
+"""PortAudio's devices: find one by number or name, and its supported settings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import DeviceError, UsageError
-from ..events import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
+
+Kind = Literal["input", "output"]
 
 # Descriptor that C libraries write their messages to.
 _STDERR = 2
@@ -77,13 +78,13 @@ def _own_stderr() -> int | None:
 
 
 @dataclass(frozen=True)
-class InputDevice:
-    """One input device."""
+class AudioDevice:
+    """One input or output device."""
 
     index: int
     name: str
     channels: int
-    """Maximum number of input channels."""
+    """Maximum number of channels."""
     rate: int
     """Default sample rate in Hz."""
     default: bool
@@ -98,33 +99,37 @@ class InputDevice:
         return _CARD.sub("", self.name)
 
 
-def input_devices() -> list[InputDevice]:
-    """All input devices, including loopback and monitor sources if the platform has them."""
+def devices(kind: Kind) -> list[AudioDevice]:
+    """All input devices, including loopback and monitor sources if the platform has them; or all output devices."""
     sounddevice = portaudio()
     try:
-        default = sounddevice.query_devices(None, "input")["index"]
+        default = sounddevice.query_devices(None, kind)["index"]
     except (ValueError, sounddevice.PortAudioError):  # there is no default device
         default = None
     return [
-        InputDevice(
-            index, device["name"], device["max_input_channels"], int(device["default_samplerate"]),
+        AudioDevice(
+            index, device["name"], device[f"max_{kind}_channels"], int(device["default_samplerate"]),
             index == default,
         )
         for index, device in enumerate(sounddevice.query_devices())
-        if device["max_input_channels"] > 0
+        if device[f"max_{kind}_channels"] > 0
     ]  # fmt: skip
 
 
-def list_devices() -> list[str]:
-    """One line per input device: number, name, channels and sample rate. A star marks the default device."""
-    return [str(device) for device in input_devices()]
+def list_devices(kind: Kind = "input") -> list[str]:
+    """One line per device: number, name, channels and sample rate. A star marks the default device."""
+    return [str(device) for device in devices(kind)]
 
 
-def find_device(asked: str | None) -> InputDevice:
+def find_device(asked: str | None, kind: Kind = "input") -> AudioDevice:
     """The device with this number or name, or the only one whose name contains ``asked``. None is the default device."""
-    known = input_devices()
+    known = devices(kind)
     if not known:
-        raise DeviceError("no audio input device was found; connect a microphone, or give a recording instead of --mic")
+        advice = {
+            "input": "connect a microphone, or give a recording instead of --mic",
+            "output": "connect one, or give --speak-to FILE.wav",
+        }
+        raise DeviceError(f"no audio {kind} device was found; {advice[kind]}")
     if asked is None:
         matching = [device for device in known if device.default]
     elif asked.isdecimal():
@@ -137,9 +142,9 @@ def find_device(asked: str | None) -> InputDevice:
     if len(matching) == 1:
         return matching[0]
     if matching:
-        what = f"several input devices match {asked!r}; give more of the name, or the number"
+        what = f"several {kind} devices match {asked!r}; give more of the name, or the number"
     else:
-        what = "there is no default input device" if asked is None else f"no input device matches {asked!r}"
+        what = f"there is no default {kind} device" if asked is None else f"no {kind} device matches {asked!r}"
     raise UsageError(f"{what}; --list-devices shows these: {'; '.join(map(str, matching or known))}")
 
 
@@ -149,7 +154,7 @@ def loopback_device() -> str:
     PulseAudio and PipeWire: their monitor of the default output, by its name or, where PortAudio has one device for all of their
     inputs, by PULSE_SOURCE, which this sets. Others: a virtual device, such as BlackHole.
     """
-    known = input_devices()
+    known = devices("input")
     for device in known:
         if _LOOPBACK.search(device.name):
             return device.name
@@ -163,14 +168,15 @@ def loopback_device() -> str:
     )
 
 
-def recording_settings(device: InputDevice) -> tuple[int, int]:
-    """Channels and sample rate to open ``device`` with: mono at 16 kHz if supported, otherwise the device's own."""
+def settings_for(device: AudioDevice, kind: Kind, rate: int) -> tuple[int, int]:
+    """Channels and sample rate to open ``device`` with: mono at ``rate`` Hz if supported, otherwise the device's own."""
     sounddevice = portaudio()
+    check = getattr(sounddevice, f"check_{kind}_settings")
     own = (device.channels, device.rate)
-    for channels, rate in dict.fromkeys([(1, SAMPLE_RATE), (1, device.rate), (min(2, device.channels), device.rate)]):
+    for channels, each in dict.fromkeys([(1, rate), (1, device.rate), (min(2, device.channels), device.rate)]):
         try:
-            sounddevice.check_input_settings(device.index, channels=channels, dtype="int16", samplerate=rate)
+            check(device.index, channels=channels, dtype="int16", samplerate=each)
         except (ValueError, sounddevice.PortAudioError):
             continue
-        return channels, rate
+        return channels, each
     return own

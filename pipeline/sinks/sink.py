@@ -97,7 +97,7 @@ def close_all(sinks: Sequence[Sink]) -> None:
             stack.callback(sink.close)
 
 
-def _open_locked(path: Path, flags: int) -> tuple[int, bool]:
+def open_locked(path: Path, flags: int) -> tuple[int, bool]:
     """Open and lock a file for this run alone; an existing file is opened with ``flags``.
 
     Returns:
@@ -160,7 +160,7 @@ class BlockFile:
     def __init__(self, path: Path, header: str = "", footer: str = "", *, resume: bool = False) -> None:
         """Open the file for writing, or create it with its header. The footer stays behind the newest block."""
         self.path, self._header, self._footer = path, header, footer.encode()
-        self._descriptor, self._created = _open_locked(path, os.O_RDWR if resume else os.O_WRONLY)
+        self._descriptor, self._created = open_locked(path, os.O_RDWR if resume else os.O_WRONLY)
         # Standard output redirected to a file: others may write to it too, so it is never truncated.
         self._regular = path != STANDARD_OUTPUT and stat.S_ISREG(os.fstat(self._descriptor).st_mode)
         self._length = 0

@@ -32,9 +32,9 @@ class FakePortAudio:
     class PortAudioError(Exception):
         pass
 
-    def __init__(self, *devices: tuple[str, int, int], default: int = 0) -> None:
-        """``devices`` are (name, input channels, sample rate); rate 0 accepts any rate."""
-        self.plugged = list(devices)
+    def __init__(self, *devices: tuple[str, int, int], default: int = 0, kind: str = "input") -> None:
+        """``devices`` are (name, channels, sample rate), all of one kind; rate 0 accepts any rate."""
+        self.plugged, self.kind = list(devices), kind
         self.default_index = default
         self.streams: list[FakeStream] = []
         self._initialize()
@@ -47,7 +47,8 @@ class FakePortAudio:
 
     def query_devices(self, device: object = None, kind: str | None = None) -> Any:
         rows = [
-            {"index": index, "name": name, "max_input_channels": channels, "default_samplerate": float(rate or 44_100)}
+            {"index": index, "name": name, "max_input_channels": 0, "max_output_channels": 0}
+            | {f"max_{self.kind}_channels": channels, "default_samplerate": float(rate or 44_100)}
             for index, (name, channels, rate) in enumerate(self.listed)
         ]
         if kind is None:
@@ -61,11 +62,15 @@ class FakePortAudio:
         if rate and (channels, samplerate) != (most, rate):
             raise self.PortAudioError("Invalid sample rate")
 
+    check_output_settings = check_input_settings
+
     def RawInputStream(self, *, device: int, **settings: Any) -> FakeStream:  # noqa: N802
         if self.listed[device] not in self.plugged:
             raise self.PortAudioError("Device unavailable")
         self.streams.append(FakeStream(device, **settings))
         return self.streams[-1]
+
+    RawOutputStream = RawInputStream
 
     def unplug(self) -> None:
         """Unplug all devices, which ends their streams."""
@@ -99,6 +104,15 @@ class FakeStream:
 
     def close(self, ignore_errors: bool = True) -> None:
         self.active, self.closed = False, True
+
+    def stop(self) -> None:
+        self.active = False
+
+    def play(self, frames: int) -> Samples:
+        """What the device plays next: [n, channels]."""
+        out = bytearray(2 * self.channels * frames)
+        self.callback(memoryview(out), frames, None, None)
+        return np.frombuffer(out, np.int16).reshape(-1, self.channels)
 
     def hear(self, samples: Samples, overflow: bool = False, lost_s: float = 0.0, says_when: bool = True) -> None:
         """Deliver blocks of 20 ms: ``samples`` are [n] or [n, channels]. ``lost_s`` were lost before the first."""

@@ -29,6 +29,9 @@ NOT_RUN = {
     "speech-translate live --mic --config demo --glossary terms.tsv": "needs a microphone",
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
+    "speech-translate live --mic --config demo-pt-en --speak en_US-lessac-medium.onnx": (
+        "needs a microphone and a voice; tests/speaking/test_live_voice.py has a voice"
+    ),
     "speech-translate live --loopback --config demo": "needs PulseAudio; tests/audio/test_loopback.py runs it",
     "speech-translate live https://example.org/live.m3u8 --source en --target de": (
         "needs a network; tests/apps/test_live_streams.py has a stream"

@@ -325,7 +325,9 @@ def test_nothing_of_it_is_imported_by_other_runs():
     assert not [
         name
         for name in loaded
-        if name.startswith(("pipeline.sinks.push", "pipeline.server", "pipeline.subtitles.check", "websockets"))
+        if name.startswith(
+            ("pipeline.sinks.push", "pipeline.server", "pipeline.speaking", "pipeline.subtitles.check", "websockets")
+        )
     ]
 
 

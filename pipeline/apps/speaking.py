@@ -1,0 +1,112 @@
+"""The options --speak and --speak-to: a voice for the translations. What speaks is imported only if they are given."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from ..languages import nearest
+from .cli import some_path, some_text, tell
+from .outputs import Output
+
+if TYPE_CHECKING:
+    from ..sinks.files import MakeSink
+    from ..speaking.speaker import Speaker
+    from ..speaking.voice import Voice
+
+_TRACK = ".wav"
+
+
+def add_speak_arguments(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--speak",
+        type=some_path,
+        metavar="VOICE",
+        help="also speak the translations, with this Piper voice: its .onnx file or folder (see docs/live.md)",
+    )
+    group.add_argument(
+        "--speak-to",
+        type=some_text,
+        metavar="ID|NAME|FILE.wav",
+        help="where: an output device, or a file (default: the default device)",
+    )
+
+
+class Speech:
+    """What speaks in a run; nothing without --speak."""
+
+    def __init__(self, options: argparse.Namespace, targets: Sequence[str]) -> None:
+        """Load the voice.
+
+        Raises:
+            UsageError, ModelError: the options do not fit each other, there is no such voice, or it speaks no target.
+        """
+        self._voice: Voice | None = None
+        self._speaker: Speaker | None = None
+        self._to = options.speak_to
+        self._language = ""
+        is_track = self._to is not None and self._to.lower().endswith(_TRACK)
+        self._track = some_path(self._to) if is_track else None
+        if options.speak is None:
+            if self._to is not None:
+                raise UsageError("--speak-to says where --speak is heard; give --speak as well")
+            return
+        if options.fast and self._track is None:
+            raise UsageError(
+                "--speak is heard while people speak, but --fast does not run in real time; give --speak-to FILE.wav, or "
+                "leave one of the two out"
+            )
+        self._voice, self._language = loaded_voice(options.speak, targets)
+
+    def add_track(self, makers: dict[str, MakeSink], outputs: dict[Output, Path]) -> None:
+        """Add the file of --speak-to to those that are written, if it is one."""
+        if self._voice is not None and self._track is not None:
+            from ..speaking.track import SpokenTrack
+
+            makers["wav"], outputs["wav", self._language] = partial(SpokenTrack, self._voice), self._track
+
+    def open(self) -> list[Speaker]:
+        """The sink that speaks to a device, if one does.
+
+        Raises:
+            UsageError, DeviceError: there is no such device, or it cannot be opened.
+        """
+        if self._voice is None or self._track is not None:
+            return []
+        from ..speaking.device import DeviceOutput
+        from ..speaking.speaker import Speaker
+
+        self._speaker = Speaker(self._voice, self._language, DeviceOutput(self._to, self._voice.rate))
+        return [self._speaker]
+
+    def finish(self) -> None:
+        """Wait until everything has been heard."""
+        if self._speaker is not None:
+            self._speaker.finish()
+
+    def summarized(self) -> bool:
+        """Tell what was spoken; False if sentences were lost, because the device stopped or the voice failed."""
+        if self._speaker is None:
+            return True
+        if summary := self._speaker.summary():
+            tell(summary)
+        return not self._speaker.lost
+
+
+def loaded_voice(path: Path, targets: Sequence[str]) -> tuple[Voice, str]:
+    """The voice, and the target that it speaks.
+
+    Raises:
+        UsageError, ModelError: there is no such voice, or it speaks no target.
+    """
+    from ..speaking.voice import PiperVoice
+
+    voice = PiperVoice(path)
+    spoken = nearest(voice.language, targets)
+    if not spoken:
+        raise UsageError(f"the voice {path} speaks {voice.language}, which is no target; there is {', '.join(targets)}")
+    return voice, spoken[0]

@@ -1,0 +1,111 @@
+"""Plays speech on an output device."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from ..audio.capture import Converter
+from ..audio.devices import find_device, library_messages_logged, portaudio, settings_for
+from ..errors import DeviceError
+from ..events import Samples
+
+_BLOCK_S = 0.02
+# A device that takes no block for so long counts as lost.
+_STALLED_S = 3.0
+# Speech that is left when ``play`` returns: time to make the next without a gap.
+_AHEAD_S = 0.3
+_POLL_S = 0.1
+
+
+class DeviceOutput:
+    """An output device by number, by part of its name, or the default one. Between sentences it plays silence.
+
+    A device that stops is opened again for the next sentence.
+    """
+
+    def __init__(self, asked: str | None, rate: int) -> None:
+        """Open the device for speech of ``rate`` Hz.
+
+        Raises:
+            UsageError: there is no such device.
+            DeviceError: it cannot be opened.
+        """
+        self._device, self._speech_rate = find_device(asked, "output"), rate
+        self.name = self._device.name
+        self._changed = threading.Condition()
+        self._sound, self._at = b"", 0  # interleaved, and how much of it has been played
+        self._called_at = 0.0
+        self._closed = False
+        self._stream: Any = None
+        self._open()
+
+    def play(self, samples: Samples) -> None:
+        """See ``Output``."""
+        if self._stream is None:
+            self._open()
+        converter = Converter(1, self._speech_rate, self._rate)
+        sound = np.concatenate([converter.push(samples.tobytes()), converter.flush()])
+        with self._changed:
+            self._sound, self._at = self._sound[self._at :] + np.repeat(sound, self._channels).tobytes(), 0
+            self._changed.notify_all()
+        self._wait(_AHEAD_S)
+
+    def finish(self) -> None:
+        """See ``Output``."""
+        self._wait(0.0)
+        if self._stream is not None and not self._closed:
+            self._stream.stop()  # plays what the device has already been given
+
+    def close(self) -> None:
+        """See ``Output``."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close(ignore_errors=True)
+
+    def _open(self) -> None:
+        sounddevice = portaudio()
+        try:
+            with library_messages_logged():
+                self._channels, self._rate = settings_for(self._device, "output", self._speech_rate)
+                stream = sounddevice.RawOutputStream(
+                    samplerate=self._rate, blocksize=round(self._rate * _BLOCK_S), device=self._device.index,
+                    channels=self._channels, dtype="int16", callback=self._wanted,
+                )  # fmt: skip
+                self._called_at = time.monotonic()
+                stream.start()
+        except (ValueError, sounddevice.PortAudioError) as error:
+            raise DeviceError(
+                f"the output device {self.name!r} cannot be opened ({error}); choose another with --speak-to"
+            ) from error
+        self._stream = stream
+
+    def _wanted(self, out: Any, frames: int, times: Any, status: Any) -> None:
+        """PortAudio's callback."""
+        with self._changed:
+            self._called_at = time.monotonic()
+            sound = self._sound[self._at : self._at + len(out)]
+            self._at += len(sound)
+            self._changed.notify_all()
+        out[:] = sound + bytes(len(out) - len(sound))
+
+    def _wait(self, left_s: float) -> None:
+        """Wait until no more than so much is left."""
+        with self._changed:
+            most = round(left_s * self._rate) * self._channels * 2
+            while len(self._sound) - self._at > most and not self._closed:
+                self._changed.wait(_POLL_S)
+                stream = self._stream
+                if self._closed or stream is None:
+                    return
+                if not stream.active or time.monotonic() - self._called_at > _STALLED_S:
+                    self._sound, self._at, self._stream = b"", 0, None
+                    # On another thread: PortAudio joins its own, which may wait for the lost device forever.
+                    threading.Thread(target=stream.close, args=(True,), name="voice closing", daemon=True).start()
+                    raise DeviceError(f"the output device {self.name!r} stopped; the subtitles go on without a voice")

@@ -1,0 +1,170 @@
+"""Voices of Piper (VITS) on ONNX Runtime, with phonemes of the program espeak-ng, which the user installs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import unicodedata
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import ModelError, UsageError, first_line
+from ..events import Samples
+from ..languages import known_language, normalized_code
+from ..nmt.session import open_session, quiet_options
+
+_WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
+_INSTALL = "Debian, Ubuntu: apt-get install espeak-ng; macOS: brew install espeak-ng"
+# Phonemes that each voice has: before all others, between them, and after them.
+_BEGIN, _BETWEEN, _END = "^", "_", "$"
+_INPUTS = {"input", "input_lengths", "scales"}
+# A sentence takes espeak-ng some 10 ms.
+_PHONEMES_S = 10.0
+# Where espeak-ng pauses, and the mark that voices know for it.
+_MARKS = re.compile(r"([,.;:?!])[,.;:?!]*(?=[\"'»”’)\]]*(?:\s|$))|([，、。；：？！])")
+_WESTERN = dict(zip("，、。；：？！", ",,.;:?!", strict=True))
+# "(en)" where espeak-ng reads a word as one of another language.
+_SWITCH = re.compile(r"\([a-z-]+\)")
+
+
+class Voice(Protocol):
+    """Speaks one language. May be called from several threads."""
+
+    language: str
+    rate: int
+    """Sample rate in Hz."""
+
+    def say(self, text: str, speed: float = 1.0) -> Samples:
+        """A sentence as int16 samples [n] at ``rate``; none if it has nothing that is spoken. ``speed`` 2 halves its time."""
+
+
+class PiperVoice:
+    """A voice in two files: NAME.onnx, and NAME.onnx.json."""
+
+    def __init__(self, path: Path) -> None:
+        """Load the voice.
+
+        Raises:
+            UsageError: there is no voice at ``path``, or espeak-ng is not installed.
+            ModelError: a file is damaged or of another kind, or espeak-ng cannot read the language.
+        """
+        self.path = path = _model_file(path)
+        settings = _settings(path.with_name(f"{path.name}.json"))
+        try:
+            code = (settings.get("language", {}).get("code") or path.name.split("-")[0]).replace("_", "-")
+            self.language = normalized_code(code) if known_language(code) is not None else ""
+            self.rate = int(settings["audio"]["sample_rate"])
+            self._ids = {sign: [int(each) for each in ids] for sign, ids in settings["phoneme_id_map"].items()}
+            self._frame = [self._ids[sign] for sign in (_BEGIN, _BETWEEN, _END)]
+            kind = settings.get("phoneme_type", "espeak")
+            self._espeak = str(settings["espeak"]["voice"]) if kind == "espeak" else None
+            defaults = {"noise_scale": 0.667, "length_scale": 1.0, "noise_w": 0.8} | settings.get("inference", {})
+            self._scales = [float(defaults[name]) for name in ("noise_scale", "length_scale", "noise_w")]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelError(f"{path}.json is no configuration of a Piper voice ({error!r}); {_WHERE}") from None
+        if not self.language or kind not in ("espeak", "text"):
+            raise ModelError(
+                f"{path}.json has the language {code!r} and phonemes of the type {kind!r}; expected are a "
+                "known language, and phonemes of espeak or text"
+            )
+        if self._espeak is not None and shutil.which("espeak-ng") is None:
+            raise UsageError(f"{path.name} needs the program espeak-ng, which was not found; install it ({_INSTALL})")
+        self._session = open_session(path, threads=1)
+        inputs = {each.name for each in self._session.get_inputs()}
+        if inputs - {"sid"} != _INPUTS:
+            raise ModelError(f"{path} has the inputs {', '.join(sorted(inputs))}, not those of a Piper voice; {_WHERE}")
+        self._speaker = {"sid": np.zeros(1, np.int64)} if "sid" in inputs else {}
+        own_name = settings.get("language", {}).get("name_native")
+        self._check(str(own_name or path.stem))
+
+    def say(self, text: str, speed: float = 1.0) -> Samples:
+        """See ``Voice``."""
+        begin, between, end = self._frame
+        phonemes = self._phonemes(text) if any(map(str.isalnum, text)) else ""
+        found = [self._ids[sign] + between for sign in phonemes if sign in self._ids]
+        if not found:
+            return np.zeros(0, np.int16)
+        ids = np.array([[*begin, *between, *(each for ids in found for each in ids), *end]], np.int64)
+        noise, length, noise_of_lengths = self._scales
+        feeds = {
+            "input": ids,
+            "input_lengths": np.array([ids.shape[1]], np.int64),
+            "scales": np.array([noise, length / speed, noise_of_lengths], np.float32),
+            **self._speaker,
+        }
+        try:
+            (sound, *_) = self._session.run(None, feeds, quiet_options())
+        except Exception as error:  # ONNX Runtime's exception classes have no common base class
+            raise ModelError(f"{self.path} cannot speak {text!r}: {first_line(error)}") from error
+        samples: Samples = (np.asarray(sound).reshape(-1).clip(-1.0, 1.0) * 32_767).astype(np.int16)
+        return samples
+
+    def _phonemes(self, text: str) -> str:
+        """What the voice reads: decomposed (NFD), with the marks at which it pauses."""
+        if self._espeak is None:
+            return unicodedata.normalize("NFD", text.casefold())
+        lines = [" ".join(_SWITCH.sub("", line).split()) for line in self._spelled(text).splitlines() if line.strip()]
+        marks = [western or _WESTERN[eastern] for western, eastern in _MARKS.findall(text)]
+        if len(marks) == len(lines) - 1:
+            marks.append(".")
+        elif len(marks) != len(lines):  # espeak-ng pauses elsewhere, as after an abbreviation
+            marks = [","] * (len(lines) - 1) + [marks[-1] if marks else "."]
+        return unicodedata.normalize("NFD", " ".join(map(str.__add__, lines, marks)))
+
+    def _spelled(self, text: str) -> str:
+        """The lines that espeak-ng writes for a text, one for each part between pauses."""
+        command = ["espeak-ng", "-q", "--ipa", "-b", "1", "-v", str(self._espeak), "--stdin"]
+        given = " ".join(text.split())
+        try:
+            done = subprocess.run(
+                command, input=given, capture_output=True, encoding="utf-8", errors="replace", timeout=_PHONEMES_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ModelError(f"espeak-ng cannot be run for {self.path.name} ({error})") from None
+        if done.returncode:
+            said = done.stderr.strip().partition("\n")[0]
+            raise ModelError(f"espeak-ng does not know {self._espeak!r}, the language of {self.path.name}: {said}")
+        return done.stdout
+
+    def _check(self, own_name: str) -> None:
+        """Speak once, as the first time takes longer. ``own_name``: of the language, in it."""
+        if (
+            self._espeak is not None
+            and self._spelled(own_name).startswith("(en)")
+            and not self.language.startswith("en")
+        ):
+            raise ModelError(
+                f"espeak-ng here reads {own_name!r} as English, so {self.path.name} would not be understood; install a newer "
+                "espeak-ng, or choose another target"
+            )
+        self.say(own_name)
+
+
+def _model_file(path: Path) -> Path:
+    """The file of a voice, which may be given by its folder."""
+    if os.path.isdir(path):
+        found = sorted(path.glob("*.onnx"))
+        if len(found) != 1:
+            names = ", ".join(each.name for each in found) or "no .onnx file"
+            raise UsageError(f"{path} has {names}; {_WHERE}")
+        return found[0]
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no voice {path}; {_WHERE}")
+    return path
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; {_WHERE}") from None
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged ({error}); fetch it again") from None
+    if not isinstance(found, dict):
+        raise ModelError(f"{path} has no object; fetch it again")
+    return found

@@ -1,0 +1,87 @@
+"""Live runs that speak: into a file, and to a virtual loudspeaker, from which Whisper hears it."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pipeline.apps import live
+from pipeline.audio.recording import Recording
+from pipeline.bench.words import edits, units
+from pipeline.errors import UsageError
+from pipeline.events import SourceSentence
+from tests.chain import events_of
+from tests.conftest import HANG_S, ROOT, write_wav
+from tests.speaking.test_voice import JOE, needs_joe
+from tests.speaking.voices import made_voice
+
+LISBON = ROOT / "examples" / "audio-pt" / "lisbon.wav"
+
+
+def run(*options):
+    return live.run([str(LISBON), "--config", "demo-pt-en", *map(str, options)])
+
+
+def heard(path, demo_config, demo_models):
+    """The English words of a recording, by Whisper."""
+    events = events_of(demo_config, demo_models, Recording(path))
+    return units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
+
+
+def written(path):
+    return units(path.read_text("utf-8"), "en")
+
+
+@needs_joe
+@pytest.mark.slow
+def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_path):
+    assert run("--fast", "--speak", JOE, "--speak-to", tmp_path / "said.wav", "--txt", tmp_path / "said.txt") == 0
+    said = written(tmp_path / "said.txt")
+    assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
+
+
+@needs_joe
+@pytest.mark.microphone
+@pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no PulseAudio; .ci/run sets one up")
+def test_a_loudspeaker_speaks_while_the_recording_plays(demo_config, demo_models, tmp_path):
+    load = ["pactl", "load-module", "module-null-sink", "sink_name=spoken", "rate=48000", "channels=2"]
+    module = subprocess.run(load, check=True, capture_output=True, timeout=HANG_S).stdout.decode().strip()
+    record = ["parec", "--device=spoken.monitor", "--rate=16000", "--channels=1", "--format=s16le"]
+    command = [sys.executable, "-m", "pipeline.live", LISBON, "--config", "demo-pt-en", "--speak", JOE]
+    sound = tmp_path / "sound.pcm"
+    try:
+        with sound.open("wb") as file, subprocess.Popen(record, stdout=file) as recording:
+            done = subprocess.run(
+                [*command, "--speak-to", "pulse", "--txt", tmp_path / "said.txt"],
+                env=os.environ | {"PULSE_SINK": "spoken"}, capture_output=True, text=True, timeout=HANG_S, check=False,
+            )  # fmt: skip
+            recording.terminate()
+    finally:
+        subprocess.run(["pactl", "unload-module", module], check=True, timeout=HANG_S)
+    assert done.returncode == 0, done.stderr
+    assert " sentences spoken, 0." in done.stderr
+    said = written(tmp_path / "said.txt")
+    path = write_wav(tmp_path / "sound.wav", np.fromfile(sound, np.int16))
+    assert edits(said, heard(path, demo_config, demo_models)) / len(said) < 0.25
+
+
+def test_a_voice_of_another_language_is_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="voice.onnx speaks de, which is no target; there is en"):
+        run("--speak", made_voice(tmp_path))
+
+
+def test_the_file_of_speech_is_no_other_file(tmp_path):
+    with pytest.raises(UsageError, match="is also the file for txt; choose another place for the wav file"):
+        run(
+            "--fast",
+            "--speak",
+            made_voice(tmp_path, "en"),
+            "--txt",
+            tmp_path / "a.wav",
+            "--speak-to",
+            tmp_path / "a.wav",
+        )
+    with pytest.raises(UsageError, match="is also the recording"):
+        run("--fast", "--speak", made_voice(tmp_path, "en"), "--speak-to", LISBON)

