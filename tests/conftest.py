@@ -75,6 +75,12 @@ class Panic(BaseException):
     """As that of extensions written in Rust, which is no Exception."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide GPUs, whose probabilities and times differ a little, from all tests but those that are for them."""
+    if config.option.markexpr != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let tests that do more than a minute's work on a busy machine take longer than pyproject.toml's timeout.
 

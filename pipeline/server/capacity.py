@@ -52,6 +52,10 @@ def slowest_window_s(
 def _window_s(recognizer: Recognizer | StreamingRecognizer, clock: Callable[[], float]) -> float:
     if not isinstance(recognizer, WhisperRecognizer):
         raise UsageError("--max-sessions auto measures Whisper models only; give a number")
+    if recognizer.engine.weights.model.device == "cuda":  # whose encoder takes next to none of the time
+        raise UsageError(
+            "--max-sessions auto measures CPUs only; give the number that bench capacity finds for this GPU"
+        )
     noise = np.random.default_rng(0).normal(0, 1_000, _SPEECH_S * SAMPLE_RATE).astype(np.int16)
 
     at_once = calls_at_once([recognizer])

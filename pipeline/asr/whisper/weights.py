@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ log = logging.getLogger(__name__)
 _ON_GPU = ("float16", "int8_float16", "int8_float32", "float32")
 _HALF = ("float16", "int8_float16")
 _PROBE_FRAMES = 200
-_LIBRARIES = "install NVIDIA's driver and pip install nvidia-cublas-cu12 nvidia-cudnn-cu12"
+_LIBRARIES = "install NVIDIA's driver and pip install nvidia-cublas-cu12"
 # Threads of a call unless configured, on as many cores or more: CTranslate2's default.
 _DEFAULT_THREADS = 4
 
@@ -108,16 +111,28 @@ class _NoGpuError(Exception):
 def _on_gpu(load: Callable[[str, str], Any], compute_type: str) -> Any:
     if not ctranslate2.get_cuda_device_count():
         raise _NoGpuError("CTranslate2 finds no CUDA device")
+    _load_installed_libraries()
     try:
         known = ctranslate2.get_supported_compute_types("cuda")
         chosen = next(one for one in _ON_GPU if one in known) if compute_type == "int8" else compute_type
         if chosen not in {*known, "default", "auto"}:
             raise UsageError(f"asr.compute_type is {chosen!r}; this GPU has {', '.join(sorted(known))}")
         model = load("cuda", chosen)
-        # cuBLAS and cuDNN are loaded by the first computation.
+        # cuBLAS is loaded by the first computation.
         silence = np.zeros((1, model.n_mels, _PROBE_FRAMES), np.float32)
         model.encode(ctranslate2.StorageView.from_array(silence), to_cpu=True)
     except RuntimeError as error:
         raise _NoGpuError(f"the GPU cannot be used: {first_line(error)}") from error
     log.info("recognising on the GPU (%s)", chosen)
     return model
+
+
+def _load_installed_libraries() -> None:
+    """Load the cuBLAS and cuDNN of pip's packages, which CTranslate2 then finds by name; the system does not look in there."""
+    packages = importlib.util.find_spec("nvidia")
+    for folder in (packages and packages.submodule_search_locations) or ():
+        for name in ("cublas", "cudnn"):
+            for pattern in (f"{name}/lib/lib{name}.so.*", f"{name}/bin/{name}64_*.dll"):
+                for path in Path(folder).glob(pattern):
+                    with suppress(OSError):  # of another system; CTranslate2 says what it lacks
+                        ctypes.CDLL(str(path))

@@ -1,4 +1,4 @@
-"""Where Whisper computes, by what CTranslate2 reports; a fake stands for it, as no GPU can be had here."""
+"""Where Whisper computes, by what CTranslate2 reports. A fake stands for it but in the tests that need a GPU."""
 
 import dataclasses
 from pathlib import Path
@@ -30,7 +30,9 @@ class FakeLibrary:
 
     def _load(self, directory, *, device, compute_type, **_):
         self.loaded.append((device, compute_type))
-        return SimpleNamespace(n_mels=80, device=device, encode=self._encode)
+        return SimpleNamespace(
+            n_mels=80, device=device, encode=lambda *given, **options: self._encode(*given, **options)
+        )
 
     def _encode(self, features, to_cpu):
         if self.missing:
@@ -73,6 +75,21 @@ def test_a_missing_library_is_one_line_and_the_cpu_is_used(monkeypatch, caplog):
         load_model(Path("model"), "cuda", "int8")
 
 
+def test_a_library_that_pip_installed_is_loaded_first(monkeypatch, tmp_path):
+    library = tmp_path / "nvidia" / "cublas" / "lib" / "libcublas.so.12"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    loaded = []
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(placing.ctypes, "CDLL", loaded.append)
+    fake = FakeLibrary(*FULL)
+    monkeypatch.setattr(placing, "ctranslate2", fake)
+    monkeypatch.setattr(fake, "_encode", lambda *_, **__: loaded.append("computed"))
+    load_model(Path("model"), "cuda", "int8")
+    assert str(library) in loaded[:-1]
+    assert loaded[-1] == "computed"
+
+
 @pytest.mark.parametrize(
     ("types", "device", "compute_type", "message"),
     [
@@ -93,3 +110,18 @@ def test_the_text_on_the_cpu_is_the_same(demo_config, demo_models):
     named = WhisperRecognizer(config, "en", demo_models.recognizer.engine.weights.directory)
     segment = SpeechSegment(0, 0, read_wav(PHRASES)[: 4 * 16_000])
     assert named.transcribe([segment]) == demo_models.recognizer.transcribe([segment])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("compute_type", ["int8", "int8_float16", "float32"])
+def test_a_gpu_hears_what_the_cpu_hears(compute_type, demo_config):
+    asr = dataclasses.replace(demo_config.asr, device="cpu", compute_type="float32")
+    on_cpu = WhisperRecognizer(asr, "en")
+    on_gpu = WhisperRecognizer(dataclasses.replace(asr, device="cuda", compute_type=compute_type), "en")
+    assert (on_cpu.engine.weights.model.device, on_gpu.engine.weights.model.device) == ("cpu", "cuda")
+    samples = read_wav(PHRASES)
+    phrases = [SpeechSegment(i, i * 88_000, samples[i * 88_000 : (i + 1) * 88_000]) for i in range(3)]
+    expected, found = on_cpu.transcribe(phrases), on_gpu.transcribe(phrases)
+    assert [each.text for each in found] == [each.text for each in expected]
+    assert all(abs(a.start_s - b.start_s) <= 0.1 for x, y in zip(expected, found, strict=True)
+               for a, b in zip(x.words, y.words, strict=True))  # fmt: skip
