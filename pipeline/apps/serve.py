@@ -17,9 +17,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..languages import nearest
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
 from ..server.limits import MOST_SESSIONS, ServerLimits
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from ..loading import Models
     from ..server.service import Service
+    from ..server.voices import SessionVoices
 
 _PACKAGES = {
     "starlette": "starlette",
@@ -147,6 +150,14 @@ def _add_sessions(parser: Parser) -> None:
         help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
     )
     add_push_argument(sessions)
+    sessions.add_argument(
+        "--speak",
+        type=some_path,
+        action="append",
+        default=[],
+        metavar="VOICE",
+        help="readers can also listen to translations into the language of this Piper voice; may be given again (docs/live.md)",
+    )
 
 
 def _add_languages(parser: Parser) -> None:
@@ -219,7 +230,15 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))
         offers = Offers(chains, shared, downloads=options.allow_downloads)
-        service = Service(*chains[0], limits, options.record, chains[1:], offers, pushes if options.push else None)
+        service = Service(
+            *chains[0],
+            limits,
+            options.record,
+            chains[1:],
+            offers,
+            pushes if options.push else None,
+            _voices_for(options.speak, languages.targets, limits),
+        )
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
         settings = Settings(app, limits, options.proxy)
@@ -233,6 +252,24 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             lines.append(f"serving Wyoming on {options.wyoming}")
         asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))
     return 0
+
+
+def _voices_for(
+    paths: Sequence[Path], targets: Sequence[str], limits: ServerLimits
+) -> Callable[[Sequence[str]], SessionVoices] | None:
+    """Load the voices of --speak; makes those of a session from its targets."""
+    if not paths:
+        return None
+    from ..server.voices import SessionVoices
+    from ..speaking.voice import PiperVoice
+
+    voices = [PiperVoice(path) for path in paths]
+    for voice in voices:
+        if not nearest(voice.language, targets):
+            tell(
+                f"the voice {voice.path} is heard only if a speaker chooses its language: no target is {voice.language}"
+            )
+    return lambda of_session: SessionVoices(voices, of_session, limits.max_viewers)
 
 
 def measured_sessions(models: Sequence[Models]) -> int:

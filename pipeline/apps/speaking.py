@@ -60,7 +60,14 @@ class Speech:
                 "--speak is heard while people speak, but --fast does not run in real time; give --speak-to FILE.wav, or "
                 "leave one of the two out"
             )
-        self._voice, self._language = loaded_voice(options.speak, targets)
+        from ..speaking.voice import PiperVoice
+
+        self._voice = voice = PiperVoice(options.speak)
+        if not (spoken := nearest(voice.language, targets)):
+            raise UsageError(
+                f"the voice {voice.path} speaks {voice.language}, which is no target; there is {', '.join(targets)}"
+            )
+        self._language = spoken[0]
 
     def add_track(self, makers: dict[str, MakeSink], outputs: dict[Output, Path]) -> None:
         """Add the file of --speak-to to those that are written, if it is one."""
@@ -95,18 +102,3 @@ class Speech:
         if summary := self._speaker.summary():
             tell(summary)
         return not self._speaker.lost
-
-
-def loaded_voice(path: Path, targets: Sequence[str]) -> tuple[Voice, str]:
-    """The voice, and the target that it speaks.
-
-    Raises:
-        UsageError, ModelError: there is no such voice, or it speaks no target.
-    """
-    from ..speaking.voice import PiperVoice
-
-    voice = PiperVoice(path)
-    spoken = nearest(voice.language, targets)
-    if not spoken:
-        raise UsageError(f"the voice {path} speaks {voice.language}, which is no target; there is {', '.join(targets)}")
-    return voice, spoken[0]

@@ -69,6 +69,15 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class Listen:
+    """A listener asks for the speech of a session's translations."""
+
+    session: str
+    """See ``Watch``."""
+    language: str
+
+
+@dataclass(frozen=True)
 class End:
     """The speaker has finished: everything heard is still translated."""
 
@@ -91,7 +100,7 @@ class Correct:
     """Of a translation; empty: what was said."""
 
 
-Message = Start | Resume | Watch | End | NewGlossary | Correct
+Message = Start | Resume | Watch | Listen | End | NewGlossary | Correct
 
 _SENT = "which the server sends when a session starts"
 _FIELDS: dict[str, dict[str, type]] = {
@@ -109,10 +118,12 @@ _FIELDS: dict[str, dict[str, type]] = {
     "end": {},
     "glossary": {"version": int, "text": str},
     "correct": {"version": int, "sentence": int, "language": str, "text": str},
+    "listen": {"version": int, "session": str, "language": str},
 }
 _NEEDED = {
     "resume": {"session": _SENT, "key": _SENT},
     "watch": {"session": _SENT},
+    "listen": {"session": _SENT, "language": "which is one of the voices that the server names"},
     "glossary": {"text": "which is that of a glossary file"},
     "correct": {"sentence": "the number of the corrected one", "text": "which replaces its text"},
 }
@@ -151,6 +162,8 @@ def read_message(text: str) -> Message:
             return Resume(**record)
         case "watch":
             return Watch(**record)
+        case "listen":
+            return Listen(**record)
         case "glossary":
             return NewGlossary(**record)
         case "correct":

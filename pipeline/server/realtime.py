@@ -1,10 +1,11 @@
-"""OpenAI's realtime translation session: audio in JSON messages up, committed text down.
+"""OpenAI's realtime translation session: audio in JSON messages up, committed text and its speech down.
 
-https://platform.openai.com/docs/api-reference/realtime. No translated audio is sent, and a session cannot be resumed.
+https://platform.openai.com/docs/api-reference/realtime. A session cannot be resumed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import itertools
@@ -33,8 +34,9 @@ from .websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
 _SAMPLE_RATE = 24_000
 # How browsers, which cannot set headers, send the token: as one of the subprotocols that they offer.
 _SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
-# elapsed_ms is a multiple of this.
+# elapsed_ms is a multiple of this, and speech has frames of this length.
 _FRAME_MS = 200
+_FRAME_BYTES = 2 * _SAMPLE_RATE * _FRAME_MS // 1000
 
 
 class RealtimeConnection(Connection):
@@ -47,6 +49,7 @@ class RealtimeConnection(Connection):
         self._written = ""  # the language as it was asked for, then
         self._captions = False  # the language spoken is wanted, into which the session does not translate
         self._transcription: dict[str, Any] | None = None
+        self._speaking: asyncio.Task[None] | None = None
         self._event_ids = map("event_{}".format, itertools.count())
 
     async def run(self) -> None:
@@ -79,6 +82,8 @@ class RealtimeConnection(Connection):
         finally:
             session.disconnect(self, feed)
             session.end()
+            if self._speaking is not None:
+                self._speaking.cancel()
 
     async def _hear(self, session: Session) -> None:
         while True:
@@ -93,6 +98,8 @@ class RealtimeConnection(Connection):
     async def _obey(self, record: dict[str, Any], session: Session) -> None:
         match record.get("type"):
             case "session.input_audio_buffer.append":
+                if self._speaking is None:  # from now on the language stays
+                    self._speaking = asyncio.create_task(self._say(session))
                 await session.hear(_audio(record.get("audio")))
             case "session.update":
                 self._update(record, session)
@@ -144,6 +151,19 @@ class RealtimeConnection(Connection):
             return f"this session is translated into {', '.join(targets)}; for {language}, connect with the model {MODEL}-{source}"
         return f"this server does not translate into {shown(language)}; choose from {', '.join(targets)}"
 
+    async def _say(self, session: Session) -> None:
+        """Send the speech of the translations, if there is a voice for them."""
+        if session.voices is None or self._language not in session.voices.languages:
+            return
+        async with session.voices.listener(self._language) as listener:
+            while (item := await listener.take()) is not None:
+                sound = item + bytes(-len(item) % _FRAME_BYTES) if isinstance(item, bytes) else b""
+                for at in range(0, len(sound), _FRAME_BYTES):
+                    delta = base64.b64encode(sound[at : at + _FRAME_BYTES]).decode()
+                    await self._tell(
+                        "session.output_audio.delta", delta=delta, sample_rate=_SAMPLE_RATE, channels=1, format="pcm16"
+                    )
+
     async def _deliver(self, session: Session, feed: Feed) -> None:
         source, translation = AppendOnlyText(), AppendOnlyText()
         while (item := await feed.take()) is not None:
@@ -160,6 +180,9 @@ class RealtimeConnection(Connection):
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
                 for kind in kinds if text else ():
                     await self._tell(f"session.{kind}_transcript.delta", delta=text, elapsed_ms=elapsed_ms)
+        session.detach(feed)
+        if self._speaking is not None:
+            await self._speaking
         if session.failure is not None:
             await self._tell("error", error=_details(session.failure))
         await self._tell("session.closed")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import PipelineConfig
 from ..glossary.terms import Glossary
@@ -23,6 +23,9 @@ from .pushes import Pushes
 from .scheduling import Scheduler, scheduled
 from .served_languages import ServedLanguages
 from .session import Session
+
+if TYPE_CHECKING:
+    from .voices import SessionVoices
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +47,7 @@ class Service:
         others: Sequence[tuple[PipelineConfig, Models]] = (),
         offers: Offers | None = None,
         pushes: Pushes | None = None,
+        voices: Callable[[Sequence[str]], SessionVoices] | None = None,
     ) -> None:
         """``models`` are shared by all sessions; a scheduler shares out recognition.
 
@@ -52,6 +56,7 @@ class Service:
             others: further configurations that clients can choose by their languages; see ``load_shared``.
             offers: languages beyond these; None: there are none.
             pushes: where text is sent besides; None: nowhere.
+            voices: those for a session's targets; None: there are none.
 
         Raises:
             UsageError: see ``ServedLanguages``.
@@ -79,7 +84,7 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
-        self._pushes = pushes
+        self._pushes, self._voices = pushes, voices
         self._resets = 0
 
     @property
@@ -126,6 +131,7 @@ class Service:
             masking=chain.masking.fresh(),
             room=room,
             scheduler=self.scheduler,
+            voices=self._voices(chain.config.languages.targets) if self._voices is not None else None,
         )
         if glossary is not None:
             session.glossary.replace(glossary)

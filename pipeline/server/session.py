@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..captions.masking import Masking
 from ..config import PipelineConfig
@@ -33,6 +34,9 @@ from .limits import ServerLimits
 from .protocol import ProtocolError, shown
 from .record import Record
 from .scheduling import Scheduler, scheduled
+
+if TYPE_CHECKING:
+    from .voices import SessionVoices
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +74,7 @@ class Session:
         masking: Masking | None = None,
         room: str | None = None,
         scheduler: Scheduler | None = None,
+        voices: SessionVoices | None = None,
     ) -> None:
         """``record``: the folder for the session's record; None: nothing is kept. ``glossary``, ``masking``: the server's.
 
@@ -89,6 +94,7 @@ class Session:
         self.sentences = 0
         self.push: Callable[[PipelineEvent], None] = lambda _: None
         """Sends the text elsewhere; never waits."""
+        self.voices = voices
         self._limits, self._clock = limits, clock
         self._models = models
         self.glossary = SessionGlossary(glossary)
@@ -177,6 +183,8 @@ class Session:
             self._over = True
             for feed in self._feeds:
                 feed.end()
+            if self.voices is not None:
+                self.voices.end()
             if self._record is not None:
                 await self._record.close()
 
@@ -186,6 +194,8 @@ class Session:
         self._history.push(event)
         for feed in self._feeds:
             feed.push(event)
+        if self.voices is not None:
+            self.voices.write(event)
         self.push(event)
 
     async def correct(self, wanted: Correction) -> None:

@@ -21,6 +21,7 @@ from .protocol import (
     VERSION,
     Correct,
     End,
+    Listen,
     NewGlossary,
     ProtocolError,
     Resume,
@@ -98,11 +99,14 @@ class Connection:
                 feed, served = session.attach(first.language), False
                 try:
                     await self._send(_described("watching", session))
-                    await self._both(self._deliver(session, feed), self._ignore(), self._report(session))
+                    await self._both(self._deliver(session, feed), self._ignore("watch"), self._report(session))
                     served = True
                 finally:
                     session.detach(feed, served)
                 await session.confirm(self._acknowledged())
+            case Listen():
+                session = self._service.find(first.session)
+                await self._both(self._sound(session, first.language), self._ignore("listen"), self._report(session))
             case End() | NewGlossary() | Correct():
                 kind = {End: "end", NewGlossary: "glossary", Correct: "correct"}[type(first)]
                 raise ProtocolError("bad-message", f"{kind} came first; begin with start, resume or watch")
@@ -155,6 +159,21 @@ class Connection:
             raise session.failure
         await self._close(NORMAL)
 
+    async def _sound(self, session: Session, language: str) -> None:
+        """Send speech, an utterance a message, until it ends."""
+        if (voices := session.voices) is None:
+            raise ProtocolError("unknown-target", "this server has no voice; start it with --speak")
+        async with voices.listener(language) as listener:
+            await self._send(message_text("listening", session=session.id, language=language, sample_rate=voices.rate))
+            while (item := await listener.take()) is not None:
+                if isinstance(item, int):
+                    await self._send(message_text("skipped", sentences=item))
+                else:
+                    async with asyncio.timeout(_SEND_S):
+                        await self._socket.send_bytes(item)
+        await self._send(message_text("end"))
+        await self._close(NORMAL)
+
     async def _hear(self, session: Session) -> None:
         while True:
             message = await self._received()
@@ -192,11 +211,11 @@ class Connection:
             session.glossary.replace(glossary)
             await self._send(message_text("glossary", **await _taken(session, glossary)))
 
-    async def _ignore(self) -> None:
-        """Read what a reader sends, to notice its end. It has nothing to say."""
+    async def _ignore(self, first: str) -> None:
+        """Read what a reader or listener sends, to notice its end. It has nothing to say."""
         while True:
             await self._received()
-            raise ProtocolError("bad-message", "a reader sends nothing after watch")
+            raise ProtocolError("bad-message", f"nothing may come after {first}")
 
     async def _report(self, session: Session) -> None:
         while True:
@@ -258,6 +277,7 @@ def _described(kind: str, session: Session, **values: object) -> str:
         recorded=session.recorded,
         source=languages.source,
         targets=list(languages.targets),
+        voices=session.voices.languages if session.voices is not None else [],
         sample_rate=session.sample_rate,
         **values,
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..audio.capture import Converter
 from ..audio.devices import find_device, library_messages_logged, portaudio, settings_for
 from ..errors import DeviceError
 from ..events import Samples
+from .speaker import at_rate
 
 _BLOCK_S = 0.02
 # A device that takes no block for so long counts as lost.
@@ -47,8 +47,7 @@ class DeviceOutput:
         """See ``Output``."""
         if self._stream is None:
             self._open()
-        converter = Converter(1, self._speech_rate, self._rate)
-        sound = np.concatenate([converter.push(samples.tobytes()), converter.flush()])
+        sound = at_rate(samples, self._speech_rate, self._rate)
         with self._changed:
             self._sound, self._at = self._sound[self._at :] + np.repeat(sound, self._channels).tobytes(), 0
             self._changed.notify_all()

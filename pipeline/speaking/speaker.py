@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..audio.capture import Converter
 from ..errors import DeviceError, PipelineError, one_line
 from ..events import PipelineEvent, Samples, Translation
 from ..languages import sets_sentences_apart
@@ -75,6 +76,12 @@ def spoken(voice: Voice, utterance: Utterance, speed: float) -> Samples:
     return np.concatenate([voice.say(_MASKED.sub("", text), speed) for text in utterance.texts])
 
 
+def at_rate(samples: Samples, rate: int, wanted_rate: int) -> Samples:
+    """Samples [n] of ``rate`` Hz at another rate."""
+    converter = Converter(1, rate, wanted_rate)
+    return np.concatenate([converter.push(samples.tobytes()), converter.flush()])
+
+
 def said_of_skipped(texts: list[str]) -> str:
     """A line for people."""
     return f"the voice is behind, and does not speak: {' '.join(texts)}"
@@ -125,11 +132,15 @@ class Speaker:
                 self._waiting.add(event.text, time.monotonic())
                 self._changed.notify_all()
 
-    def finish(self) -> None:
-        """Wait until everything has been spoken."""
+    def end(self) -> None:
+        """Nothing follows: what waits is still spoken, and the output finished."""
         with self._changed:
             self._finishing = True
             self._changed.notify_all()
+
+    def finish(self) -> None:
+        """Wait until everything has been spoken."""
+        self.end()
         self._thread.join()
 
     def close(self) -> None:

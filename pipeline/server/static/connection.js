@@ -12,7 +12,7 @@ const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no
   "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "room-busy", "no-models", "no-space", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
 
 export class Connection {
-  // first: the first message. handlers: onEvent(event), onState(state, detail) with the states connecting, open, lost, ended,
+  // first: the first message. handlers: onEvent(event), onSound(data) for listeners, onState(state, detail) with the states connecting, open, lost, ended,
   // refused. kept: {session, key} of a session that another page of this tab began. room: the name of the room or session, for a
   // proxy in front of several servers.
   constructor(first, handlers, kept = { session: null, key: null }, room = "") {
@@ -54,6 +54,13 @@ export class Connection {
     if (this.ready) this.socket.send(JSON.stringify({ type: "end" }));
   }
 
+  // Leave a session that others go on with.
+  close() {
+    this.over = this.refused = true;
+    this.socket?.close();
+    clearTimeout(this.retry);
+  }
+
   // Use other terms from now on: the text of a glossary file.
   replaceGlossary(text) {
     this.glossary = text; // until the server has answered
@@ -90,7 +97,8 @@ export class Connection {
     socket.onmessage = ({ data }) => {
       if (socket !== this.socket) return;
       this.#watch(socket);
-      this.#received(JSON.parse(data));
+      if (typeof data === "string") this.#received(JSON.parse(data));
+      else this.handlers.onSound(data);
     };
     socket.onclose = () => this.#lost(socket);
     this.#watch(socket);
@@ -109,6 +117,7 @@ export class Connection {
       case "started":
       case "resumed":
       case "watching":
+      case "listening":
         this.session = event.session;
         this.key = event.key ?? null;
         this.waitMs = FIRST_WAIT_MS;

@@ -3,6 +3,7 @@
 import { Downloads } from "./download.js";
 import { fill, targetChoices } from "./languages.js";
 import { follow } from "./follow.js";
+import { Listening } from "./listen.js";
 import { stayAwake } from "./awake.js";
 import { menus } from "./menus.js";
 import { errorMessage, showProblem, translationLost } from "./messages.js";
@@ -26,24 +27,27 @@ const language = $("language");
 let texts = new Texts();
 const board = new Board($("text"), $("spoken"), $("newest"));
 const downloads = new Downloads($("download"), () => texts);
+const listening = new Listening($("listen"), (error) => showProblem($("problem"), errorMessage(error, false)));
 let begun = false;
+let heard = { session: null, voices: [] };
 
 settings($("display").querySelector("form"));
 menus();
 language.addEventListener("change", () => {
   address.searchParams.set("language", language.value);
   history.replaceState(null, "", address); // a reload keeps it
-  board.show(language.value);
+  show();
 });
 follow(session, { onBegin, onEvent, onState });
 
 // Another session begins, or the first.
-function onBegin({ targets, recorded }) {
+function onBegin({ session, targets, recorded, voices }) {
   texts = new Texts();
   begun = false;
   board.begin(texts);
   $("recorded").hidden = !recorded;
   showProblem($("problem"), "");
+  heard = { session, voices };
   offer(targets);
 }
 
@@ -75,7 +79,12 @@ function offer(targets) {
   if (before === null || language.value !== before) language.value = chosen(targets);
   $("choice").hidden = targets.length < 2;
   downloads.offer(targets);
+  show();
+}
+
+function show() {
   board.show(language.value);
+  listening.offer(heard.session, language.value, heard.voices);
 }
 
 // What the address asks for, else the first of the browser's languages that there is, else all.
