@@ -23,7 +23,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare all --json"),
     "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
-    "archive": ("%(prog)s recordings --config demo", "%(prog)s recordings --config demo --processes 1,2"),
     "serve": ("%(prog)s --config demo", "%(prog)s --config demo --speakers 2 --seconds 30"),
     "capacity": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --asr tiny.en --lag 2"),
 }

@@ -176,7 +176,7 @@ def test_the_manual_page_says_what_it_needs():
         ("ser", ["serve"]),
         ("live --list-d", ["--list-devices"]),
         ("models compile --weights int", ["int8", "int4"]),
-        ("bench arc", ["archive"]),
+        ("bench cap", ["capacity"]),
         ("translate pyproj", ["pyproject.toml"]),
     ],
 )

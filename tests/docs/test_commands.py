@@ -71,7 +71,6 @@ SLOW = {
     "speech-translate translate examples/audio --output-dir subtitles --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --config demo --processes 2",
-    "speech-translate bench archive examples/audio --config demo --processes 1,2",
     "speech-translate bench live talk.wav --config demo",
     "speech-translate bench nmt --model firefox/en-pt-tiny",
 }
@@ -85,7 +84,6 @@ SAID = {
     "models list --pairs": "TigreGotico/",
     "bench nmt": "this project int8",
     "bench live": "first shown",
-    "bench archive": "hours a CPU hour",
     "nmt --model models/demo/nmt-zh-en": "hotel",
     "--print-completion": "",  # into a file; tests/apps/test_program.py uses it
 }
