@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
 import logging
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import av
 import numpy as np
 from av.container import InputContainer
+from av.packet import Packet
+from av.stream import Discard
 
 from ..errors import AudioError, UsageError
 from ..events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
@@ -51,31 +55,41 @@ def open_stream(
         language, track: see ``Recording``.
     """
     check_address(url)
-    connect = partial(_Connection, Address(url), language=language, track=track)
+    connect = partial(_Connection, url, language=language, track=track)
     first = connect()
-    return StreamSource(NetworkStream(url, first, connect), limit_s) if first.duration_s is None else first
+    return StreamSource(NetworkStream(first.path, first, connect), limit_s) if first.duration_s is None else first
 
 
 def check_address(url: str) -> None:
     """Raise UsageError for web addresses of which FFmpeg does not say what is wrong."""
+    shown = _without_secrets(url)
     try:
         text = _beginning(url)
         if "#EXT-X-STREAM-INF" in text:
             entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
             if entries and "#EXT-X-STREAM-INF" in _beginning(urljoin(url, entries[0].strip())):
                 raise UsageError(
-                    f"{url} is a playlist of playlists; give the address of one of these: {', '.join(entries[:3])}"
+                    f"{shown} is a playlist of playlists; give the address of one of these: {', '.join(entries[:3])}"
                 )
     except urllib.error.HTTPError as error:
         if 300 <= error.code < 400:
-            raise UsageError(f"{url} redirects without end; give the address of the stream itself") from None
+            raise UsageError(f"{shown} redirects without end; give the address of the stream itself") from None
         return  # FFmpeg reports it
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):  # the last of Shoutcast, which FFmpeg understands
         return
     if text.lstrip().lower().startswith(("<!doctype", "<html")):
-        raise UsageError(f"{url} is a web page; give the address of the stream in it, such as one that ends with .m3u8")
+        raise UsageError(
+            f"{shown} is a web page; give the address of the stream in it, such as one that ends with .m3u8"
+        )
     if text.startswith("[playlist]") or (text.startswith("#EXTM3U") and "#EXT-X-" not in text):
-        raise UsageError(f"{url} is a list of addresses; give one of them")
+        raise UsageError(f"{shown} is a list of addresses; give one of them")
+
+
+def _without_secrets(url: str) -> Address:
+    """``url`` for messages and files, without a password and the parameters, which may be a key."""
+    scheme, colon, rest = url.partition("?")[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return Address(scheme + colon + host.rpartition("@")[2] + slash + path)
 
 
 def _beginning(url: str) -> str:
@@ -96,15 +110,36 @@ class _Connection(Recording):
     path: Address
     _ADVICE = "check the address, and whether the stream is on"
 
+    def __init__(self, url: str, *, language: str | None, track: int | None) -> None:
+        self._url = url
+        super().__init__(_without_secrets(url), language=language, track=track)
+        if self._container.format.name == "hls":  # else every variant of a playlist would be fetched
+            for other in self._container.streams:
+                if other.index != self._stream.index:
+                    other.discard = Discard.all
+
     def _open_container(self) -> InputContainer:
         try:
-            return open_input(self.path, timeout=(_ANSWER_S, _ANSWER_S))
+            # RTSP: datagrams may be lost, or kept out by a firewall.
+            return open_input(self._url, timeout=(_ANSWER_S, _ANSWER_S), options={"rtsp_flags": "prefer_tcp"})
         except av.error.ExitError:
             raise AudioError(f"{self.path} gives no audio within {_ANSWER_S:.0f} s; {self._ADVICE}") from None
+        except (av.error.FFmpegError, OSError) as error:
+            raise AudioError(f"{self.path} cannot be read ({error.strerror}); {self._ADVICE}") from None
 
     @property
     def read_once(self) -> bool:
         return True
+
+    def _packets(self) -> Iterator[Packet[Any]]:
+        """Those of the audio. Where the picture goes on without it, it has stopped."""
+        heard_s = time.monotonic()
+        for packet in self._container.demux():
+            if packet.stream.index == self._stream.index:
+                yield packet
+                heard_s = time.monotonic()
+            elif time.monotonic() - heard_s > _ANSWER_S:
+                raise AudioError(f"{self.path} broke off: no sound came for {_ANSWER_S:.0f} s")
 
     def _note_damage(self, error: av.error.FFmpegError, damaged: int) -> None:
         if not isinstance(error, av.error.InvalidDataError):
@@ -136,7 +171,7 @@ class NetworkStream:
         self._closed = threading.Event()
         self._wait = wait or self._closed.wait
         self._notify: Callable[[SourceNotice], None] = lambda notice: None
-        self._lost_at_s = clock()
+        self._heard_at_s = clock()
         self._delivered = self._silence = 0  # samples; of silence, those to come
         self._opening: Samples | None = None  # the first sound of a connection
         self._fresh = True  # the connection has given none yet
@@ -161,13 +196,14 @@ class NetworkStream:
             try:
                 chunk, self._reason = self._connection.read(), "it ended"
             except AudioError as error:
-                chunk, self._reason = None, str(error)
+                chunk, self._reason = None, str(error).removeprefix(f"{self.name} broke off: ")
             if chunk is None:
                 self._lose()
             elif self._begins_again(chunk):
                 return None
             else:
-                return self._counted(self._back(chunk))
+                chunk, self._heard_at_s = self._back(chunk), self._clock()
+                return self._counted(chunk)
         return None
 
     def close(self) -> None:
@@ -190,7 +226,6 @@ class NetworkStream:
         self._connection.close()
         self._connection = None
         if not self._attempts:  # else it was away already
-            self._lost_at_s = self._clock()
             self._silence = round(_PAUSE_S * SAMPLE_RATE)
             self._notify(DeviceLost(self._delivered / SAMPLE_RATE, self.name, self._reason))
 
@@ -213,7 +248,7 @@ class NetworkStream:
         if not self._attempts:
             return chunk
         self._attempts = 0
-        away_s = self._clock() - self._lost_at_s
+        away_s = self._clock() - self._heard_at_s
         self._notify(DeviceBack(self._delivered / SAMPLE_RATE, self.name, away_s))
         return np.concatenate([np.zeros(round(max(0.0, away_s - _PAUSE_S) * SAMPLE_RATE), np.int16), chunk])
 

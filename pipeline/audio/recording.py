@@ -15,6 +15,7 @@ import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
+from av.packet import Packet
 from av.stream import Disposition, Stream
 
 from ..errors import AudioError, UsageError
@@ -254,7 +255,7 @@ class Recording:
     def _frames(self) -> Iterator[AudioFrame | None]:
         """Yield decoded frames, then None to drain the resampler. Damaged packets are skipped with a warning."""
         damaged = 0
-        packets = self._container.demux(self._stream)
+        packets = self._packets()
         while True:
             try:
                 packet = next(packets)
@@ -266,8 +267,11 @@ class Recording:
             except av.error.FFmpegError as error:
                 damaged += 1
                 self._note_damage(error, damaged)
-                packets = self._container.demux(self._stream)  # a generator that has raised has ended
+                packets = self._packets()  # a generator that has raised has ended
         yield None
+
+    def _packets(self) -> Iterator[Packet[AudioStream]]:
+        return self._container.demux(self._stream)
 
     def _note_damage(self, error: av.error.FFmpegError, damaged: int) -> None:
         """``damaged`` packets could not be read so far.

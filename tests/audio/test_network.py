@@ -1,7 +1,13 @@
 """Network streams: lists and pages are told apart, what breaks off is connected again, and a limit ends that."""
 
+import base64
+import contextlib
 import http.server
 import itertools
+import socket
+import socketserver
+import struct
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,6 +47,9 @@ class Web:
                     self.send_response(302)
                     self.send_header("Location", f"/loop?{len(outer.asked)}")
                     self.end_headers()
+                    return
+                if path == "/shoutcast":
+                    self.wfile.write(b"ICY 200 OK\r\nContent-Type: audio/wav\r\n\r\n" + HEADER + SPEECH.tobytes())
                     return
                 if path not in outer.answers:
                     self.send_error(404)
@@ -139,18 +148,132 @@ def test_segments_that_come_later_are_read(web, tmp_path):
     assert len(heard) - len(SPEECH) < 3 * 16_000  # it is not played again
 
 
-def write_hls(folder: Path, web: Web) -> list[str]:
+def test_one_variant_of_a_playlist_is_fetched(web, tmp_path):
+    for name in ("live", "other"):
+        write_hls(tmp_path, web, name)
+    entry = b"#EXT-X-STREAM-INF:BANDWIDTH=1\n%s.m3u8\n"
+    web.answers["/main.m3u8"] = lambda _: b"#EXTM3U\n" + entry % b"live" + entry % b"other"
+    recording = open_stream(f"{web.base}/main.m3u8", 60.0)
+    web.asked.clear()  # the first segment of each tells what it is
+    assert len(read_all(recording)) == pytest.approx(len(SPEECH), abs=8_000)
+    assert set(web.asked) == {"/live1.ts", "/live2.ts", "/live3.ts"}
+
+
+def write_hls(folder: Path, web: Web, name: str = "live") -> list[str]:
     """The speech as a playlist with segments of 2 s, which ``web`` serves; the playlist's lines."""
-    with av.open(str(folder / "live.m3u8"), "w", format="hls", options={"hls_time": "2", "hls_list_size": "0"}) as made:
+    write_speech(folder / f"{name}.m3u8", "hls", hls_time="2", hls_list_size="0")
+    for path in folder.iterdir():
+        web.answers[f"/{path.name}"] = lambda _, path=path: path.read_bytes()
+    return (folder / f"{name}.m3u8").read_text().splitlines()
+
+
+def write_speech(to: Path | str, container: str, picture_s: int = 0, **options: str) -> None:
+    """The speech as AAC, with black pictures for ``picture_s`` seconds."""
+    with av.open(str(to), "w", format=container, options=options) as made:
+        video = made.add_stream("mpeg1video", rate=25, width=16, height=16) if picture_s else None
         stream = made.add_stream("aac", rate=16_000, layout="mono")
         for begin in range(0, len(SPEECH), 1_024):
             frame = av.AudioFrame.from_ndarray(SPEECH[None, begin : begin + 1_024], format="s16", layout="mono")
             frame.sample_rate, frame.pts = 16_000, begin
             made.mux(stream.encode(frame))
         made.mux(stream.encode(None))
-    for path in folder.iterdir():
-        web.answers[f"/{path.name}"] = lambda _, path=path: path.read_bytes()
-    return (folder / "live.m3u8").read_text().splitlines()
+        if video is not None:
+            for number in range(picture_s * 25):
+                picture = av.VideoFrame(16, 16, "yuv420p")
+                picture.pts = number
+                made.mux(video.encode(picture))
+            made.mux(video.encode(None))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+@pytest.mark.libass
+def test_rtmp_is_read(monkeypatch):
+    monkeypatch.setattr(network, "MOST_ATTEMPTS", 0)
+    url = f"rtmp://127.0.0.1:{free_port()}/live/talk"
+    command = ["ffmpeg", "-v", "error", "-t", "6", "-i", str(PHRASES), "-c:a", "aac", "-f", "flv", "-listen", "1", url]
+    with subprocess.Popen(command) as server:
+        source = None
+        while source is None and server.poll() is None:
+            with contextlib.suppress(AudioError):  # refused: it does not listen yet
+                source = open_stream(url, 60.0)
+        heard = read_all(source)
+    assert np.flatnonzero(heard)[-1] == pytest.approx(len(SPEECH), abs=8_000)
+
+
+class Camera(socketserver.StreamRequestHandler):
+    """An RTSP server of one user whose sound is the speech, as PCM over the same connection, then an end."""
+
+    timeout = 30
+
+    def handle(self) -> None:
+        asked: list[str] = self.server.asked  # type: ignore[attr-defined]
+        sound = (
+            b"v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nt=0 0\r\nm=audio 0 RTP/AVP 96\r\na=rtpmap:96 L16/16000/1\r\n"
+        )
+        while words := self.rfile.readline().split():
+            fields = dict(line.split(b": ", 1) for line in iter(lambda: self.rfile.readline().strip(), b""))
+            known = fields.get(b"Authorization") == b"Basic " + base64.b64encode(b"user:secret")
+            asked += [words[0].decode(), *([fields[b"Transport"].decode()] if b"Transport" in fields else [])]
+            body = sound if known and words[0] == b"DESCRIBE" else b""
+            self.wfile.write(b"RTSP/1.0 " + (b"200 OK" if known else b'401 No\r\nWWW-Authenticate: Basic realm="x"'))
+            self.wfile.write(
+                b"\r\nCSeq: %s\r\nSession: 1\r\nTransport: RTP/AVP/TCP;unicast;interleaved=0-1" % fields[b"CSeq"]
+            )
+            self.wfile.write(b"\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            if known and words[0] == b"PLAY":
+                for number, begin in enumerate(range(0, len(SPEECH), 320)):
+                    packet = (
+                        struct.pack(">BBHII", 128, 96, number, begin, 1)
+                        + SPEECH[begin : begin + 320].astype(">i2").tobytes()
+                    )
+                    self.wfile.write(struct.pack(">cBH", b"$", 0, len(packet)) + packet)
+                return
+
+
+def test_rtsp_is_read_over_tcp_and_its_password_is_not_told(monkeypatch):
+    monkeypatch.setattr(network, "backoff_s", lambda attempt: 0.0)
+    monkeypatch.setattr(network, "MOST_ATTEMPTS", 1)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Camera) as server:
+        server.daemon_threads = True
+        server.asked = asked = list[str]()  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"127.0.0.1:{server.server_address[1]}/sound"
+        with pytest.raises(AudioError, match=rf"^rtsp://{place} cannot be read \(Server returned 401"):
+            open_stream(f"rtsp://user:wrong@{place}", 60.0)
+        asked.clear()
+        source = open_stream(f"rtsp://user:secret@{place}?key=1", 60.0)
+        assert isinstance(source, StreamSource)
+        notices: list[SourceNotice] = []
+        source.listen(notices.append)
+        heard = read_all(source)
+        server.shutdown()
+    assert np.array_equal(heard[: len(SPEECH)], SPEECH)
+    assert "RTP/AVP/TCP" in asked[asked.index("SETUP") + 1]
+    assert notices == [DeviceLost(len(SPEECH) / 16_000, f"rtsp://{place}", "it ended")]
+
+
+def test_a_stream_whose_picture_goes_on_without_sound_is_lost(web, tmp_path, monkeypatch):
+    write_speech(tmp_path / "film.ts", "mpegts", picture_s=60)
+    web.answers["/film"] = lambda _: (tmp_path / "film.ts").read_bytes()
+    monkeypatch.setattr(network, "MOST_ATTEMPTS", 0)
+    source = open_stream(f"{web.base}/film", 60.0)
+    seconds = itertools.count()
+    monkeypatch.setattr(network, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    notices: list[SourceNotice] = []
+    source.listen(notices.append)  # type: ignore[union-attr]
+    read_all(source)
+    assert [notice.reason for notice in notices if isinstance(notice, DeviceLost)] == ["no sound came for 10 s"]
+
+
+def test_a_shoutcast_radio_is_read(web):
+    source = open_stream(f"{web.base}/shoutcast", 60.0)
+    assert np.array_equal(source.read(), SPEECH[:1_600])
+    source.close()
 
 
 class Broken:
@@ -159,6 +282,7 @@ class Broken:
     duration_s = None
 
     made = itertools.count(1)
+    stall: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, chunks: int, reason: str | None = "it broke off", sound: int | None = None) -> None:
         self.left, self.reason, self.sound = chunks, reason, sound or next(self.made)
@@ -167,6 +291,7 @@ class Broken:
         if self.left:
             self.left -= 1
             return np.full(1_600, self.sound, np.int16)
+        self.stall()
         if self.reason is not None:
             raise AudioError(self.reason)
         return None
@@ -200,12 +325,14 @@ def stream(first: Broken, *later: Broken | AudioError) -> SimpleNamespace:
 
 
 def test_a_stream_that_comes_back_goes_on_after_silence_of_its_absence():
-    found = stream(Broken(10), AudioError("refused"), AudioError("refused"), Broken(10))
+    first = Broken(10)
+    found = stream(first, AudioError("refused"), AudioError("refused"), Broken(10))
+    first.stall = lambda: setattr(found.time, "now_s", 10.0)
     heard = read_all(found.source)
     lost, back, again = found.notices
     assert (lost, again.device) == (DeviceLost(1.0, "a radio", "it broke off"), "a radio")
     assert isinstance(back, DeviceBack)
-    assert back.away_s == pytest.approx(0.5 + 1 + 2)
+    assert back.away_s == pytest.approx(10 + 0.5 + 1 + 2)
     ones = np.flatnonzero(heard)
     assert len(ones) == 20 * 1_600
     assert (ones[-1] - ones[0] + 1 - len(ones)) / 16_000 == pytest.approx(back.away_s)
