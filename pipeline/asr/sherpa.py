@@ -54,9 +54,15 @@ _DELAY_S = 0.3
 
 
 def sherpa_folder(config: AsrConfig) -> Path:
-    """The folder of the configured model."""
+    """The folder of the configured model.
+
+    Raises:
+        UsageError, ModelError: it has none, or sherpa-onnx is not installed. Said before other models are fetched.
+    """
     if not os.path.isdir(config.model):
         raise UsageError(f'asr.model is {config.model!r}, no folder; with asr.backend = "sherpa-onnx", {_WHERE}')
+    _library()
+    _told(Path(config.model))
     return Path(config.model)
 
 
@@ -153,8 +159,7 @@ class SherpaStream:
         return self._recognizer.words(result.text, result.tokens, result.timestamps if timed else self._times)
 
 
-def _load(folder: Path, threads: int) -> Any:
-    """A ``sherpa_onnx.OnlineRecognizer``."""
+def _library() -> Any:
     try:
         import sherpa_onnx
     except ImportError as error:
@@ -162,6 +167,12 @@ def _load(folder: Path, threads: int) -> Any:
             f'asr.backend is "sherpa-onnx", which cannot be imported ({error}); install it with: '
             "pip install 'streaming-speech-translation[sherpa]'"
         ) from None
+    return sherpa_onnx
+
+
+def _load(folder: Path, threads: int) -> Any:
+    """A ``sherpa_onnx.OnlineRecognizer``."""
+    sherpa_onnx = _library()
     kind, files = _told(folder)
     arguments = {**files, "num_threads": threads or min(4, usable_cores())}
     command = [sys.executable, "-c", _TRIAL, json.dumps([kind, arguments])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import UsageError
+
+log = logging.getLogger(__name__)
 
 # How often a waiting read checks for ``close``.
 _POLL_MS = 100
@@ -61,6 +64,7 @@ class GrowingFile:
             if data := self._file.read(count):
                 return data
             if time.monotonic() - began_s > GROWS_S:
+                log.warning("nothing was added to %s for %.0f s: it counts as complete", self._file.name, GROWS_S)
                 self._closed.set()
             self._closed.wait(_POLL_MS / 1000)
         return b""

@@ -94,7 +94,8 @@ class Recording:
         except PermissionError:
             raise UsageError(f"{path} may not be read; check its permissions") from None
         except (av.error.FFmpegError, OSError) as error:
-            raise AudioError(f"{path} is not audio that can be read ({_reason(error)}); {self._ADVICE}") from error
+            advice = "record as WAV, MPEG-TS, Matroska, Ogg or MP3" if growing else self._ADVICE
+            raise AudioError(f"{path} is not audio that can be read ({_reason(error)}); {advice}") from error
         try:
             self._stream, self._channels = self._choose_stream(language, track)
         except BaseException:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline import SourceSentence, SourceText, Translation, load_models
+from pipeline import SourceSentence, SourceText, Translation, load_models, loading
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import DEFAULT, StreamingRecognizer
 from pipeline.asr.sherpa import SherpaRecognizer
@@ -203,6 +203,13 @@ def test_a_model_that_is_no_folder_is_wrong_usage(model, tmp_path):
         UsageError, match=r"asr\.model is .*, no folder; with asr\.backend = \"sherpa-onnx\", give a folder"
     ):
         load_models(config_for(tmp_path, model))
+
+
+def test_a_folder_that_is_no_model_is_refused_before_a_translator_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "find_translation_models", lambda *_: pytest.fail("fetched"))
+    empty(tmp_path)
+    with pytest.raises(ModelError, match="has no ONNX files"):
+        load_models(config_for(tmp_path, "."))
 
 
 def test_what_to_install_is_said(tmp_path, monkeypatch):

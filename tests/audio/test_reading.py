@@ -101,6 +101,14 @@ def test_a_file_that_is_still_written_is_read_to_its_end(tmp_path, monkeypatch):
     assert np.array_equal(np.concatenate([chunk for chunk in chunks if chunk is not None]), read_wav(PHRASES))
 
 
+def test_a_growing_file_that_is_no_recording_yet_says_how_to_record(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(pipe, "GROWS_S", 0.0)
+    (tmp_path / "film.mp4").touch()
+    with pytest.raises(AudioError, match="record as WAV, MPEG-TS, Matroska"):
+        Recording(tmp_path / "film.mp4", growing=True)
+    assert "nothing was added to" in caplog.text
+
+
 def test_a_growing_file_can_be_left(tmp_path, monkeypatch):
     monkeypatch.setattr(pipe, "GROWS_S", 0.5)  # opening it waits for more than there is
     path = tmp_path / "growing.wav"
