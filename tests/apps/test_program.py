@@ -190,16 +190,35 @@ def test_bash_completes_commands_options_and_values(completions, line, found):
     assert done.stdout.split() == found, done.stderr
 
 
+FISH = (
+    "source fish; complete -C 'speech-translate live --list-d'; complete -C 'speech-translate live --config demo-zh-'"
+)
+ZSH = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; fpath=($PWD \\$fpath); autoload -U compinit; compinit -u -D; bindkey '^I' complete-word; echo RE''ADY"
+zpty -r shell out '*READY*'
+for typed found in 'live --list-d' '*list-devices*' 'live --config demo-zh-' '*demo-zh-en*'; do
+  zpty -n -w shell "speech-translate $typed"$'\t'
+  zpty -r shell out $found
+  echo $out
+  zpty -n -w shell $'\x15'
+done
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_can_read_their_script(completions, shell):
-    script = completions / shell
-    said = script.read_text("utf-8")
+@pytest.mark.parametrize(("shell", "script"), [("zsh", ZSH), ("fish", FISH)])
+def test_other_shells_complete_options_and_values(completions, shell, script, tmp_path):
+    said = (completions / shell).read_text("utf-8")
     assert all(name in said for name in (*COMMANDS, "list-devices", "demo-zh-en", "int4"))
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed; .ci/run installs it")
-    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, timeout=HANG_S, check=False)
-    assert done.returncode == 0, done.stderr
+    (tmp_path / {"zsh": "_speech-translate"}.get(shell, shell)).write_text(said, "utf-8")
+    run = [shell, *(["-f"] if shell == "zsh" else []), "-c", script]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert "list-devices" in done.stdout, done.stderr
+    assert "demo-zh-en" in done.stdout, done.stderr
 
 
 def test_an_unknown_shell_is_wrong_usage():
