@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -119,13 +120,17 @@ class _Connection(Recording):
                     other.discard = Discard.all
 
     def _open_container(self) -> InputContainer:
+        # RTSP over TCP: datagrams may be lost, or kept out by a firewall.
+        how = {"timeout": (_ANSWER_S, _ANSWER_S), "options": {"rtsp_flags": "prefer_tcp"}}
+        began_s, pool = time.monotonic(), ThreadPoolExecutor(1, "opening")  # signals do not interrupt FFmpeg
         try:
-            # RTSP: datagrams may be lost, or kept out by a firewall.
-            return open_input(self._url, timeout=(_ANSWER_S, _ANSWER_S), options={"rtsp_flags": "prefer_tcp"})
-        except av.error.ExitError:
-            raise AudioError(f"{self.path} gives no audio within {_ANSWER_S:.0f} s; {self._ADVICE}") from None
+            return pool.submit(open_input, self._url, **how).result()
         except (av.error.FFmpegError, OSError) as error:
-            raise AudioError(f"{self.path} cannot be read ({error.strerror}); {self._ADVICE}") from None
+            late = time.monotonic() - began_s > _ANSWER_S
+            what = f"gives no audio within {_ANSWER_S:.0f} s" if late else f"cannot be read ({error.strerror})"
+            raise AudioError(f"{self.path} {what}; {self._ADVICE}") from None
+        finally:
+            pool.shutdown(wait=False)
 
     @property
     def read_once(self) -> bool:
@@ -139,13 +144,13 @@ class _Connection(Recording):
                 yield packet
                 heard_s = time.monotonic()
             elif time.monotonic() - heard_s > _ANSWER_S:
-                raise AudioError(f"{self.path} broke off: no sound came for {_ANSWER_S:.0f} s")
+                raise AudioError(f"{self.path} broke off (no sound came for {_ANSWER_S:.0f} s)")
 
     def _note_damage(self, error: av.error.FFmpegError, damaged: int) -> None:
         if not isinstance(error, av.error.InvalidDataError):
             silent = isinstance(error, av.error.ExitError)
             reason = f"nothing came for {_ANSWER_S:.0f} s" if silent else error.strerror
-            raise AudioError(f"{self.path} broke off: {reason}")
+            raise AudioError(f"{self.path} broke off ({reason})")
         super()._note_damage(error, damaged)
 
 
@@ -196,7 +201,7 @@ class NetworkStream:
             try:
                 chunk, self._reason = self._connection.read(), "it ended"
             except AudioError as error:
-                chunk, self._reason = None, str(error).removeprefix(f"{self.name} broke off: ")
+                chunk, self._reason = None, self._said(error)
             if chunk is None:
                 self._lose()
             elif self._begins_again(chunk):
@@ -209,6 +214,10 @@ class NetworkStream:
     def close(self) -> None:
         """Stop reading. A read in progress ends within ten seconds."""
         self._closed.set()
+
+    def _said(self, error: Exception) -> str:
+        """The message of an error, without the name, which stands before it already."""
+        return str(error).replace(f"{self.name} ", "it ", 1)
 
     def _counted(self, samples: Samples) -> Samples:
         self._delivered += len(samples)
@@ -239,7 +248,7 @@ class NetworkStream:
         try:
             self._connection, self._fresh = self._connect(), True
         except (AudioError, UsageError) as error:
-            self._reason = str(error)
+            self._reason = self._said(error)
         # With a length, as that of a playlist has which has been completed, the stream is now a recording.
         return self._connection is None or self._connection.duration_s is None
 

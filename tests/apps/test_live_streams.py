@@ -1,6 +1,8 @@
 """Live runs over what FFmpeg reads from elsewhere and from files that grow, as a program."""
 
 import http.server
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -50,6 +52,16 @@ def test_a_stream_and_a_growing_file_are_subtitled(radio, tmp_path):
         assert done.returncode == 0, done.stderr.decode()
         assert len(subtitles(target)) > 20
         target.unlink()
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_run_whose_server_does_not_answer():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = [*LIVE, f"rtmp://127.0.0.1:{silent.getsockname()[1]}/live", "--config", "demo"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as run, silent.accept()[0]:
+            run.send_signal(signal.SIGINT)
+            _, said = run.communicate(timeout=HANG_S)
+    assert (run.returncode, said) == (130, b"")
 
 
 def test_a_run_with_a_microphone_loads_nothing_of_it():

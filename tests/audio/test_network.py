@@ -124,6 +124,11 @@ def test_what_does_not_answer_is_given_up(web, monkeypatch):
     web.answers["/hangs"] = lambda _: b"RIFF"
     with pytest.raises(AudioError, match=r"gives no audio within .* check the address"):
         open_stream(f"{web.base}/hangs", 60.0)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(AudioError, match="gives no audio within"),  # FFmpeg says "invalid data"
+    ):
+        open_stream(f"rtsp://127.0.0.1:{silent.getsockname()[1]}/", 60.0)
     with pytest.raises(AudioError, match="404 Not Found"):
         open_stream(f"{web.base}/missing", 60.0)
 
@@ -267,7 +272,9 @@ def test_a_stream_whose_picture_goes_on_without_sound_is_lost(web, tmp_path, mon
     notices: list[SourceNotice] = []
     source.listen(notices.append)  # type: ignore[union-attr]
     read_all(source)
-    assert [notice.reason for notice in notices if isinstance(notice, DeviceLost)] == ["no sound came for 10 s"]
+    assert [notice.reason for notice in notices if isinstance(notice, DeviceLost)] == [
+        "it broke off (no sound came for 10 s)"
+    ]
 
 
 def test_a_shoutcast_radio_is_read(web):
