@@ -46,7 +46,7 @@ from .cli import (
 from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from .outputs import Output, named_outputs
 from .pushes import add_push_argument, open_pushes
-from .speaking import Speech, add_speak_arguments
+from .speaking import Speech, add_speak_arguments, uses_device
 
 if TYPE_CHECKING:
     from ..sinks.push import PushSink
@@ -128,7 +128,9 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
         )
     if microphone:
         return Microphone(
-            loopback_device() if options.loopback else options.device, backlog_s=config.overload.backlog_s
+            loopback_device() if options.loopback else options.device,
+            rescan=not uses_device(options),
+            backlog_s=config.overload.backlog_s,
         )
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")

@@ -36,6 +36,17 @@ def add_speak_arguments(group: argparse._ActionsContainer) -> None:
     )
 
 
+def track_of(options: argparse.Namespace) -> Path | None:
+    """The file of --speak-to; None if it is a device."""
+    to = options.speak_to
+    return some_path(to) if to is not None and to.lower().endswith(_TRACK) else None
+
+
+def uses_device(options: argparse.Namespace) -> bool:
+    """Whether the run plays on an output device."""
+    return options.speak is not None and track_of(options) is None
+
+
 class Speech:
     """What speaks in a run; nothing without --speak."""
 
@@ -49,12 +60,16 @@ class Speech:
         self._speaker: Speaker | None = None
         self._to = options.speak_to
         self._language = ""
-        is_track = self._to is not None and self._to.lower().endswith(_TRACK)
-        self._track = some_path(self._to) if is_track else None
+        self._track = track_of(options)
         if options.speak is None:
             if self._to is not None:
                 raise UsageError("--speak-to says where --speak is heard; give --speak as well")
             return
+        if options.loopback and self._to is None:
+            raise UsageError(
+                "--loopback hears what this computer plays, and so would hear --speak; give --speak-to with another device, or "
+                "FILE.wav"
+            )
         if options.fast and self._track is None:
             raise UsageError(
                 "--speak is heard while people speak, but --fast does not run in real time; give --speak-to FILE.wav, or "

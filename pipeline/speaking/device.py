@@ -14,8 +14,12 @@ from ..events import Samples
 from .speaker import at_rate
 
 _BLOCK_S = 0.02
+# Kept by the device, so that a busy machine leaves no gaps.
+_LATENCY_S = 0.2
 # A device that takes no block for so long counts as lost.
 _STALLED_S = 3.0
+# A device that works is closed sooner.
+_CLOSE_S = 1.0
 # Speech that is left when ``play`` returns: time to make the next without a gap.
 _AHEAD_S = 0.3
 _POLL_S = 0.1
@@ -56,8 +60,8 @@ class DeviceOutput:
     def finish(self) -> None:
         """See ``Output``."""
         self._wait(0.0)
-        if self._stream is not None and not self._closed:
-            self._stream.stop()  # plays what the device has already been given
+        if (stream := self._stream) is not None and not self._closed and self._is_alive(stream):
+            stream.stop()  # plays what the device has already been given
 
     def close(self) -> None:
         """See ``Output``."""
@@ -66,7 +70,10 @@ class DeviceOutput:
             self._changed.notify_all()
         stream, self._stream = self._stream, None
         if stream is not None:
-            stream.close(ignore_errors=True)
+            _close(stream)
+
+    def _is_alive(self, stream: Any) -> bool:
+        return bool(stream.active) and time.monotonic() - self._called_at <= _STALLED_S
 
     def _open(self) -> None:
         sounddevice = portaudio()
@@ -75,7 +82,7 @@ class DeviceOutput:
                 self._channels, self._rate = settings_for(self._device, "output", self._speech_rate)
                 stream = sounddevice.RawOutputStream(
                     samplerate=self._rate, blocksize=round(self._rate * _BLOCK_S), device=self._device.index,
-                    channels=self._channels, dtype="int16", callback=self._wanted,
+                    channels=self._channels, dtype="int16", latency=_LATENCY_S, callback=self._wanted,
                 )  # fmt: skip
                 self._called_at = time.monotonic()
                 stream.start()
@@ -103,8 +110,14 @@ class DeviceOutput:
                 stream = self._stream
                 if self._closed or stream is None:
                     return
-                if not stream.active or time.monotonic() - self._called_at > _STALLED_S:
+                if not self._is_alive(stream):
                     self._sound, self._at, self._stream = b"", 0, None
-                    # On another thread: PortAudio joins its own, which may wait for the lost device forever.
-                    threading.Thread(target=stream.close, args=(True,), name="voice closing", daemon=True).start()
+                    _close(stream)
                     raise DeviceError(f"the output device {self.name!r} stopped; the subtitles go on without a voice")
+
+
+def _close(stream: Any) -> None:
+    """Close a stream on another thread: PortAudio joins its own, which may wait for a lost device forever."""
+    closing = threading.Thread(target=stream.close, args=(True,), name="voice closing", daemon=True)
+    closing.start()
+    closing.join(_CLOSE_S)

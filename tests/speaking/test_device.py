@@ -134,3 +134,17 @@ def test_closing_ends_a_sentence(monkeypatch):
     output.close()
     assert ended() == []
     assert fake.streams[0].closed
+
+
+def test_a_device_that_was_lost_in_silence_does_not_hold_up_the_end(monkeypatch):
+    fake = plugged_in(monkeypatch, ("Speakers", 2, 0))
+    output = DeviceOutput(None, 16_000)
+    (stream,) = fake.streams
+    forever = threading.Event()
+    monkeypatch.setattr(stream, "stop", forever.wait)
+    monkeypatch.setattr(stream, "close", lambda ignore_errors: forever.wait())
+    monkeypatch.setattr(device, "_CLOSE_S", 0.01)
+    monkeypatch.setattr(device, "_STALLED_S", 0.0)
+    output.finish()
+    output.close()
+    forever.set()
