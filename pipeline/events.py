@@ -443,6 +443,8 @@ class Correction:
     language: str = ""
     """The language translated into; empty: what was said is corrected."""
     text: str = ""
+    speaker: str | None = None
+    """Who said it, with a correction of what was said; empty: nobody in particular. None: nobody corrected that."""
 
 
 SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed

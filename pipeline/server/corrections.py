@@ -3,38 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from ..captions.masking import MASK, Masking
 from ..events import Correction
+from ..glossary.files import written
+from ..glossary.table import TableError
 from .guard import Rate
 from .history import History
 from .limits import ServerLimits
-from .protocol import ProtocolError, sendable, shown
+from .protocol import Correct, Mask, ProtocolError, sendable, shown
+from .speakers import speaker_name
 
 
 class Corrections:
     """Checks the corrections of one session."""
 
-    def __init__(self, limits: ServerLimits, clock: Callable[[], float]) -> None:
-        self._limits, self._rate = limits, Rate(limits.corrections_a_minute, clock)
+    def __init__(self, limits: ServerLimits, history: History, masking: Masking, clock: Callable[[], float]) -> None:
+        self._limits, self._history, self._masking = limits, history, masking
+        self._rate = Rate(limits.corrections_a_minute, clock)
 
-    def checked(self, wanted: Correction, history: History) -> Correction:
-        """The correction with its text in one line.
+    def checked(self, wanted: Correct | Mask) -> Correction:
+        """The correction, with its text in one line and masked. A word to mask is masked from now on.
 
         Raises:
-            ProtocolError: there is no such text, or no longer; the new one is empty or too long; or there are too many.
+            ProtocolError: there is no such text, or no longer; the new one is empty or too long; it does not have the word to
+                mask; the name of the speaker cannot be one; or there are too many.
         """
-        text, most = " ".join(sendable(wanted.text).split()), self._limits.correction_characters
-        if not 0 < len(text) <= most:
-            raise ProtocolError("bad-correction", f"the line has {len(text)} characters; it must have 1 to {most}")
-        if not history.takes(wanted):
+        new = self._new_text(wanted.text) if isinstance(wanted, Correct) and wanted.text is not None else None
+        if (found := self._history.finished(wanted.sentence, wanted.language)) is None:
             language = f" in {shown(wanted.language)}" if wanted.language else ""
             raise ProtocolError(
                 "no-line",
                 f"sentence {shown(wanted.sentence)} has no finished text{language} here; it may be among the older ones, of "
                 f"which only the last {self._limits.kept_sentences} are kept",
             )
+        end, before = found
+        text = new if new is not None else (before or end).text
+        speaker = before.speaker if before is not None else None
+        if isinstance(wanted, Mask):
+            word = self._word(wanted.text, text, end.language)
+        elif wanted.speaker is not None:
+            if wanted.language:
+                raise ProtocolError("bad-correction", "the speaker is that of what was said; leave the language out")
+            speaker = speaker_name(wanted.speaker)
         if not self._rate.allows(""):
             a_minute = self._limits.corrections_a_minute
             raise ProtocolError("too-many", f"{a_minute} lines were corrected in a minute; wait before the next")
-        return replace(wanted, text=text)
+        if isinstance(wanted, Mask):
+            self._masking.add(end.language, word)
+        return Correction(wanted.sentence, wanted.language, self._masking.text(text, end.language), speaker)
+
+    def _new_text(self, wanted: str) -> str:
+        text, most = " ".join(sendable(wanted).split()), self._limits.correction_characters
+        if not 0 < len(text) <= most:
+            raise ProtocolError("bad-correction", f"the line has {len(text)} characters; it must have 1 to {most}")
+        return text
+
+    def _word(self, wanted: str, text: str, language: str) -> str:
+        """A word to mask, which must be in ``text``."""
+        try:
+            word = written(sendable(wanted))
+        except TableError as error:
+            raise ProtocolError("bad-word", str(error)) from None
+        if MASK in word or Masking([(language, word)]).text(text, language) == text:
+            raise ProtocolError("bad-word", f"the line does not have the word {shown(word)}; choose a whole word of it")
+        return word

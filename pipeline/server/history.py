@@ -10,7 +10,9 @@ from ..captions.states import State, key
 from ..events import (
     Correction,
     EndOfInput,
+    Paused,
     PipelineEvent,
+    Resumed,
     SourceSentence,
     SourceText,
     TargetText,
@@ -54,6 +56,7 @@ class History:
         self._texts: dict[int, dict[str, _Text]] = {}  # sentence → language ("" for the source) → text
         self._missing: deque[Transcript] = deque(maxlen=sentences)
         self._lost: list[TranslationLost] = []
+        self._paused: Paused | None = None
         self._end: EndOfInput | None = None
 
     def push(self, event: PipelineEvent) -> None:
@@ -62,8 +65,10 @@ class History:
             case SourceText() | SourceSentence() | TargetText() | Translation():
                 number, language = key(event)
                 self._texts.setdefault(number, {}).setdefault(language, _Text()).push(event)
-            case Correction() if (text := self._finished(event)) is not None:
-                text.correction = event
+            case Correction() if self.finished(event.sentence, event.language) is not None:
+                self._texts[event.sentence][event.language].correction = event
+            case Paused() | Resumed():
+                self._paused = event if isinstance(event, Paused) else None
             case Transcript() if not event.is_noise and concerns(event, None):
                 self._missing.append(event)
             case TranslationLost():
@@ -73,13 +78,10 @@ class History:
         while len(self._texts) > self._sentences:
             del self._texts[min(self._texts)]
 
-    def takes(self, correction: Correction) -> bool:
-        """Whether the stream goes on, and the text that is corrected is finished and still kept."""
-        return self._end is None and self._finished(correction) is not None
-
-    def _finished(self, correction: Correction) -> _Text | None:
-        text = self._texts.get(correction.sentence, {}).get(correction.language)
-        return text if text is not None and text.end is not None else None
+    def finished(self, sentence: int, language: str) -> tuple[SourceSentence | Translation, Correction | None] | None:
+        """A finished text, ``language`` "" for the source, and its correction; None if it is not kept, or the stream has ended."""
+        text = self._texts.get(sentence, {}).get(language)
+        return (text.end, text.correction) if self._end is None and text is not None and text.end is not None else None
 
     def events(self, language: str | None = None) -> list[PipelineEvent]:
         """Events that give a new reader all texts as they are now; with the translation into one ``language`` only, if given."""
@@ -90,7 +92,7 @@ class History:
                     found += text.events()
         found += self._missing
         found += [lost for lost in self._lost if language in (None, lost.language)]
-        return [*found, *([self._end] if self._end is not None else [])]
+        return [*found, *(each for each in (self._paused, self._end) if each is not None)]
 
 
 def concerns(event: PipelineEvent, language: str | None) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..captions.changes import ChangeEvent
+from ..events import Paused, Resumed
 from ..sinks.jsonl import line
 
 VERSION = 1
@@ -92,15 +93,42 @@ class NewGlossary:
 
 @dataclass(frozen=True)
 class Correct:
-    """The speaker replaces a finished text."""
+    """The speaker replaces a finished text, or the name of who said it."""
+
+    sentence: int
+    text: str | None = None
+    language: str = ""
+    """Of a translation; empty: what was said."""
+    speaker: str | None = None
+    """Empty: nobody in particular."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """The speaker masks a word of a finished text, and from now on in its language."""
 
     sentence: int
     text: str
     language: str = ""
-    """Of a translation; empty: what was said."""
+    """As in ``Correct``."""
 
 
-Message = Start | Resume | Watch | Listen | End | NewGlossary | Correct
+@dataclass(frozen=True)
+class Speaker:
+    """Who speaks from now on."""
+
+    name: str
+    """Empty: nobody in particular."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """What is said is not heard until ``on`` is false."""
+
+    on: bool
+
+
+Message = Start | Resume | Watch | Listen | End | NewGlossary | Correct | Mask | Speaker | Pause
 
 _SENT = "which the server sends when a session starts"
 _FIELDS: dict[str, dict[str, type]] = {
@@ -117,15 +145,32 @@ _FIELDS: dict[str, dict[str, type]] = {
     "watch": {"version": int, "session": str, "language": str},
     "end": {},
     "glossary": {"version": int, "text": str},
-    "correct": {"version": int, "sentence": int, "language": str, "text": str},
     "listen": {"version": int, "session": str, "language": str},
+    "correct": {"version": int, "sentence": int, "language": str, "text": str, "speaker": str},
+    "mask": {"version": int, "sentence": int, "language": str, "text": str},
+    "speaker": {"version": int, "name": str},
+    "pause": {"version": int, "on": bool},
 }
 _NEEDED = {
     "resume": {"session": _SENT, "key": _SENT},
     "watch": {"session": _SENT},
     "listen": {"session": _SENT, "language": "which is one of the voices that the server names"},
     "glossary": {"text": "which is that of a glossary file"},
-    "correct": {"sentence": "the number of the corrected one", "text": "which replaces its text"},
+    "correct": {"sentence": "the number of the corrected one"},
+    "mask": {"sentence": "the number of the one that has the word", "text": "which is the word"},
+    "speaker": {"name": "which is that of who speaks"},
+    "pause": {"on": "which is true or false"},
+}
+_KINDS: dict[str, type[Message]] = {
+    "resume": Resume,
+    "watch": Watch,
+    "listen": Listen,
+    "end": End,
+    "glossary": NewGlossary,
+    "correct": Correct,
+    "mask": Mask,
+    "speaker": Speaker,
+    "pause": Pause,
 }
 
 
@@ -155,20 +200,14 @@ def read_message(text: str) -> Message:
     for name, explanation in _NEEDED.get(kind, {}).items():
         if name not in record:
             raise ProtocolError("bad-message", f"a {kind} message needs {name}, {explanation}")
-    match kind:
-        case "start":
-            return _start(record)
-        case "resume":
-            return Resume(**record)
-        case "watch":
-            return Watch(**record)
-        case "listen":
-            return Listen(**record)
-        case "glossary":
-            return NewGlossary(**record)
-        case "correct":
-            return Correct(**record)
-    return End()
+    if kind == "correct" and not {"text", "speaker"} & record.keys():
+        raise ProtocolError("bad-message", "a correct message needs text, which replaces the line, or speaker")
+    return _start(record) if kind == "start" else _KINDS[kind](**record)
+
+
+def kind_of(message: Message) -> str:
+    """The type of a message."""
+    return next((kind for kind, known in _KINDS.items() if isinstance(message, known)), "start")
 
 
 def _start(record: dict[str, Any]) -> Start:
@@ -212,7 +251,9 @@ def is_room_name(text: str) -> bool:
 
 
 def event_text(event: ChangeEvent) -> str:
-    """An event as the text of a frame: the line of the JSONL format."""
+    """An event as the text of a frame: the line of the JSONL format, but for a pause: ``resumed`` is another message here."""
+    if isinstance(event, Paused | Resumed):
+        return message_text("pause", on=isinstance(event, Paused), at_s=round(event.at_s, 4))
     return line(event).rstrip("\n")
 
 

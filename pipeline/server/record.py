@@ -46,7 +46,7 @@ class Record:
         self._folder, self._name, self._limit_s = folder, name, limit_s
         self._makers, self._targets = sink_makers(rules), tuple(targets)
         self._sinks: list[Sink] | None = None
-        self._corrections: dict[tuple[int, str], str] = {}
+        self._corrections: dict[tuple[int, str], Correction] = {}
         self._worker = Worker("record")
 
     async def write(self, event: PipelineEvent) -> None:
@@ -79,7 +79,7 @@ class Record:
                 self._sinks.append(self._makers[kind](self._path(f"{target}.{kind}"), languages=[target]))
         write_all(self._sinks, event)
         if isinstance(event, Correction):
-            self._corrections[event.sentence, event.language] = event.text
+            self._corrections[event.sentence, event.language] = event
 
     @property
     def _subtitles(self) -> list[tuple[str, str]]:
@@ -111,13 +111,15 @@ class Record:
                 event = None if change is None else states.push(change)
                 if not isinstance(event, State):
                     continue
-                text = self._corrections.get(key(event))
-                if text is None:
+                correction = self._corrections.get(key(event))
+                if correction is None:
                     yield event
                 elif isinstance(event, SourceSentence):
-                    yield replace(event, text=text, words=())  # the words are others now, and nobody timed them
+                    speaker = event.speaker if correction.speaker is None else correction.speaker or None
+                    words = event.words if correction.text == event.text else ()  # others now, which nobody timed
+                    yield replace(event, text=correction.text, words=words, speaker=speaker)
                 elif isinstance(event, Translation):
-                    yield replace(event, text=text)
+                    yield replace(event, text=correction.text)
 
     def _fail(self, reason: str) -> None:
         self.failed = True

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..captions.masking import Masking
 from ..config import PipelineConfig
 from ..errors import PipelineError
-from ..events import SAMPLE_RATE, Correction, PipelineEvent, SourceSentence
+from ..events import SAMPLE_RATE, PipelineEvent, SourceSentence
 from ..glossary.current import CurrentGlossary
 from ..glossary.terms import Glossary
 from ..languages import same_text
@@ -31,6 +31,7 @@ from .glossary import SessionGlossary
 from .history import History
 from .intake import BufferedSpeech, Intake
 from .limits import ServerLimits
+from .operator import Operator
 from .protocol import ProtocolError, shown
 from .record import Record
 from .scheduling import Scheduler, scheduled
@@ -100,8 +101,8 @@ class Session:
         self.glossary = SessionGlossary(glossary)
         if scheduler is not None:
             models = scheduled(models, scheduler, self._age_s)
-        self._masking = Masking() if masking is None else masking
-        self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary, masking=self._masking)
+        masking = Masking() if masking is None else masking
+        self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary, masking=masking)
         self._translator.stats.backlog_s = self._backlog_s
         self._buffered = BufferedSpeech()
         targets = config.languages.targets
@@ -109,7 +110,8 @@ class Session:
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
         self._telling = asyncio.Lock()
-        self._corrections = Corrections(limits, clock)
+        corrections = Corrections(limits, self._history, masking, clock)
+        self.operator = Operator(corrections, self.intake, self._telling, self._tell)
         self._resets = 0  # of readers who have gone
         self._all_gone = asyncio.Event()
         self._began_s = self._heard_s = clock()
@@ -189,6 +191,7 @@ class Session:
                 await self._record.close()
 
     async def _tell(self, event: PipelineEvent) -> None:
+        event = self.operator.speakers.named(event)
         if self._record is not None:  # first: what a reader has is in the record
             await self._record.write(event)
         self._history.push(event)
@@ -197,11 +200,6 @@ class Session:
         if self.voices is not None:
             self.voices.write(event)
         self.push(event)
-
-    async def correct(self, wanted: Correction) -> None:
-        """Replace a finished text for all readers, and in the record. Raises ProtocolError: see ``Corrections.checked``."""
-        async with self._telling:
-            await self._tell(self._corrections.checked(wanted, self._history))
 
     def unspellable(self, glossary: Glossary) -> dict[str, tuple[str, ...]]:
         """The terms that the session's translators cannot write, by target. Takes some milliseconds."""
@@ -306,7 +304,7 @@ class Session:
         """
         if self._stopped or self.failure is not None:
             return
-        self.intake.push(data)
+        self.intake.push(bytes(len(data)) if self.operator.paused else data)
         if data:
             self._heard_s = self._clock()
             now_s, heard_s = self.stats.clock(), self.intake.arrived_s
@@ -334,7 +332,7 @@ class Session:
         while not self.intake.ended:
             await asyncio.sleep(_WATCH_S)
             now_s, limits = self._clock(), self._limits
-            if self.intake.full:  # the speaker has to wait
+            if self.intake.full or self.operator.paused:  # the speaker has to wait, or wants to
                 self._heard_s = now_s
             if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
                 log.info("session %s: its speaker did not come back", self.name)

@@ -11,7 +11,6 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..captions.changes import Changes
-from ..events import Correction
 from ..glossary.terms import Glossary
 from .access import Access
 from .chains import Chain
@@ -22,12 +21,16 @@ from .protocol import (
     Correct,
     End,
     Listen,
+    Mask,
     NewGlossary,
+    Pause,
     ProtocolError,
     Resume,
+    Speaker,
     Start,
     Watch,
     event_text,
+    kind_of,
     message_text,
     read_message,
     sendable,
@@ -107,9 +110,8 @@ class Connection:
             case Listen():
                 session = self._service.find(first.session)
                 await self._both(self._sound(session, first.language), self._ignore("listen"), self._report(session))
-            case End() | NewGlossary() | Correct():
-                kind = {End: "end", NewGlossary: "glossary", Correct: "correct"}[type(first)]
-                raise ProtocolError("bad-message", f"{kind} came first; begin with start, resume or watch")
+            case _:
+                raise ProtocolError("bad-message", f"{kind_of(first)} came first; begin with start, resume or watch")
 
     async def _prepared(self, wanted: Start) -> Chain | None:
         """Wait for languages beyond the configured ones, and tell the client how far they are; None for configured ones."""
@@ -124,7 +126,8 @@ class Connection:
         feed, served = session.connect(self), False
         try:
             taken = {} if glossary is None else {"glossary": await _taken(session, glossary)}
-            await self._send(_described(kind, session, key=session.key, received=session.intake.received, **taken))
+            state = {"key": session.key, "received": session.intake.received, "speaker": session.operator.speakers.name}
+            await self._send(_described(kind, session, **state, **taken))
             await self._both(self._deliver(session, feed), self._hear(session), self._report(session))
             served = True
         finally:
@@ -187,16 +190,26 @@ class Connection:
                     session.end()
                 case NewGlossary(text):
                     await self._replace_glossary(session, text)
-                case Correct() as wanted:
+                case Correct() | Mask() as wanted:
                     await self._correct(session, wanted)
+                case Speaker(name):
+                    await self._name(session, name)
+                case Pause(on):
+                    await session.operator.pause(on)
                 case first:
-                    kind = type(first).__name__.lower()
-                    raise ProtocolError("bad-message", f"{kind} came in a session; it may only come first")
+                    raise ProtocolError("bad-message", f"{kind_of(first)} came in a session; it may only come first")
 
-    async def _correct(self, session: Session, wanted: Correct) -> None:
+    async def _name(self, session: Session, name: str) -> None:
+        """Take the name of who speaks. A wrong one changes nothing, and the session goes on."""
+        try:
+            await self._send(message_text("speaker", name=session.operator.name_speaker(name)))
+        except ProtocolError as error:
+            await self._send(message_text("speaker", code=error.code, message=str(error)))
+
+    async def _correct(self, session: Session, wanted: Correct | Mask) -> None:
         """Correct a line. One that cannot be corrected changes nothing, and the session goes on."""
         try:
-            await session.correct(Correction(wanted.sentence, wanted.language, wanted.text))
+            await session.operator.correct(wanted)
         except ProtocolError as error:
             line = {"sentence": wanted.sentence, "language": sendable(wanted.language)}
             await self._send(message_text("not_corrected", **line, code=error.code, message=str(error)))

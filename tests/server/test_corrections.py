@@ -95,12 +95,15 @@ def test_only_finished_text_that_is_kept_can_be_corrected():
     for number in range(3):
         for event in [*spoken(number, "Yes."), *translated(number, ["是", "。"])[: 3 - number]]:
             history.push(event)
-    assert [history.takes(Correction(number)) for number in range(4)] == [False, True, True, False]
-    assert [history.takes(Correction(number, "zh")) for number in range(4)] == [False, False, False, False]
-    history.push(Translation(1, "zh", "是。"))
-    assert history.takes(Correction(1, "zh"))
+    assert [history.finished(number, "") is not None for number in range(4)] == [False, True, True, False]
+    assert not [number for number in range(4) if history.finished(number, "zh")]
+    end = Translation(1, "zh", "是。")
+    history.push(end)
+    assert history.finished(1, "zh") == (end, None)
+    history.push(Correction(1, "zh", "对。"))
+    assert history.finished(1, "zh") == (end, Correction(1, "zh", "对。"))
     history.push(EndOfInput(1.0))
-    assert not history.takes(Correction(1, "zh"))
+    assert not history.finished(1, "zh")
 
 
 def stream(*corrected: int) -> list[PipelineEvent]:

@@ -64,3 +64,77 @@ async def test_a_line_is_corrected_with_the_keyboard(browser, service_of, expect
             await has_state(speaker, "ended")
             await speaker.locator(SECOND).click()
             await expect(field).to_have_count(0)
+
+
+async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser, service_of, expected, tmp_path):
+    async with page_of(browser, service_of(tmp_path), **MICROPHONE) as (_, speaker):
+        await expect(speaker.locator("#start")).to_be_enabled()
+        await enter_on(speaker, "start")
+        await has_state(speaker, "open")
+        who = speaker.get_by_label("Who speaks now")
+        await who.focus()
+        await speaker.keyboard.insert_text(" Ana  <b> ")
+        await speaker.keyboard.press("Enter")
+        await expect(speaker.locator("#named")).to_have_text("Ana <b> speaks now.")
+        await expect(speaker.locator("#names option")).to_have_count(1)
+        view = f"{await speaker.get_attribute('#viewer', 'href')}?language=zh"
+        async with page_at(browser, view) as reader:
+            await has_said(speaker, 4)
+            await expect(reader.locator("#state")).to_have_text("Live")
+            await enter_on(speaker, "pause")
+            await expect(reader.locator("#state")).to_have_text("The speaker has paused")
+            async with page_at(browser, view) as late:
+                await expect(late.locator("#state")).to_have_text("The speaker has paused")
+                await expect(late.locator(".speaker")).to_have_text(["Ana <b>"] * 2)
+            # The word that is selected, by the keyboard.
+            text = expected[0, "zh"]
+            await enter_on(speaker, "text")
+            while await speaker.evaluate(FOCUSED) != "zh 0":
+                await speaker.keyboard.press("ArrowUp")
+            await speaker.keyboard.press("Enter")
+            await speaker.keyboard.press("Home")
+            for _ in range(2):
+                await speaker.keyboard.press("Shift+ArrowRight")
+            await speaker.keyboard.press("Tab")
+            await speaker.keyboard.press("Tab")
+            await expect(speaker.get_by_role("button", name="Mask the chosen word")).to_be_focused()
+            await speaker.keyboard.press("Enter")
+            masked = f"{text[0]}*{text[2:]}"
+            for page in (speaker, reader):
+                await expect(page.locator(f"{FIRST} .committed")).to_have_text(masked)
+            assert await speaker.evaluate(FOCUSED) == "zh 0"
+            # The word at the cursor of what was said; then another name for the same sentence.
+            source = speaker.locator("#text article:first-of-type .source")
+            while await speaker.evaluate(FOCUSED) != "en 0":
+                await speaker.keyboard.press("ArrowUp")
+            await speaker.keyboard.press("Enter")
+            await speaker.keyboard.press("Home")
+            await speaker.get_by_role("button", name="Mask the chosen word").press("Enter")
+            first = expected[0, "en"].split()[0]
+            await expect(source.locator(".committed")).to_have_text(
+                expected[0, "en"].replace(first, first[0] + "*" * (len(first) - 1), 1)
+            )
+            await speaker.keyboard.press("Enter")
+            await speaker.keyboard.press("Tab")
+            await expect(speaker.get_by_label("Who spoke")).to_have_value("Ana <b>")
+            await speaker.keyboard.press("ControlOrMeta+A")
+            await speaker.keyboard.insert_text("Bo")
+            await speaker.keyboard.press("Enter")
+            for page in (speaker, reader):
+                await expect(page.locator(".speaker")).to_have_text(["Bo", "Ana <b>"])
+            vtt = await downloaded(reader, "vtt")
+            assert f"<v Bo>{masked}" in vtt
+            assert "<v Ana &lt;b&gt;>" in vtt
+            assert f"\nBo: {masked}\n".replace(": ", "：") in await downloaded(reader, "srt")
+            # A name that is no name, and what comes after the pause.
+            await who.fill("x" * 30 + "\u202e")
+            await who.press("Enter")
+            await expect(speaker.get_by_role("alert")).to_contain_text("A name has 60 characters at most")
+            await expect(speaker.locator("#named")).to_have_text("Ana <b> speaks now.")
+            await enter_on(speaker, "pause")
+            await expect(reader.locator("#state")).to_have_text("Live")
+            await enter_on(speaker, "stop")
+            await has_state(speaker, "ended")
+    record = next(tmp_path.glob("*.jsonl")).read_text("utf-8")
+    assert [kind for kind in ("paused", "resumed") if f'"type": "{kind}"' in record] == ["paused", "resumed"]
+    assert f"<v Bo>{masked}" in next(tmp_path.glob("*.zh.vtt")).read_text("utf-8")

@@ -4,7 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.server.protocol import End, NewGlossary, ProtocolError, Resume, Start, Watch, read_message
+from pipeline.server.protocol import (
+    Correct,
+    End,
+    Mask,
+    NewGlossary,
+    Pause,
+    ProtocolError,
+    Resume,
+    Speaker,
+    Start,
+    Watch,
+    kind_of,
+    read_message,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,10 +33,16 @@ from pipeline.server.protocol import End, NewGlossary, ProtocolError, Resume, St
         ('{"type": "start", "glossary": "Acme\\t="}', Start(glossary="Acme\t=")),
         ('{"type": "glossary", "text": ""}', NewGlossary("")),
         ('{"type": "end"}', End()),
+        ('{"type": "correct", "sentence": 1, "text": "Yes."}', Correct(1, "Yes.")),
+        ('{"type": "correct", "sentence": 1, "speaker": ""}', Correct(1, speaker="")),
+        ('{"type": "mask", "sentence": 1, "text": "yes", "language": "de"}', Mask(1, "yes", "de")),
+        ('{"type": "speaker", "name": "Ana"}', Speaker("Ana")),
+        ('{"type": "pause", "on": true}', Pause(True)),
     ],
 )
 def test_messages_are_read(text, message):
     assert read_message(text) == message
+    assert f'"type": "{kind_of(message)}"' in text
 
 
 @pytest.mark.parametrize(
@@ -48,6 +67,10 @@ def test_messages_are_read(text, message):
         ('{"type": "watch"}', "bad-message", "needs session"),
         ('{"type": "start", "glossary": []}', "bad-message", "must be str"),
         ('{"type": "glossary"}', "bad-message", "needs text"),
+        ('{"type": "correct", "sentence": 1}', "bad-message", "needs text, which replaces the line, or speaker"),
+        ('{"type": "mask", "text": "yes"}', "bad-message", "needs sentence"),
+        ('{"type": "speaker"}', "bad-message", "needs name"),
+        ('{"type": "pause", "on": 1}', "bad-message", "must be bool"),
     ],
 )
 def test_what_is_wrong_is_said(text, code, words):

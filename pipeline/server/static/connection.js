@@ -25,7 +25,7 @@ export class Connection {
     this.ended = false; // the speaker has finished
     this.over = false; // nothing more comes
     this.refused = false; // because of an error
-    this.waiting = []; // audio that the server may not have: {begin, samples}
+    this.waiting = []; // audio that the server may not have: {begin, samples}, and messages that belong between: {begin, text}
     this.sent = 0; // samples handed to the socket or kept for it
     this.received = 0; // samples that the server has
     this.waitMs = FIRST_WAIT_MS;
@@ -67,10 +67,17 @@ export class Connection {
     this.#sendGlossary();
   }
 
-  // Replace a finished line, of what was said if language is ""; false without a connection.
-  correct(sentence, language, text) {
-    if (this.ready) this.socket.send(JSON.stringify({ type: "correct", sentence, language, text }));
+  // Send a message, such as a correction; false without a connection.
+  send(message) {
+    if (this.ready) this.socket.send(JSON.stringify(message));
     return this.ready;
+  }
+
+  // Send a message that holds from the audio on that comes next. Kept until the server has some of that.
+  mark(message) {
+    if (this.ended || this.over) return;
+    this.waiting.push({ begin: this.sent, text: JSON.stringify(message) });
+    this.send(message);
   }
 
   #sendGlossary() {
@@ -134,7 +141,7 @@ export class Connection {
         break;
       case "status":
         this.received = event.received;
-        this.waiting = this.waiting.filter(({ begin, samples }) => begin + samples.length > event.received);
+        this.waiting = this.waiting.filter(({ begin, samples }) => (samples ? begin + samples.length > event.received : begin >= event.received));
         break;
       case "error":
         if (FINAL_CODES.has(event.code)) this.#refuse(event);
@@ -151,8 +158,9 @@ export class Connection {
 
   #sendFrom(received) {
     this.received = received;
-    for (const { begin, samples } of this.waiting) {
-      if (begin + samples.length > received) this.socket.send(samples.subarray(Math.max(0, received - begin)));
+    for (const { begin, samples, text } of this.waiting) {
+      if (text && begin >= received) this.socket.send(text);
+      if (samples && begin + samples.length > received) this.socket.send(samples.subarray(Math.max(0, received - begin)));
     }
     if (this.ended) this.socket.send(JSON.stringify({ type: "end" }));
   }

@@ -4,15 +4,15 @@ import { choose } from "./render.js";
 import { t } from "./ui.js";
 
 const LONGEST = 1000; // characters, as on the server
+const LONGEST_NAME = 60;
 
 export class Editor {
-  // board: whose lines are corrected. onCorrect(sentence, language, text): language is "" for what was said; returns whether it
-  // could be sent.
+  // board: whose lines are corrected. onCorrect(message): a message for the server; returns whether it could be sent.
   constructor(board, onCorrect) {
     this.board = board;
     this.onCorrect = onCorrect;
     this.on = false; // whether lines can be corrected now
-    this.line = null; // what is being corrected: {field, number, language, before, back}
+    this.line = null; // what is being corrected: {element, field, speaker, sentence, language, before, back}
     board.list.addEventListener("click", ({ target }) => {
       const line = target.closest("article:not(.earlier) p[data-done]");
       if (this.on && line && !line.querySelector("textarea") && getSelection().isCollapsed) this.#open(line, board.list);
@@ -22,38 +22,63 @@ export class Editor {
 
   close() {
     if (!this.line) return;
-    const { field, number, back } = this.line;
+    const { element, field, sentence, back } = this.line;
+    const focused = element.contains(document.activeElement);
     this.line = null;
-    const focused = document.activeElement === field;
     field.remove();
-    this.board.changed([number]);
+    this.board.changed([sentence.number]);
     if (focused) (back === this.board.list ? back.focus() : choose(back));
   }
 
   // back: what has the focus afterwards.
-  #open(line, back) {
+  #open(element, back) {
     this.close();
-    const [number, before] = [Number(line.closest("article").dataset.number), line.querySelector(".committed").textContent];
+    const sentence = this.board.texts.sentences.get(Number(element.closest("article").dataset.number));
+    const before = element.querySelector(".committed").textContent;
     const field = document.createElement("textarea");
     Object.assign(field, { value: before, maxLength: LONGEST, rows: 1, dir: "auto" });
     field.setAttribute("aria-label", t("Correct this line"));
-    line.replaceChildren(field);
+    const speaker = document.createElement("input");
+    Object.assign(speaker, { value: sentence.speaker ?? "", maxLength: LONGEST_NAME, placeholder: t("Who spoke") });
+    speaker.setAttribute("aria-label", t("Who spoke"));
+    speaker.setAttribute("list", "names");
+    const mask = document.createElement("button");
+    Object.assign(mask, { type: "button", textContent: t("Mask the chosen word") });
+    mask.addEventListener("click", (event) => {
+      event.stopPropagation(); // it is no click on the line
+      this.#mask();
+    });
+    const tools = document.createElement("span");
+    tools.className = "tools";
+    tools.append(speaker, mask);
+    tools.lang = document.documentElement.lang;
+    element.replaceChildren(field, tools);
     field.focus();
-    this.line = { field, number, language: line.className === "source" ? "" : line.lang, before, back };
+    this.line = { element, field, speaker, sentence, language: element.className === "source" ? "" : element.lang, before, back };
   }
 
   #send() {
-    const { field, number, language, before } = this.line;
-    const text = field.value.trim();
-    if (!text || text === before || this.onCorrect(number, language, text)) this.close();
+    const { field, speaker, sentence, language, before } = this.line;
+    const [text, name] = [field.value.trim(), speaker.value.trim()];
+    const message = { type: "correct", sentence: sentence.number };
+    if (name !== (sentence.speaker ?? "") && !this.onCorrect({ ...message, speaker: name })) return;
+    if (!text || text === before || this.onCorrect({ ...message, language, text })) this.close();
+  }
+
+  // Mask what is selected of the line, else the word at the cursor, here and in what follows.
+  #mask() {
+    const { field, sentence, language } = this.line;
+    const word = field.value.slice(field.selectionStart, field.selectionEnd).trim() || wordAt(field.value, field.selectionStart, field.parentElement.lang);
+    if (word && this.onCorrect({ type: "mask", sentence: sentence.number, language, text: word })) this.close();
+    else field.focus();
   }
 
   #key(event) {
     const { key, target } = event;
     const { list } = this.board;
     if (event.isComposing) return;
-    if (target === this.line?.field) {
-      if (key === "Enter") this.#send();
+    if (this.line?.element.contains(target)) {
+      if (key === "Enter" && target.tagName !== "BUTTON") this.#send();
       else if (key === "Escape") this.close();
       else return;
     } else {
@@ -68,4 +93,10 @@ export class Editor {
     }
     event.preventDefault();
   }
+}
+
+// The word of a text at a place, or the one that ends there.
+function wordAt(text, at, language) {
+  const words = [...new Intl.Segmenter(language, { granularity: "word" }).segment(text)].filter(({ isWordLike }) => isWordLike);
+  return words.findLast(({ index, segment }) => index <= at && at <= index + segment.length)?.segment ?? "";
 }

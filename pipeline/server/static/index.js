@@ -12,7 +12,7 @@ import { counts, GlossaryPanel, kept } from "./glossary.js";
 import { fill } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
-import { errorMessage, showProblem, translationLost } from "./messages.js";
+import { CUT_SHORT, errorMessage, showProblem, SILENCE, STATES, translationLost } from "./messages.js";
 import { offered, prepare as prepareLanguages } from "./prepare.js";
 import { progress } from "./progress.js";
 import { Board } from "./render.js";
@@ -21,18 +21,10 @@ import { settings } from "./settings.js";
 import { Share } from "./share.js";
 import { Texts } from "./texts.js";
 import { t } from "./ui.js";
+import { Who } from "./who.js";
 
 const $ = (id) => document.getElementById(id);
 const controls = $("controls").elements;
-const STATES = {
-  idle: t("Ready"),
-  connecting: t("Connecting"),
-  lost: t("Connection lost. Speech is kept and sent as soon as it is back."),
-  ended: t("Ended"),
-  refused: t("Stopped"),
-};
-const SILENCE = t("Nothing is heard. Check that the right microphone is chosen and that it is not muted.");
-const CUT_SHORT = t("The page was loaded again and no longer has the recording. What was sent of it is translated.");
 
 let state = "idle";
 let paused = false;
@@ -49,9 +41,9 @@ let room = "";
 let readersName = ""; // of the room, for readers
 
 const board = new Board($("text"), $("spoken"), $("newest"), true);
-const editor = new Editor(board, (...correction) => {
+const editor = new Editor(board, (message) => {
   problem("");
-  const sent = Boolean(connection?.correct(...correction));
+  const sent = Boolean(connection?.send(message));
   problem(sent ? "" : t("There is no connection. Try again when it is back."));
   return sent;
 });
@@ -69,6 +61,7 @@ const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: 
   connection?.replaceGlossary(text);
   return connection !== null;
 });
+const who = new Who($("who"), (name) => connection?.mark({ type: "speaker", name }));
 const problem = (text) => showProblem($("problem"), text);
 
 settings($("display").querySelector("form"));
@@ -223,8 +216,11 @@ function onEvent(event) {
       if (event.code) glossary.refused(event.message, false);
       else glossary.taken(event);
       break;
+    case "speaker":
+      who.show(event.name ?? who.name);
+    // falls through
     case "not_corrected":
-      problem(errorMessage(event, true));
+      problem(event.code ? errorMessage(event, true) : "");
       break;
     case "translation_lost":
       problem(translationLost(event));
@@ -252,7 +248,8 @@ function onState(now, detail) {
   if (now === "refused" && detail.code === "bad-glossary") glossary.refused(detail.message, true);
 }
 
-function opened({ session, key, room, targets, recorded, glossary: taken }) {
+function opened({ session, key, room, targets, recorded, speaker, glossary: taken }) {
+  who.show(speaker ?? "", true);
   if (taken) glossary.taken(taken);
   choice.use();
   share.show(room ?? session, info.address);
@@ -267,6 +264,7 @@ function opened({ session, key, room, targets, recorded, glossary: taken }) {
     problem(CUT_SHORT);
     stop();
   } else {
+    connection.mark({ type: "pause", on: true });
     $("pause").focus();
   }
 }
@@ -284,13 +282,15 @@ async function pause() {
   if (!audio) return listenAgain();
   paused = !paused;
   $("pause").textContent = paused ? t("Continue") : t("Pause");
+  tell();
   if (paused) {
-    audio.pause();
     level.show(0);
+    await audio.pause(); // gives the last audio
+    if (paused) connection?.mark({ type: "pause", on: true });
   } else {
+    connection?.mark({ type: "pause", on: false });
     audio.resume();
   }
-  tell();
 }
 
 // Open the microphone in a session that another page of this tab began.
@@ -303,6 +303,7 @@ async function listenAgain() {
   if (!opened) return;
   if (!connection) return finished(); // it has ended meanwhile
   paused = false;
+  connection.mark({ type: "pause", on: false });
   $("pause").textContent = t("Pause");
   tell();
 }
@@ -334,6 +335,7 @@ function running(on) {
   editor.on = on;
   if (!on) editor.close();
   $("setup").hidden = $("start").hidden = on;
+  $("who").hidden = !on;
   $("pause").hidden = $("stop").hidden = $("gauges").hidden = !on;
   $("meter").hidden = seconds > 0;
   $("pause").textContent = paused ? t("Continue") : t("Pause");

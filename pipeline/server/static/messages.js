@@ -1,4 +1,4 @@
-// What the pages say to people about errors.
+// What the pages say to people about errors, and the speaker's page about its session.
 
 import { languageName } from "./languages.js";
 import { t } from "./ui.js";
@@ -9,6 +9,8 @@ const TO_ALL = {
   "bad-glossary": t("The terms have mistakes: see Terms above."),
   "room-busy": t("You speak in another window already. Stop there first, or choose Share > New address."),
   "no-line": t("This line is too old to be corrected."),
+  "bad-word": t("Choose a whole word of the line that is not masked yet."),
+  "bad-speaker": t("A name has 60 characters at most, all of them visible."),
   "too-many": t("Too many lines were corrected in the last minute. Wait a little, then try again."),
   idle: t("The session has ended, because no sound came for some minutes. Press Start to begin another one."),
 };
@@ -22,6 +24,17 @@ const TO_READERS = {
   "no-session": t("There is no such session. It may have ended, or the address is incomplete; ask the speaker for a new one."),
   idle: t("The session has ended, because no sound came for some minutes."),
 };
+
+// What the speaker's page says of its session.
+export const STATES = {
+  idle: t("Ready"),
+  connecting: t("Connecting"),
+  lost: t("Connection lost. Speech is kept and sent as soon as it is back."),
+  ended: t("Ended"),
+  refused: t("Stopped"),
+};
+export const SILENCE = t("Nothing is heard. Check that the right microphone is chosen and that it is not muted.");
+export const CUT_SHORT = t("The page was loaded again and no longer has the recording. What was sent of it is translated.");
 
 // An error of the server, or of the connection: {code, message}.
 export function errorMessage({ code, message }, isSpeaker) {

@@ -8,9 +8,16 @@ const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f
 // The finished text for readers of a language, or what was said for "".
 export function subtitles(texts, language, kind) {
   const cues = [];
+  let speaker;
   for (const sentence of texts.shown()) {
     const text = language ? textFor(sentence, language) : sentence.source;
-    if (text?.done && text.text.trim()) cues.push(...divided(text.text.trim(), sentence));
+    if (!text?.done || !text.text.trim()) continue;
+    const parts = divided(text.text.trim(), sentence);
+    if (kind !== "vtt" && sentence.speaker && sentence.speaker !== speaker) {
+      parts[0].text = sentence.speaker + (WIDE.test(text.text) ? "：" : ": ") + parts[0].text;
+    }
+    speaker = sentence.speaker;
+    cues.push(...parts.map((part) => ({ ...part, speaker })));
   }
   if (kind === "txt") return cues.map((cue) => cue.text + "\n").join("");
   const mark = kind === "srt" ? "," : ".";
@@ -18,10 +25,14 @@ export function subtitles(texts, language, kind) {
     const end = Math.max(cue.start + 0.8, cue.end);
     const until = cues[at + 1] ? Math.min(end, cues[at + 1].start) : end;
     const times = `${clock(cue.start, mark)} --> ${clock(Math.max(until, cue.start + 0.1), mark)}`;
-    const text = kind === "vtt" ? cue.text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : cue.text;
+    const text = kind === "vtt" ? (cue.speaker ? `<v ${escaped(cue.speaker)}>` : "") + escaped(cue.text) : cue.text;
     return kind === "srt" ? `${at + 1}\n${times}\n${text}\n` : `${times}\n${text}\n`;
   });
   return (kind === "vtt" ? "WEBVTT\n\n" : "") + blocks.join("\n");
+}
+
+function escaped(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
 function clock(seconds, mark) {

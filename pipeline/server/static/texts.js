@@ -26,6 +26,7 @@ export class Texts {
       sentence.start = event.start_s ?? sentence.start;
       sentence.end = event.end_s ?? sentence.end;
     }
+    if (event.type === "correction" && event.speaker !== undefined) sentence.speaker = event.speaker;
     if (event.type.endsWith("delta")) text.change(event);
     else if (event.type === "correction") text.correct(event);
     else text.finish(event);
@@ -100,6 +101,7 @@ class Text {
   }
 
   correct({ text }) {
+    if (text === this.text) return; // only the speaker is another
     this.corrections += 1;
     this.#end(text);
   }

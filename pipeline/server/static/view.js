@@ -52,6 +52,7 @@ function onBegin({ session, targets, recorded, voices }) {
 }
 
 function onEvent(event) {
+  if (event.type === "pause") return pausing(event.on);
   if (event.type === "translation_lost") {
     if (["", event.language].includes(language.value)) {
       showProblem($("problem"), translationLost(event));
@@ -60,14 +61,23 @@ function onEvent(event) {
   }
   board.changed(texts.apply(event));
   if (event.type !== "snapshot") return;
-  event.events.filter(({ type }) => type === "translation_lost").forEach(onEvent);
+  pausing(false);
+  event.events.filter(({ type }) => ["translation_lost", "pause"].includes(type)).forEach(onEvent);
   if (!begun) texts.sentences.forEach((sentence) => board.skip(sentence)); // a screen reader begins with what is new
   begun = true;
 }
 
-function onState(state, detail) {
-  const text = state === "ended" && detail ? t("The speaker has finished. The next talk appears here.") : STATES[state];
+// The speaker pauses, or goes on. A new connection begins with a snapshot, which says so again.
+function pausing(on) {
+  if (document.body.dataset.state === "open") say(on ? t("The speaker has paused") : STATES.open);
+}
+
+function say(text) {
   if ($("state").textContent !== text) $("state").textContent = text; // a screen reader says it again otherwise
+}
+
+function onState(state, detail) {
+  say(state === "ended" && detail ? t("The speaker has finished. The next talk appears here.") : STATES[state]);
   document.body.dataset.state = state;
   if (state === "refused") showProblem($("problem"), errorMessage(detail, false));
   stayAwake(state === "open" || state === "lost");
