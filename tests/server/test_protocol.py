@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pipeline.server.protocol import (
     Correct,
     End,
+    Listen,
     Mask,
     NewGlossary,
     Pause,
@@ -33,6 +34,7 @@ from pipeline.server.protocol import (
         ('{"type": "start", "glossary": "Acme\\t="}', Start(glossary="Acme\t=")),
         ('{"type": "glossary", "text": ""}', NewGlossary("")),
         ('{"type": "end"}', End()),
+        ('{"type": "listen", "session": "s", "language": "zh"}', Listen("s", "zh")),
         ('{"type": "correct", "sentence": 1, "text": "Yes."}', Correct(1, "Yes.")),
         ('{"type": "correct", "sentence": 1, "speaker": ""}', Correct(1, speaker="")),
         ('{"type": "mask", "sentence": 1, "text": "yes", "language": "de"}', Mask(1, "yes", "de")),
