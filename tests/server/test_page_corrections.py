@@ -138,3 +138,18 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
     record = next(tmp_path.glob("*.jsonl")).read_text("utf-8")
     assert [kind for kind in ("paused", "resumed") if f'"type": "{kind}"' in record] == ["paused", "resumed"]
     assert f"<v Bo>{masked}" in next(tmp_path.glob("*.zh.vtt")).read_text("utf-8")
+
+
+async def test_a_pause_finishes_what_was_said(browser, service_of):
+    async with page_of(browser, service_of(), **MICROPHONE) as (_, speaker):
+        await expect(speaker.locator("#start")).to_be_enabled()
+        await enter_on(speaker, "start")
+        await has_state(speaker, "open")
+        await speaker.locator("#pause").focus()
+        await expect(speaker.locator("#text .source .draft:not(:empty)").first).to_be_attached()
+        await speaker.keyboard.press("Enter")
+        await expect(speaker.locator("#text p:not([data-done])")).to_have_count(0)
+        await expect(speaker.locator("#text .target").first).to_be_attached()
+        await expect(speaker.locator("#state")).to_have_text("Paused")
+        await enter_on(speaker, "stop")
+        await has_state(speaker, "ended")

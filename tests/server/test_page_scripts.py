@@ -171,6 +171,7 @@ async def test_drafts_and_gauges_are_in_no_live_region(page):
     assert await page.evaluate(f"[...document.querySelectorAll('{live}')].map((each) => each.id)") == [
         "state",
         "used",
+        "named",
         "doing",
         "problem",
         "spoken",

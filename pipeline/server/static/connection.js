@@ -7,6 +7,7 @@ import { t } from "./ui.js";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5000;
 const SILENT_MS = 8000; // the server sends a status every second; without it the connection is dead, though still open
+const PAUSE_S = 2.5; // ends any sentence on the server
 const RESUME_MS = 30000; // the server waits so long for a speaker
 const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no-session", "replaced", "bad-message",
   "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "room-busy", "no-models", "no-space", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
@@ -78,6 +79,13 @@ export class Connection {
     if (this.ended || this.over) return;
     this.waiting.push({ begin: this.sent, text: JSON.stringify(message) });
     this.send(message);
+  }
+
+  // Nothing is said until a mark ends the pause. withSilence: some silence comes before it, so that what was said is finished; not in a
+  // recording, whose times would change.
+  pause(withSilence) {
+    if (withSilence) this.speak(new Int16Array(PAUSE_S * this.first.sample_rate));
+    this.mark({ type: "pause", on: true });
   }
 
   #sendGlossary() {

@@ -264,7 +264,7 @@ function opened({ session, key, room, targets, recorded, speaker, glossary: take
     problem(CUT_SHORT);
     stop();
   } else {
-    connection.mark({ type: "pause", on: true });
+    connection.pause(true);
     $("pause").focus();
   }
 }
@@ -286,7 +286,7 @@ async function pause() {
   if (paused) {
     level.show(0);
     await audio.pause(); // gives the last audio
-    if (paused) connection?.mark({ type: "pause", on: true });
+    if (paused) connection?.pause(controls.kind.value !== "file");
   } else {
     connection?.mark({ type: "pause", on: false });
     audio.resume();
