@@ -23,8 +23,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare all --json"),
     "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
-    "serve": ("%(prog)s --config demo", "%(prog)s --config demo --speakers 2 --seconds 30"),
-    "capacity": ("%(prog)s talk.wav --config demo", "%(prog)s talk.wav --config demo --asr tiny.en --lag 2"),
+    "capacity": (
+        "%(prog)s talk.wav --config demo --lag 2",
+        "%(prog)s --config demo --sessions 4 --readers 20 --seconds 600",
+    ),
 }
 """Modules of this package, with examples. They import slow or optional dependencies only when they run."""
 _EXAMPLES = ("%(prog)s live --config demo", "%(prog)s nmt --model firefox/en-pt-tiny", "%(prog)s asr --help")

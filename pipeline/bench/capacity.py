@@ -10,26 +10,32 @@ import asyncio
 import dataclasses
 import json
 import math
-from collections.abc import Awaitable, Callable, Sequence
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..apps.cli import whole_number
 from ..apps.options import add_model_arguments, configured
-from ..errors import PipelineError
+from ..errors import PipelineError, UsageError
 from ..events import SAMPLE_RATE, Samples
 from ..resources import DEMO_SPEECH
-from .serve import Load, Sampler, add_audio_argument, model_arguments, repeated, say, started_server
+from .processes import Load, Sampler
 
 _LAG_S = 3.0
 # Speakers begin one after the other within this share of a trial, so that they do not pause together.
 _APART = 0.25
 _MOST_APART_S = 1.0
-# The most sessions: with one reader and one speaker who is refused, fewer WebSockets than a server lets one address open
-# in a minute (``ServerLimits.connections_a_minute``).
+# The most sessions: with one reader, fewer WebSockets than a server lets one address open in a minute
+# (``ServerLimits.connections_a_minute``).
 _MOST = 100
+_MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via", "glossary")
 _SILENT = "a session showed no text; give a longer recording, with speech"
 
 
@@ -98,7 +104,13 @@ async def most_carried(carries: Callable[[int], Awaitable[bool]], most: int) -> 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_audio_argument(parser)
+    parser.add_argument(
+        "audio",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a recording, repeated as needed (default: the demo's speech)",
+    )
     add_model_arguments(parser)
     parser.add_argument(
         "--lag",
@@ -113,6 +125,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=64,
         metavar="N",
         help=f"try no more sessions, {_MOST} at most (default: %(default)s)",
+    )
+    parser.add_argument("--sessions", type=whole_number(1, _MOST), metavar="N", help="try this number alone")
+    parser.add_argument(
+        "--readers", type=whole_number(0, 1_000), default=1, metavar="N", help="of all sessions (default: %(default)s)"
     )
     parser.add_argument(
         "--seconds", type=whole_number(1, 86_400), default=30, metavar="S", help="of each trial (default: %(default)s)"
@@ -139,11 +155,14 @@ def run(options: argparse.Namespace) -> int:
     trials: list[Trial] = []
 
     async def carries(number: int) -> bool:
-        say(f"{number} session{'s' * (number > 1)}, {options.seconds} s …")
-        trials.append(await _tried(model_arguments(options), samples, number))
+        print(f"{_sessions(number)}, {options.seconds} s …", file=sys.stderr, flush=True)
+        trials.append(await _tried(model_arguments(options), samples, number, options.readers))
         return trials[-1].carried(options.lag)
 
-    carried = asyncio.run(most_carried(carries, options.most))
+    if options.sessions is None:
+        carried = asyncio.run(most_carried(carries, options.most))
+    else:
+        carried = options.sessions * asyncio.run(carries(options.sessions))
     trials.sort(key=lambda trial: trial.sessions)
     if options.json:
         found = [finite(dataclasses.asdict(trial)) | {"carried": trial.carried(options.lag)} for trial in trials]
@@ -151,15 +170,35 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(table(trials, options.lag))
         if carried:
-            least = " or more, as many as were tried" if carried == options.most else ""
+            least = " or more, as many as were tried" if carried == (options.sessions or options.most) else ""
             print(f"this machine carries {carried}{least}")
     if not carried and trials[0].silent:
         raise PipelineError(_SILENT)
     if not carried:
         raise PipelineError(
-            f"this machine does not carry one session within {options.lag:g} s; choose a smaller model (--asr) or a higher --lag"
+            f"this machine does not carry {_sessions(options.sessions or 1)} within {options.lag:g} s; choose a smaller model "
+            "(--asr) or a higher --lag"
         )
     return 0
+
+
+def _sessions(number: int) -> str:
+    return f"{number} sessions" if number > 1 else "one session"
+
+
+def model_arguments(options: argparse.Namespace) -> list[str]:
+    """The options of ``add_model_arguments`` for the command of a server."""
+    given = [(f"--{name}", str(value)) for name in _MODEL_OPTIONS if (value := getattr(options, name))]
+    if options.target:
+        given.append(("--target", ",".join(options.target)))
+    return [text for option in given for text in option]
+
+
+def repeated(samples: Samples, seconds: int) -> Samples:
+    """The recording again and again, ``seconds`` long."""
+    if not len(samples):
+        raise UsageError("the recording is empty; give one with speech")
+    return np.resize(samples, seconds * SAMPLE_RATE)
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +231,29 @@ def table(trials: Sequence[Trial], lag_s: float) -> str:
     return "\n".join([*lines, *notes])
 
 
-async def _tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
+@asynccontextmanager
+async def started_server(arguments: list[str]) -> AsyncIterator[tuple[str, int]]:
+    """A server in a process of its own: the address of its WebSocket, and the process."""
+    command = [sys.executable, "-m", f"{__package__.partition('.')[0]}.serve", "--port", "0", *arguments]
+    process = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    said = b""
+    try:
+        while (found := re.search(rb"serving on http://([^/]+)/", said)) is None:
+            if not (line := await process.stderr.readline()):
+                raise PipelineError(f"the server did not start: {said.decode(errors='replace').strip()}")
+            said += line
+        reading = asyncio.create_task(process.stderr.read())  # a full pipe would stop the server
+        try:
+            yield f"ws://{found[1].decode()}/v1/session", process.pid
+        finally:
+            process.terminate()
+            await reading
+    finally:
+        await process.wait()
+
+
+async def _tried(models: Sequence[str], samples: Samples, number: int, readers: int) -> Trial:
     async with started_server([*models, "--max-sessions", str(number)]) as (url, process):
         # The server has the same packages, and says which are missing.
         from . import serve_clients as clients
@@ -201,7 +262,7 @@ async def _tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
         failures: list[str] = []
         async with Sampler(process) as sampler:
             try:
-                sessions, _ = await clients.played(url, samples, number, 1, apart_s)
+                sessions = await clients.played(url, samples, number, readers, apart_s)
             except* (clients.ServerError, *clients.LOST) as group:
                 failures = _reasons(group)
     if failures:

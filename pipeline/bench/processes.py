@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_SAMPLE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,52 @@ def peak_mb() -> float:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the server used during one part of the run."""
+
+    cpu_share: float
+    """Of all cores that it may use, 0 to 1."""
+    peak_mb: float
+    others_share: float
+    """Of all cores of the machine, 0 to 1, used by all other processes, the clients among them. A measurement beside much
+    else is worth little."""
+
+
+class Sampler:
+    """Looks at a process again and again while the block runs."""
+
+    def __init__(self, process: int) -> None:
+        self._process, self._found = process, list[tuple[float, float, Usage]]()
+
+    async def __aenter__(self) -> Sampler:
+        self._look()
+        self._task = asyncio.create_task(self._looking())
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        self._task.cancel()
+        self._look()
+
+    async def _looking(self) -> None:
+        while True:
+            await asyncio.sleep(_SAMPLE_S)
+            self._look()
+
+    def _look(self) -> None:
+        if (usage := usage_of(self._process)) is not None:
+            self._found.append((time.monotonic(), machine_cpu_s(), usage))
+
+    def load(self) -> Load:
+        if len(self._found) < 2:
+            return Load(float("nan"), float("nan"), float("nan"))  # no /proc
+        (began_s, all_before_s, first), *_, (ended_s, all_after_s, last) = self._found
+        length_s, used_s = ended_s - began_s, last.cpu_s - first.cpu_s
+        others_s = max(0.0, all_after_s - all_before_s - used_s)
+        return Load(
+            used_s / (length_s * last.cores),
+            max(usage.resident_mb for *_, usage in self._found),
+            others_s / (length_s * (os.cpu_count() or 1)),
+        )

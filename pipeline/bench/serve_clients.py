@@ -61,10 +61,6 @@ class Heard:
         elif kind == "error":
             self.failure = record["message"]
 
-    def text(self, language: str) -> str:
-        """The whole final text in a language."""
-        return " ".join(text for (_, of), text in sorted(self.texts.items()) if of == language)
-
 
 @asynccontextmanager
 async def opened(url: str, first: dict[str, Any]) -> AsyncIterator[tuple[ClientConnection, Heard]]:
@@ -130,13 +126,8 @@ class Played:
         return [*found, *([f"{different} readers got other text"] if different else [])]
 
 
-async def played(
-    url: str, samples: Samples, speakers: int, readers: int, apart_s: float = 1.0
-) -> tuple[list[Played], str]:
+async def played(url: str, samples: Samples, speakers: int, readers: int, apart_s: float) -> list[Played]:
     """Speak with several speakers, ``apart_s`` seconds after each other, with readers shared out among them.
-
-    Returns:
-        The sessions, and what the server answered to one speaker more.
 
     Raises:
         ServerError: a speaker or reader was refused.
@@ -152,14 +143,5 @@ async def played(
             count = readers // speakers + (number < readers % speakers)
             sessions.append((mine, [group.create_task(read(url, mine.session, began)) for _ in range(count)]))
             await asyncio.sleep(apart_s)
-        refusal = await _refusal(url) if speakers > 1 else ""
     seconds = len(samples) / SAMPLE_RATE
-    return [Played(mine, [task.result() for task in tasks], seconds) for mine, tasks in sessions], refusal
-
-
-async def _refusal(url: str) -> str:
-    try:
-        async with opened(url, {"type": "start"}):
-            return ""
-    except ServerError as error:
-        return str(error)
+    return [Played(mine, [task.result() for task in tasks], seconds) for mine, tasks in sessions]

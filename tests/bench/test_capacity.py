@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 from pipeline.bench import capacity
 from pipeline.bench import serve_clients as clients
 from pipeline.bench.__main__ import run
-from pipeline.bench.capacity import Trial, most_carried, table
-from pipeline.bench.processes import Usage
-from pipeline.bench.serve import Load, Sampler
-from pipeline.errors import PipelineError
+from pipeline.bench.capacity import Trial, most_carried, repeated, table
+from pipeline.bench.processes import Load, Sampler, Usage
+from pipeline.bench.serve_clients import Heard, Played
+from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples
 from pipeline.server.limits import ServerLimits
 
 LOAD = Load(0.5, 400.0, 0.1)
+TRANSLATION = {"type": "translation", "sentence": 0, "language": "zh", "text": "你好。"}
 
 
 @given(st.integers(0, 300), st.integers(1, 200))
@@ -66,8 +67,15 @@ def test_the_capacity_of_this_machine_is_measured(phrase, capsys):
         assert trial["load"]["others_share"] > 0, "the clients at least"
 
 
+@pytest.mark.slow
+def test_a_number_of_sessions_with_readers_is_measured_alone(phrase, capsys):
+    options = ["--config", "demo-zh", "--seconds", "4", "--sessions", "2", "--readers", "3", "--lag", "3600"]
+    assert run(["capacity", str(phrase), *options]) == 0
+    assert "this machine carries 2 or more, as many as were tried" in capsys.readouterr().out
+
+
 def test_a_limit_that_no_session_meets_is_an_error(phrase, capsys, monkeypatch):
-    async def tried(models: Sequence[str], samples: Samples, number: int) -> Trial:
+    async def tried(models: Sequence[str], samples: Samples, number: int, readers: int) -> Trial:
         assert number == 1
         return Trial.of([([0.5], [1.5])], LOAD, [])
 
@@ -97,7 +105,7 @@ def tried(monkeypatch: pytest.MonkeyPatch, url: str, number: int) -> Trial:
         yield url, os.getpid()
 
     monkeypatch.setattr(capacity, "started_server", started)
-    return asyncio.run(capacity._tried([], np.zeros(1_600, np.int16), number))
+    return asyncio.run(capacity._tried([], np.zeros(1_600, np.int16), number, 1))
 
 
 def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch):
@@ -114,22 +122,20 @@ def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch):
 def test_all_sessions_together_have_one_reader(monkeypatch):
     asked: list[tuple[int, int]] = []
 
-    async def played(
-        url: str, samples: Samples, speakers: int, readers: int, *more: object
-    ) -> tuple[list[clients.Played], str]:
+    async def played(url: str, samples: Samples, speakers: int, readers: int, *more: object) -> list[clients.Played]:
         asked.append((speakers, readers))
         raise ExceptionGroup("", [clients.ServerError("busy"), ExceptionGroup("", [clients.ServerError("busy")])])
 
     monkeypatch.setattr(clients, "played", played)
     assert tried(monkeypatch, "", capacity._MOST).losses == ("busy",)
     assert asked == [(capacity._MOST, 1)]
-    assert ServerLimits().connections_a_minute >= capacity._MOST + 2, "the readers, and a speaker who is refused"
+    assert ServerLimits().connections_a_minute >= capacity._MOST + 1, "a reader, too"
 
 
 def test_the_report_of_silence_is_json_and_says_that_no_text_came(phrase, capsys, monkeypatch):
     trial = Trial.of([([], [])], Load(0.5, math.nan, 0.1), [])
 
-    async def silent(models: Sequence[str], samples: Samples, number: int) -> Trial:
+    async def silent(models: Sequence[str], samples: Samples, number: int, readers: int) -> Trial:
         return trial
 
     def strict(name: str) -> object:
@@ -150,3 +156,38 @@ def test_the_share_of_other_programs_is_of_all_cores(monkeypatch):
     sampler._found += [(0.0, 100.0, Usage(7.0, 1.0, 1)), (10.0, 125.0, Usage(12.0, 1.0, 1))]
     load = sampler.load()
     assert (load.cpu_share, load.others_share) == (0.5, 0.5)
+
+
+def heard(*records: dict[str, object]) -> Heard:
+    found = Heard()
+    for record in records:
+        found.take(dict(record), 3.0)
+    return found
+
+
+def test_the_age_of_what_is_shown_and_committed_is_taken():
+    change = {"type": "delta", "sentence": 0, "language": "zh", "heard_s": 2.0}
+    found = heard(
+        {**change, "text": "你"},
+        {**change, "text": "好", "committed": 1},
+        {**change, "text": "", "committed": 1, "heard_s": 2.5},
+        {"type": "snapshot", "events": [{**change, "text": "", "committed": 2, "heard_s": 2.5}]},
+    )
+    assert found.shown_s == [1.0, 1.0]
+    assert found.committed_s == [1.0, 0.5]
+
+
+def test_what_is_lost_is_found():
+    end = {"type": "end", "duration_s": 9.0}
+    whole = heard(TRANSLATION, end)
+    assert Played(whole, [heard(TRANSLATION, end)], 9.0).losses == []
+    assert Played(whole, [heard(end)], 9.0).losses == ["1 readers got other text"]
+    assert Played(whole, [], 10.0).losses == ["1.0 s of audio are missing"]
+    failed = heard({"type": "error", "code": "failed", "message": "the session failed"})
+    assert Played(failed, [], 9.0).losses == ["the session failed", "the speaker got no end"]
+
+
+def test_a_recording_is_repeated():
+    assert len(repeated(np.ones(3, np.int16), 2)) == 32_000
+    with pytest.raises(UsageError, match="the recording is empty"):
+        repeated(np.zeros(0, np.int16), 2)

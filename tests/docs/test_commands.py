@@ -59,7 +59,7 @@ NOT_RUN = {
         "needs the recording that the command before it makes"
     ),
     "speech-translate bench asr speech --threads 1": "needs the recordings that the command before it fetches",
-    "speech-translate bench serve examples/audio/novel.wav --config demo --speakers 4 --readers 20 --seconds 600": (
+    "speech-translate bench capacity examples/audio/novel.wav --config demo --sessions 4 --readers 20 --seconds 600": (
         "takes 20 minutes"
     ),
     "speech-translate bench capacity talk.wav --config demo --lag 3": "takes minutes",
