@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
-import re
 from pathlib import Path
-
-import av
 
 from ..errors import UsageError
 from ..latency.emissions import Unit, units
 from ..latency.metrics import Reference
-
-# SRT and WebVTT tags, and ASS override codes, which SRT files contain too.
-_MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
+from ..subtitles.check import read_cues
 
 
 def read_reference(path: Path, unit: Unit) -> list[Reference]:
@@ -27,29 +21,19 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
         raise UsageError(f"{path} is not a supported reference; give .srt or .vtt with times, or .txt without")
     try:
         text = path.read_text("utf-8-sig")
-        timed = [(text, 0.0, math.inf)] if suffix == ".txt" else _cues(path)
-    except (OSError, UnicodeDecodeError, av.error.FFmpegError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read the reference {path} ({reason}); give a file in UTF-8") from error
+    try:
+        cues = [] if suffix == ".txt" else read_cues(text)
+    except UsageError as error:
+        raise UsageError(f"cannot read the reference {path}: {error}") from None
+    timed = [("\n".join(cue.lines), float(cue.start_ms), float(cue.end_ms - cue.start_ms)) for cue in cues]
     found = [
-        Reference(tuple(words), start_s * 1000, length_s * 1000)
-        for text, start_s, length_s in timed
-        if (words := units(text, unit)) and length_s > 0
+        Reference(tuple(words), start_ms, length_ms)
+        for text, start_ms, length_ms in timed or [(text, 0.0, math.inf)]
+        if (words := units(text, unit)) and length_ms > 0
     ]
     if not found:
         raise UsageError(f"{path} contains no sentence; give the translation of the recording")
     return found
-
-
-def _cues(path: Path) -> list[tuple[str, float, float]]:
-    """Return each cue's text without markup, start and length in seconds."""
-    with av.open(str(path)) as container:
-        return [
-            (
-                html.unescape(_MARKUP.sub("", bytes(packet).decode("utf-8"))),
-                float(packet.pts * packet.time_base),
-                float(packet.duration * packet.time_base),
-            )
-            for packet in container.demux(subtitles=0)
-            if packet.pts is not None and packet.duration is not None
-        ]

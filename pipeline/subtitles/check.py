@@ -15,7 +15,7 @@ from .text import is_cjk, line_limit, reading_ms, width
 
 _TIME = r"(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s+-->\s+{_TIME}(?:\s.*)?")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
+_TAG = re.compile(r"<(?:/?[a-zA-Z]|\d\d:)[^<>]*>|\{\\[^{}]*\}")
 _INVISIBLE = re.compile(f"[{JOINER}\u200e\u200f\u202a-\u202e\ufeff]")
 # The same text again after so short a blank looks like one subtitle that flickers.
 _REPEATED_MS = 1_000

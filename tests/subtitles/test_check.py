@@ -47,7 +47,7 @@ def test_each_rule(cues, what):
 def test_markup_and_invisible_characters_do_not_count():
     text = "<i>" + "a" * 20 + "</i> {\\an8}\u202b" + "b" * 20 + "\u202c\u2060"
     assert found(srt_of((0, 3_000, text))) == []
-    vtt = "WEBVTT\n\nNOTE a note\n\nfirst\n00:01.000 --> 00:03.000 line:0\n&lt;b&gt; &amp; <c.source>c</c>\n"
+    vtt = "WEBVTT\n\nNOTE a note\n\nfirst\n00:01.000 --> 00:03.000 line:0\n&lt;b&gt; &amp; <00:02.000><c.source>c</c>\n"
     (cue,) = read_cues(vtt)
     assert (cue.line, cue.start_ms, cue.end_ms, cue.lines) == (6, 1_000, 3_000, ("<b> & c",))
 
