@@ -56,6 +56,11 @@ def service(demo_config, demo_models, voice):
     )  # fmt: skip
 
 
+def speaking():
+    """The threads that speak."""
+    return [thread for thread in threading.enumerate() if thread.name == "voice"]
+
+
 async def listening(socket, session, language="he"):
     return await ask(socket, type="listen", session=session, language=language)
 
@@ -99,7 +104,7 @@ async def test_all_who_listen_hear_each_sentence_which_is_made_once(service, voi
     assert seconds == pytest.approx(
         (2 * letters + 3 * 2) * 0.05 / FASTER, rel=0.35
     )  # a second one that waits is faster
-    assert not [thread for thread in threading.enumerate() if thread.name == "voice"]
+    await until(lambda: not speaking())
 
 
 async def test_nothing_is_made_while_nobody_listens(service, voice):
@@ -107,7 +112,7 @@ async def test_nothing_is_made_while_nobody_listens(service, voice):
         started = await ask(speaker, type="start")
         async with server.connect() as listener:
             await listening(listener, started["session"])
-        await until(lambda: not [thread for thread in threading.enumerate() if thread.name == "voice"])
+        await until(lambda: not speaking())
         await speak(speaker, speech())
         await finish(speaker)
     assert voice.said == []

@@ -41,7 +41,7 @@ language.addEventListener("change", () => {
 follow(session, { onBegin, onEvent, onState });
 
 // Another session begins, or the first.
-function onBegin({ session, targets, recorded, voices }) {
+function onBegin({ session, targets, recorded, voices = [] }) {
   texts = new Texts();
   begun = false;
   board.begin(texts);
