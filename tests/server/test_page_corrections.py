@@ -3,7 +3,8 @@
 import srt
 from playwright.async_api import expect
 
-from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_said, has_state, page_at, page_of
+from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, Network, has_said, has_state, page_at, page_of
+from tests.server.running import running
 from tests.server.test_page import downloaded, enter_on
 
 pytestmark = NEEDS_BROWSER
@@ -12,6 +13,18 @@ expect.set_options(timeout=HANG_MS)
 FIRST = "#text article:first-of-type .target[lang=zh]"
 SECOND = "#text article:nth-of-type(2) .target[lang=zh]"
 FOCUSED = "document.activeElement.lang + ' ' + document.activeElement.closest('article')?.dataset.number"
+# Names the speaker and pauses as soon as the connection is lost.
+WHEN_LOST = """
+document.addEventListener("DOMContentLoaded", () => {
+  new MutationObserver(() => {
+    const who = document.querySelector("#who");
+    if (document.body.dataset.state !== "lost" || who.elements.speaker.value) return;
+    who.elements.speaker.value = "Ana";
+    who.requestSubmit();
+    document.querySelector("#pause").click();
+  }).observe(document.body, { attributeFilter: ["data-state"] });
+});
+"""
 NEW = "更正的第一句 <b>。"
 
 
@@ -153,3 +166,21 @@ async def test_a_pause_finishes_what_was_said(browser, service_of):
         await expect(speaker.locator("#state")).to_have_text("Paused")
         await enter_on(speaker, "stop")
         await has_state(speaker, "ended")
+
+
+async def test_what_is_told_without_a_connection_is_told_when_it_is_back(browser, service_of):
+    async with (
+        running(service_of()) as server,
+        Network(server.port) as network,
+        page_at(browser, f"http://localhost:{network.port}/", WHEN_LOST, **MICROPHONE) as speaker,
+    ):
+        await speaker.click("#start")
+        await has_state(speaker, "open")
+        async with page_at(browser, str(await speaker.get_attribute("#viewer", "href"))) as reader:
+            await reader.locator("#text article").first.wait_for()
+            network.cut()
+            await expect(speaker.locator("#named")).to_have_text("Ana speaks now.")
+            await expect(reader.locator("#state")).to_have_text("The speaker has paused")
+            await has_state(speaker, "open")
+            await speaker.click("#stop")
+            await has_state(speaker, "ended")

@@ -249,6 +249,23 @@ async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, dem
     assert session.failure.code == "idle"
 
 
+async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
+    session = Session(demo_config, demo_models, ServerLimits(idle_s=300.0), 16_000, clock=lambda: now_s)
+    await session.operator.pause(True)
+    watching = asyncio.create_task(session._watch())
+    for later_s in (1_000.0, 0.0, 301.0):
+        assert session.failure is None
+        now_s += later_s
+        for _ in range(10):
+            await asyncio.sleep(0)
+        await session.operator.pause(False)
+    await watching
+    assert session.failure is not None
+    assert session.failure.code == "idle"
+
+
 @pytest.mark.slow
 async def test_a_stopping_server_ends_sessions_as_their_speakers_would(new_service, expected):
     async with running(new_service()) as server, server.connect() as speaker:
