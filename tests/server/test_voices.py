@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import expect
 from websockets.exceptions import ConnectionClosed
 
+from pipeline.apps import serve
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.voices import Listener, SessionVoices
@@ -245,3 +246,11 @@ def test_a_reader_listens_by_one_button(runner, browser, service, voice):
     found = runner.run(work())
     assert all(one["sampleRate"] == 24_000 and 0.1 < one["peak"] < 1 for one in found)
     assert 1 <= len(found) <= len(voice.said)
+
+
+def test_the_option_takes_voices_of_several_languages(tmp_path, capsys):
+    paths = [made_voice(tmp_path / language, language) for language in ("he", "pt-BR", "de")]
+    voices_for = serve._voices_for(paths, ["he", "pt"], ServerLimits())
+    assert voices_for(["zh", "pt", "he"]).languages == ["pt", "he"]
+    assert "is heard only if a speaker chooses its language: no target is de" in capsys.readouterr().err
+    assert serve._voices_for([], ["he"], ServerLimits()) is None
