@@ -7,6 +7,7 @@ export class Who {
   constructor(form, onName) {
     this.form = form;
     this.input = form.elements.speaker;
+    this.input.placeholder = this.input.getAttribute("aria-label");
     this.name = ""; // as the server has it
     form.addEventListener("submit", (event) => {
       event.preventDefault();
