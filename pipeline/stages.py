@@ -19,7 +19,7 @@ from .events import EndOfInput
 from .glossary.current import CurrentGlossary
 from .loading import Models
 from .nmt.stage import NmtContext
-from .nmt.targets import TranslationStage
+from .nmt.targets import LateTargets, TranslationStage
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
@@ -48,6 +48,8 @@ class StageContext:
     glossary: CurrentGlossary | None = None
     reader: Callable[[], Worker | None] = lambda: None
     """The thread that reads a local recording, while it does."""
+    late: LateTargets | None = None
+    """Adds target languages while a live run goes on."""
 
 
 Queue = asyncio.Queue[Any]
@@ -195,4 +197,4 @@ def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     shared = NmtContext(context.live, context.config.drafts, context.stats, context.load, context.glossary)
     capacity = context.config.queues.sentences
-    return TranslationStage(context.models.translations, inbox, outbox, shared, capacity=capacity)
+    return TranslationStage(context.models.translations, inbox, outbox, shared, capacity=capacity, late=context.late)

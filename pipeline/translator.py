@@ -32,6 +32,7 @@ from .events import (
 from .glossary.current import CurrentGlossary, GlossaryFile
 from .glossary.masked import load_masked
 from .loading import Models, load_models
+from .nmt.targets import LateTargets
 from .nmt.translator import warn_unspellable
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
@@ -79,6 +80,7 @@ class SpeechTranslator:
         stages: Sequence[StageSpec] | None = None,
         glossary: CurrentGlossary | None = None,
         masking: Masking | None = None,
+        late: LateTargets | None = None,
     ) -> None:
         """``models`` replace those that ``config`` names.
 
@@ -87,13 +89,14 @@ class SpeechTranslator:
         ``live``: the audio is fed as it is spoken. If the stages fall behind, they take the measures of
         ``config.overload`` to catch up (see ``pipeline.run.overload``).
 
-        ``glossary`` and ``masking`` replace the files that ``config`` names.
+        ``glossary`` and ``masking`` replace the files that ``config`` names. ``late`` adds target languages while a live run
+        goes on.
         """
         self.config, self.live = config, live
         self.stats = PipelineStats()
         """Counters and timings, readable at any time."""
         self._models = models
-        self._glossary = glossary
+        self._glossary, self._late = glossary, late
         self._masking = masking
         self._reader: Worker | None = None
         self._specs = standard_stages() if stages is None else list(stages)
@@ -380,7 +383,8 @@ class SpeechTranslator:
     async def _run_stages(self, models: Models) -> PipelineError | None:
         """Run all stages to their ends; return the failure that ended them early, or None."""
         context = StageContext(
-            self.config, models, self.stats, self._load, lambda: self.live, self._glossary, lambda: self._reader
+            *(self.config, models, self.stats, self._load, lambda: self.live, self._glossary),
+            *(lambda: self._reader, self._late),
         )
         try:
             async with asyncio.TaskGroup() as group:

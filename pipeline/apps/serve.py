@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from ..errors import UsageError
 from ..languages import nearest
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
-from ..server.limits import MOST_SESSIONS, ServerLimits
+from ..server.limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
 from .cli import Parser, description_of, importing, some_path, some_text, tell, whole_number
 from .listening import (
     access_of,
@@ -176,6 +175,14 @@ def _add_languages(parser: Parser) -> None:
         help="for translators in memory (default: 1000); those that nobody uses are dropped first",
     )
 
+    languages.add_argument(
+        "--reader-targets",
+        type=whole_number(0, MOST_TARGETS),
+        default=ServerLimits.reader_targets,
+        metavar="N",
+        help=f"languages into which readers may have a session translated, too (default: {ServerLimits.reader_targets})",
+    )
+
 
 def some_sessions(text: str) -> int | None:
     """Argument type: a number of sessions; None for auto."""
@@ -226,7 +233,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         shared = SharedModels(options.model_memory * 1_000_000)
         models = load_shared(configs, several_calls=True, shared=shared)
-        limits = replace(ServerLimits(), max_sessions=options.max_sessions or measured_sessions(models))
+        most = options.max_sessions or measured_sessions(models)
+        limits = ServerLimits(max_sessions=most, reader_targets=options.reader_targets)
         allow_files(limits.connections + _OTHER_FILES)
         chains = list(zip(configs, models, strict=True))
         offers = Offers(chains, shared, downloads=options.allow_downloads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from ..errors import one_line
@@ -24,6 +24,16 @@ from .stage import NmtContext, NmtStage, Text
 from .translator import TextTranslator
 
 
+class LateTargets:
+    """Languages that are added to a live run while it goes on. They get the sentences that were spoken before, too."""
+
+    def __init__(self, kept: int) -> None:
+        """``kept``: how many of these sentences, the newest."""
+        self.past: deque[SourceSentence] = deque(maxlen=kept)
+        self.add: Callable[[str, TextTranslator], bool] = lambda *_: False
+        """Translate into one more language from now on; False if the run has ended or not begun. Called on the loop."""
+
+
 class TranslationStage:
     """Passes on what the sentence stage puts out, and adds the translations into every language.
 
@@ -34,6 +44,9 @@ class TranslationStage:
 
     A language whose translation fails several times in a row (see ``NmtStage``) is reported by a ``TranslationLost``, and the
     others go on. The failure of the last one ends the run.
+
+    ``late``: languages may be added to a live run. The sentences before are translated into them beside what is said now, the
+    newest first.
     """
 
     name = "NMT"
@@ -46,31 +59,36 @@ class TranslationStage:
         context: NmtContext | None = None,
         *,
         capacity: int = 1_000,
+        late: LateTargets | None = None,
     ) -> None:
         """``models``: a translator by target language, at least one."""
         self.inbox, self.outbox = inbox, outbox
-        context = context or NmtContext()
-        self.stats, self._live = context.stats, context.live
+        self._context = context = context or NmtContext()
+        self.stats, self._live, self._capacity = context.stats, context.live, capacity
         self._languages = [_Language(*each, outbox, capacity, context) for each in models.items()]
+        self._begun = list(self._languages)  # with those that were lost
         self.stats.languages = set(models)
+        self._late, self._ending = late, False
+        if late is not None:
+            late.add = self._add
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
         self._failure = asyncio.get_running_loop().create_future()
         work = asyncio.create_task(self._work())
-        languages = list(self._languages)
         try:
             await asyncio.wait({work, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             if self._failure.done():
                 self._failure.result()
             await work
         finally:
-            tasks = [work, *(language.task for language in languages if language.task is not None)]
+            self._ending = True
+            tasks = [work, *(language.task for language in self._begun if language.task is not None)]
             for task in tasks:
                 task.cancel()
             self._failure.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for language in languages:
+            for language in self._begun:
                 if "worker" in vars(language):
                     language.worker.close()
 
@@ -79,14 +97,28 @@ class TranslationStage:
             await self.outbox.put(item)
             self.stats.sentences += isinstance(item, SourceSentence)
             if isinstance(item, SourceText | SourceSentence) and self._live():
+                if self._late is not None and isinstance(item, SourceSentence):
+                    self._late.past.append(item)
                 await self._hand_over(item)
             elif isinstance(item, SourceSentence):
                 await self._translate(item)
+        self._ending = True
         running = [language for language in self._languages if language.task is not None]
         for language in running:
             await language.put(item)
         await asyncio.gather(*(language.task for language in running if language.task is not None))
         await self.outbox.put(item)
+
+    def _add(self, target: str, model: TextTranslator) -> bool:
+        """See ``LateTargets.add``."""
+        if self._ending or self._late is None:
+            return False
+        language = _Language(target, model, self.outbox, self._capacity, self._context)
+        self._languages.append(language)
+        self._begun.append(language)
+        self.stats.languages.add(target)
+        language.task = asyncio.create_task(self._supervise(language, tuple(self._late.past)))
+        return True
 
     async def _hand_over(self, text: Text) -> None:
         """Give a text to every language, whose own tasks translate it."""
@@ -121,13 +153,15 @@ class TranslationStage:
                 task.cancel()
             await asyncio.gather(*(task for _, task in running), return_exceptions=True)
 
-    async def _supervise(self, language: _Language) -> None:
+    async def _supervise(self, language: _Language, past: Sequence[SourceSentence] = ()) -> None:
         await language.outbox.release()
         try:
             try:
-                await language.stage.run()
-            except Exception as error:
-                await self._lose(language, error)
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(language.stage.run())
+                    group.create_task(language.catch_up(past))
+            except ExceptionGroup as errors:
+                await self._lose(language, errors.exceptions[0])
         except Exception as error:
             if not self._failure.done():
                 self._failure.set_exception(error)
@@ -164,8 +198,13 @@ class _Language:
 
     @cached_property
     def worker(self) -> Worker:
-        """Of a source that is not live; ``stage.run`` has its own."""
+        """Of a source that is not live, and of past sentences; ``stage.run`` has its own."""
         return Worker(TranslationStage.name)  # failures name the stage
+
+    async def catch_up(self, past: Sequence[SourceSentence]) -> None:
+        """Translate the newest of the sentences first."""
+        for sentence in reversed(past):
+            await self.stage.translate(sentence, self.worker)
 
     async def put(self, text: Text | EndOfInput) -> None:
         """Put a text on ``inbox``, unless the language has failed: then nobody takes it."""

@@ -79,7 +79,7 @@ def create_app(
             *openai_routes(service, access),
             *libretranslate_routes(service, access, rate),
             realtime_route(service, access),
-            openapi_route(service.languages, access),
+            openapi_route(service.languages, access, more=service.offers is not None),
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],

@@ -19,6 +19,13 @@ class Snapshot:
     events: tuple[PipelineEvent, ...]
 
 
+@dataclass(frozen=True)
+class Targets:
+    """The languages into which the session is translated from now on."""
+
+    languages: tuple[str, ...]
+
+
 class Feed:
     """What a reader is to be told next. A newer state of a text takes the place of one that waits.
 
@@ -32,6 +39,7 @@ class Feed:
         """How often the reader was too slow, so that it gets the whole text anew."""
         self._history, self._capacity = history, capacity
         self._waiting: deque[PipelineEvent] = deque()
+        self._targets: tuple[str, ...] = ()
         self._anew = True
         self._ended = False
         self._changed = asyncio.Event()
@@ -50,6 +58,11 @@ class Feed:
             self.begin_anew()
         self._changed.set()
 
+    def retarget(self, languages: tuple[str, ...]) -> None:
+        """Tell the reader the session's targets before the next event."""
+        self._targets = languages
+        self._changed.set()
+
     def begin_anew(self) -> None:
         """Tell the reader all texts as they are when it next takes something."""
         self._waiting.clear()
@@ -64,11 +77,14 @@ class Feed:
     @property
     def waiting(self) -> bool:
         """Whether ``take`` returns at once."""
-        return self._anew or bool(self._waiting) or self._ended
+        return self._anew or bool(self._waiting) or bool(self._targets) or self._ended
 
-    async def take(self) -> PipelineEvent | Snapshot | None:
+    async def take(self) -> PipelineEvent | Snapshot | Targets | None:
         """The next event, as soon as there is one; None after the last."""
         while True:
+            if self._targets:
+                found, self._targets = Targets(self._targets), ()
+                return found
             if self._anew:
                 self._anew = False
                 return Snapshot(tuple(self._history.events(self.language)))

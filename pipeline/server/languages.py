@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -24,7 +25,8 @@ def languages_route(service: Service, access: Access) -> Route:
         configured = [{"source": one.source, "targets": list(one.targets)} for one in service.languages.configured]
         offers, more = service.offers, list[dict[str, object]]()
         if offers is not None:
-            pairs = await asyncio.to_thread(offers.pairs)
+            here = request.query_params.get("here", "") not in ("", "0")
+            pairs = await asyncio.to_thread(partial(offers.pairs, fetch=not here))
             more = [{"source": source, "targets": targets} for source, targets in pairs.items()]
         downloads = offers is not None and offers.downloads
         return JSONResponse({"configured": configured, "offered": more, "downloads": downloads})

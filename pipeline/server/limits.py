@@ -7,6 +7,9 @@ from dataclasses import dataclass
 MOST_SESSIONS = 1_000
 """The largest ``max_sessions`` that may be given, or is chosen."""
 
+MOST_TARGETS = 8
+"""Languages into which one session is translated."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLimits:
@@ -36,6 +39,8 @@ class ServerLimits:
     """Lines of one session that its speaker corrects."""
     correction_characters: int = 1000
     """The longest corrected line."""
+    reader_targets: int = 2
+    """Languages into which a session is translated because its readers ask for them."""
     drain_s: float = 30.0
     """How long sessions may take to end when the server is told to stop."""
     connections_a_minute: int = 120

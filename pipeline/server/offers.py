@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
 from ..asr.options import DraftModel
+from ..asr.recognizer import Recognizer, StreamingRecognizer
 from ..asr.whisper import WhisperRecognizer
 from ..config import PipelineConfig, with_overrides
 from ..errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
@@ -22,13 +23,13 @@ from ..nmt.routing import LanguagePair, is_same_pair, language_code, routed, stu
 from ..run.progress import Progress
 from ..run.worker import Worker
 from .chains import Chain, chain_of
+from .limits import MOST_TARGETS
 from .protocol import ProtocolError, shown
 
 log = logging.getLogger(__name__)
 
 # Languages that are prepared at the same time.
 _MOST_AT_ONCE = 4
-_MOST_TARGETS = 8
 _TELL_S = 0.5
 Languages = tuple[str, tuple[str, ...]]
 """(source, targets), as tags of BCP 47."""
@@ -77,21 +78,20 @@ class Offers:
         self.downloads = downloads
         self._shared = shared
         self._configs = [config for config, _ in configured]
-        self._bases = [
-            (config, models.recognizer)
-            for config, models in configured
-            if isinstance(models.recognizer, WhisperRecognizer) and models.recognizer.engine.multilingual
-        ]
+        self._bases = [(config, models.recognizer) for config, models in configured]
         self._routes = {pair: steps for pair, steps in student_routes().items() if self._hearing(pair[0])}
         self._chains: WeakValueDictionary[Languages, Chain] = WeakValueDictionary()
         self._running: dict[Languages, Preparation] = {}
         self._loading = threading.Lock()
         self._closed = False
 
-    def pairs(self) -> dict[str, list[str]]:
-        """Source → the targets that can be prepared. Blocks: looks at which models are on this machine."""
+    def pairs(self, *, fetch: bool = True) -> dict[str, list[str]]:
+        """Source → the targets that can be prepared. Blocks: looks at which models are on this machine.
+
+        ``fetch``: whether who asks may have models fetched.
+        """
         students = {step.repository for steps in self._routes.values() for step in steps}
-        here = students if self.downloads else {name for name in students if local_student(name) is not None}
+        here = students if self.downloads and fetch else {name for name in students if local_student(name) is not None}
         found: dict[str, list[str]] = {}
         for (source, target), steps in sorted(self._routes.items()):
             if all(step.repository in here for step in steps):
@@ -105,12 +105,13 @@ class Offers:
         except ProtocolError:
             return None
 
-    def prepare(self, source: str | None, targets: Sequence[str]) -> Preparation:
+    def prepare(self, source: str | None, targets: Sequence[str], *, fetch: bool = True) -> Preparation:
         """Begin to prepare the models for these languages, unless that is in progress.
 
         Args:
             source: None: that of the first configuration.
             targets: empty: those of the first configuration, or the language spoken if that is none.
+            fetch: whether who asks may have models fetched.
 
         Raises:
             ProtocolError: the languages are not offered, or too many are being prepared.
@@ -118,7 +119,7 @@ class Offers:
         languages = self._wanted(source, targets)
         if (running := self._running.get(languages)) is not None:
             return running
-        self._check(*languages)
+        self._check(*languages, fetch=self.downloads and fetch)
         if len(self._running) >= _MOST_AT_ONCE or self._closed:
             raise ProtocolError("busy", "the server is preparing other languages; try again in a minute")
         preparation = Preparation(languages)
@@ -179,7 +180,11 @@ class Offers:
 
     def _hearing(self, source: str) -> list[PipelineConfig]:
         """The configurations whose recogniser knows the language."""
-        return [config for config, recognizer in self._bases if recognizer.engine.knows(source)]
+        return [
+            config
+            for config, recognizer in self._bases
+            if config.languages.is_spoken(source) or _knows(recognizer, source)
+        ]
 
     def _own(self, pair: LanguagePair) -> NmtConfig | None:
         """The configured translation options for a pair."""
@@ -204,24 +209,27 @@ class Offers:
     def _translates(self, pair: LanguagePair) -> bool:
         return same_language(*pair) or self._own(pair) is not None or _codes(pair) in self._routes
 
-    def _check(self, source: str, targets: Sequence[str]) -> None:
+    def _check(self, source: str, targets: Sequence[str], *, fetch: bool) -> None:
         if not self._hearing(source):
             raise ProtocolError("unknown-source", f"the speech model of this server does not know {shown(source)}")
-        if len(targets) > _MOST_TARGETS:
-            raise ProtocolError("unknown-target", f"{len(targets)} targets; a session may have {_MOST_TARGETS}")
+        if len(targets) > MOST_TARGETS:
+            raise ProtocolError("unknown-target", f"{len(targets)} targets; a session may have {MOST_TARGETS}")
         for target in targets:
             if not self._translates((source, target)):
                 raise ProtocolError("unknown-target", f"no model translates {shown(source)} into {shown(target)}")
-            if (
-                not self.downloads
-                and not same_language(source, target)
-                and (missing := self._missing((source, target)))
-            ):
+            if not fetch and not same_language(source, target) and (missing := self._missing((source, target))):
+                has = "for who has its token" if self.downloads else "if it is started with --allow-downloads"
                 raise ProtocolError(
                     "unknown-target",
                     f"this server does not have {' and '.join(missing)}, which translates {shown(source)} into "
-                    f"{shown(target)}; it fetches models if it is started with --allow-downloads",
+                    f"{shown(target)}; it fetches models {has}",
                 )
+
+
+def _knows(recognizer: Recognizer | StreamingRecognizer, language: str) -> bool:
+    """Whether the recogniser takes a language that it is not configured for."""
+    whisper = recognizer.engine if isinstance(recognizer, WhisperRecognizer) else None
+    return whisper is not None and whisper.multilingual and whisper.knows(language)
 
 
 def _tag(language: str, code: str) -> str:

@@ -38,10 +38,16 @@ _UNDESCRIBED = ("text/plain", "application/x-subrip", "text/vtt", "text/event-st
 """The other content types of a recording's text."""
 
 
-def _paths(languages: ServedLanguages) -> Json:
+def _paths(languages: ServedLanguages, more: bool) -> Json:
     models = {"object": ("list",), "data": [_MODEL]}
     targets = tuple(dict.fromkeys((*languages.targets, *languages.spoken)))
-    form: Json = {"file": bytes, "model?": str, "language?": str, "target?": targets, "response_format?": FORMATS}
+    form: Json = {
+        "file": bytes,
+        "model?": str,
+        "language?": str,
+        "target?": str if more else targets,
+        "response_format?": FORMATS,
+    }
     form |= {"stream?": bool, "timestamp_granularities[]?": [GRANULARITIES]}
     errors = dict.fromkeys((400, 401, 408, 413, 500, 503, 507), _ERROR)
     uploaded: Json = {"result": ({"text": str}, _DETAILED), "errors": errors, "body": {"multipart/form-data": form}}
@@ -55,7 +61,7 @@ def _paths(languages: ServedLanguages) -> Json:
         "/v1/models/{model}": {"get": _operation("getModel", _MODEL, {401: _ERROR, 404: _ERROR}, path={"model": str})},
         "/v1/info": {"get": _operation("getInfo", _INFO)},
         "/v1/languages": {
-            "get": _operation("listPairs", _PAIRS),
+            "get": _operation("listPairs", _PAIRS, query={"here": str}),
             "post": _operation("prepareLanguages", str, dict.fromkeys((400, 401, 503), _ERROR), query=wanted),
         },
         "/v1/room": {"get": _operation("getRoom", {"session": (str, NoneType)}, query={"name": str})},
@@ -78,14 +84,14 @@ def _paths(languages: ServedLanguages) -> Json:
     return found
 
 
-def description(languages: ServedLanguages, access: Access) -> Json:
+def description(languages: ServedLanguages, access: Access, *, more: bool = False) -> Json:
     """The description for a server's languages. With a token, the operations that need it say so."""
     try:
         release = version("streaming-speech-translation")
     except PackageNotFoundError:
         release = "0"
     found: Json = {"openapi": "3.1.0", "info": {"title": "Streaming speech translation", "version": release}}
-    found["paths"] = paths = _paths(languages)
+    found["paths"] = paths = _paths(languages, more)
     if access.token is not None:
         found["components"] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
         for operation in (each for methods in paths.values() for each in methods.values()):
@@ -136,9 +142,9 @@ def _schema(kind: Any, *, closed: bool = True) -> Json:
     return {"type": "object", "properties": fields, "required": required, "additionalProperties": not closed}
 
 
-def openapi_route(languages: ServedLanguages, access: Access) -> Route:
+def openapi_route(languages: ServedLanguages, access: Access, *, more: bool) -> Route:
     """``/openapi.json``."""
-    content = description(languages, access)
+    content = description(languages, access, more=more)
 
     async def describe(request: Request) -> Response:
         # The paths are below that of an application into which the server is mounted.

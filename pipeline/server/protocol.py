@@ -128,7 +128,14 @@ class Pause:
     on: bool
 
 
-Message = Start | Resume | Watch | Listen | End | NewGlossary | Correct | Mask | Speaker | Pause
+@dataclass(frozen=True)
+class AddTarget:
+    """A reader or the speaker asks for one more language."""
+
+    language: str
+
+
+Message = Start | Resume | Watch | Listen | End | NewGlossary | Correct | Mask | Speaker | Pause | AddTarget
 
 _SENT = "which the server sends when a session starts"
 _FIELDS: dict[str, dict[str, type]] = {
@@ -150,6 +157,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "mask": {"version": int, "sentence": int, "language": str, "text": str},
     "speaker": {"version": int, "name": str},
     "pause": {"version": int, "on": bool},
+    "add_target": {"version": int, "language": str},
 }
 _NEEDED = {
     "resume": {"session": _SENT, "key": _SENT},
@@ -160,6 +168,7 @@ _NEEDED = {
     "mask": {"sentence": "the number of the one that has the word", "text": "which is the word"},
     "speaker": {"name": "which is that of who speaks"},
     "pause": {"on": "which is true or false"},
+    "add_target": {"language": "into which the session is to be translated, too"},
 }
 _KINDS: dict[str, type[Message]] = {
     "resume": Resume,
@@ -171,6 +180,7 @@ _KINDS: dict[str, type[Message]] = {
     "mask": Mask,
     "speaker": Speaker,
     "pause": Pause,
+    "add_target": AddTarget,
 }
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ _REWRITE_S = 60.0
 class Record:
     """Files in a folder: ``NAME.jsonl``, and ``NAME.LANGUAGE.srt`` and ``.vtt`` for each language.
 
-    Subtitles of a session with corrections are written anew at its end.
+    Subtitles of a session with corrections are written anew at its end; those of a language that was added come then.
 
     A disk that is full or does not answer ends the record with a warning; the session goes on.
     """
@@ -45,9 +45,14 @@ class Record:
         """Whether the record has ended early."""
         self._folder, self._name, self._limit_s = folder, name, limit_s
         self._makers, self._targets = sink_makers(rules), tuple(targets)
+        self._added: list[str] = []
         self._sinks: list[Sink] | None = None
         self._corrections: dict[tuple[int, str], Correction] = {}
         self._worker = Worker("record")
+
+    def add(self, target: str) -> None:
+        """The session is translated into one more language, in which sentences may come in any order."""
+        self._added.append(target)
 
     async def write(self, event: PipelineEvent) -> None:
         """Write an event. When this returns, the operating system has it, so that a killed process does not lose it."""
@@ -64,7 +69,7 @@ class Record:
     async def close(self) -> None:
         """Write what waits for more text, and close the files. Nothing can be written after it."""
         try:
-            async with asyncio.timeout(self._limit_s + (_REWRITE_S if self._corrections else 0)):
+            async with asyncio.timeout(self._limit_s + (_REWRITE_S if self._corrections or self._added else 0)):
                 await self._worker.run(self._close)
         except (TimeoutError, PipelineError, OSError) as error:
             if not self.failed:
@@ -89,20 +94,29 @@ class Record:
         return self._folder / f"{self._name}.{suffix}"
 
     def _close(self) -> None:
-        close_all(self._sinks or [])
-        if not self._corrections:
+        if self._sinks is None:
             return
-        new = self._path("new")
-        for target, kind in self._subtitles:
-            sink = self._makers[kind](new, languages=[target])
-            try:
-                for event in self._corrected():
-                    sink.write(event)
-            finally:
-                sink.close()
-            os.replace(new, self._path(f"{target}.{kind}"))
+        close_all(self._sinks)
+        if self._corrections:
+            for target, kind in self._subtitles:
+                self._write_anew(target, kind, self._corrected())
+        for target in self._added:
+            states = (each for each in self._corrected() if isinstance(each, SourceSentence) or each.language == target)
+            events = sorted(states, key=lambda each: each.sentence)
+            for kind in SUBTITLES:
+                self._write_anew(target, kind, events)
 
-    def _corrected(self) -> Iterator[PipelineEvent]:
+    def _write_anew(self, target: str, kind: str, events: Iterable[State]) -> None:
+        new = self._path("new")
+        sink = self._makers[kind](new, languages=[target])
+        try:
+            for event in events:
+                sink.write(event)
+        finally:
+            sink.close()
+        os.replace(new, self._path(f"{target}.{kind}"))
+
+    def _corrected(self) -> Iterator[State]:
         """The texts of the record as they were corrected."""
         states = States()
         with self._path("jsonl").open(encoding="utf-8") as lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -181,7 +181,7 @@ class Service:
                 return chain
             raise
 
-    def prepare(self, source: str | None, targets: Sequence[str]) -> Preparation | None:
+    def prepare(self, source: str | None, targets: Sequence[str], *, fetch: bool = True) -> Preparation | None:
         """Begin to prepare languages that no configuration has; None if one has them. Who asks holds the result's chain.
 
         Raises:
@@ -191,10 +191,55 @@ class Service:
             self.languages.find(source, targets)
         except ProtocolError as error:
             if self.offers is not None:
-                return self.offers.prepare(source, targets)
+                return self.offers.prepare(source, targets, fetch=fetch)
             self.refused[error.code] += 1
             raise
         return None
+
+    async def obtained(
+        self,
+        source: str | None,
+        targets: Sequence[str],
+        told: Callable[[str, float], Awaitable[None]] | None = None,
+        *,
+        fetch: bool = True,
+    ) -> Chain:
+        """The chain for these languages, which is prepared if no configuration has them.
+
+        Args:
+            told: is called with the steps of the preparation; see ``Preparation.steps``.
+            fetch: whether who asks may have models fetched.
+
+        Raises:
+            ProtocolError: see ``prepare`` and ``Preparation.chain``.
+        """
+        preparation = self.prepare(source, targets, fetch=fetch)
+        if preparation is None:
+            return self.chosen(source, targets)
+        async for step in preparation.steps():
+            if told is not None:
+                await told(*step)
+        return await preparation.chain()
+
+    async def add_target(
+        self,
+        session: Session,
+        language: str,
+        told: Callable[[str, float], Awaitable[None]] | None = None,
+        *,
+        by_reader: bool = False,
+        fetch: bool = True,
+    ) -> bool:
+        """Translate a session into one more language, and what was said before; see ``obtained``. False: it has it already.
+
+        Raises:
+            ProtocolError: see ``obtained`` and ``SessionTargets.add``.
+        """
+        if (target := session.targets.wanted(language, by_reader=by_reader)) is None:
+            return False
+        chain = await self.obtained(session.config.languages.source, [target], told, fetch=fetch)
+        session.add_target(target, chain, by_reader=by_reader)
+        return True
 
     def for_recording(self, chain: Chain, targets: Sequence[str]) -> Chain:
         """``chain`` for a recording into some of its languages: sessions come first."""

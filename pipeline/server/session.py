@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +20,12 @@ from ..errors import PipelineError
 from ..events import SAMPLE_RATE, PipelineEvent, SourceSentence
 from ..glossary.current import CurrentGlossary
 from ..glossary.terms import Glossary
-from ..languages import same_text
 from ..loading import Models
 from ..nmt.translator import unspellable
 from ..run.stats import PipelineStats
 from ..translator import SpeechTranslator
 from .access import same_secret
+from .chains import Chain
 from .corrections import Corrections
 from .feed import Feed
 from .glossary import SessionGlossary
@@ -32,9 +33,10 @@ from .history import History
 from .intake import BufferedSpeech, Intake
 from .limits import ServerLimits
 from .operator import Operator
-from .protocol import ProtocolError, shown
+from .protocol import ProtocolError
 from .record import Record
 from .scheduling import Scheduler, scheduled
+from .targets import SessionTargets
 
 if TYPE_CHECKING:
     from .voices import SessionVoices
@@ -46,10 +48,6 @@ _WATCH_S = 1.0
 # A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
 # that a client buffered is ahead for a few seconds only (``BufferedSpeech``).
 _AHEAD_S = 30.0
-
-
-def _failed() -> ProtocolError:
-    return ProtocolError("failed", "the session failed; the server's log says why")
 
 
 def new_name() -> str:
@@ -96,29 +94,29 @@ class Session:
         self.push: Callable[[PipelineEvent], None] = lambda _: None
         """Sends the text elsewhere; never waits."""
         self.voices = voices
-        self._limits, self._clock = limits, clock
-        self._models = models
+        self._limits, self._clock, self._models = limits, clock, models
         self.glossary = SessionGlossary(glossary)
         if scheduler is not None:
             models = scheduled(models, scheduler, self._age_s)
         masking = Masking() if masking is None else masking
-        self._translator = SpeechTranslator(config, models, live=True, glossary=self.glossary, masking=masking)
+        self.targets = SessionTargets(config.languages, limits)
+        self._translator = SpeechTranslator(
+            config, models, live=True, glossary=self.glossary, masking=masking, late=self.targets.late
+        )
         self._translator.stats.backlog_s = self._backlog_s
         self._buffered = BufferedSpeech()
-        targets = config.languages.targets
-        self._record = Record(record, self.name, config.subtitles, targets) if record is not None else None
+        self._record = Record(record, self.name, config.subtitles, config.languages.targets) if record else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
         self._telling = asyncio.Lock()
         corrections = Corrections(limits, self._history, masking, clock)
         self.operator = Operator(corrections, self.intake, self._telling, self._tell)
         self._resets = 0  # of readers who have gone
-        self._all_gone = asyncio.Event()
+        self._all_gone, self._settled = asyncio.Event(), asyncio.Event()
         self._began_s = self._heard_s = clock()
         self._lost_s: float | None = None
         self._missed_s = -math.inf  # when a connection last went without the last text
         self._confirming = 0  # connections that have been sent everything, and have not answered yet
-        self._settled = asyncio.Event()
         self._said = self._stopped = self._over = False
         self._speaker: object | None = None
 
@@ -169,15 +167,12 @@ class Session:
                 finally:
                     feeding.cancel()
                     await asyncio.gather(feeding, return_exceptions=True)
-        except PipelineError as error:
-            log.error("session %s failed: %s", self.name, error)
-            self.failure = _failed()
         except asyncio.CancelledError:
             self.failure = ProtocolError("stopping", "the server stopped before everything heard was translated")
             raise
-        except Exception:  # a defect: let the readers know, and the other sessions go on
-            log.exception("session %s failed", self.name)
-            self.failure = _failed()
+        except Exception as error:  # let the readers know, and the other sessions go on
+            log.error("session %s failed: %s", self.name, error, exc_info=not isinstance(error, PipelineError))
+            self.failure = ProtocolError("failed", "the session failed; the server's log says why")
         finally:
             if watching is not None:
                 watching.cancel()
@@ -201,6 +196,18 @@ class Session:
             self.voices.write(event)
         self.push(event)
 
+    def add_target(self, target: str, chain: Chain, *, by_reader: bool) -> None:
+        """Translate into one more language, with the model of ``chain``. Raises ProtocolError: see ``SessionTargets.add``."""
+        model = chain.narrowed([target]).models.translations[target]
+        if not self.targets.add(target, model, by_reader=by_reader):
+            return
+        self.config = replace(self.config, languages=self.targets.languages)
+        self._models = replace(self._models, translations={**self._models.translations, target: model})
+        for feed in self._feeds:
+            feed.retarget(self.targets.languages.targets)
+        if self._record is not None:
+            self._record.add(target)
+
     def unspellable(self, glossary: Glossary) -> dict[str, tuple[str, ...]]:
         """The terms that the session's translators cannot write, by target. Takes some milliseconds."""
         return unspellable(glossary, self.config.languages, self._models.translations)
@@ -213,14 +220,7 @@ class Session:
         """
         if self.viewers >= self._limits.max_viewers:
             raise ProtocolError("busy", f"the session has {self.viewers} readers, which is the limit; try again later")
-        targets = self.config.languages.targets
-        wanted = None if language is None else same_text(language, targets)
-        if language is not None and wanted is None:
-            raise ProtocolError(
-                "unknown-target",
-                f"this session is not translated into {shown(language)}; choose from {', '.join(targets)}",
-            )
-        return self._fed(wanted)
+        return self._fed(self.targets.read(language))
 
     def detach(self, feed: Feed, served: bool = True) -> None:
         """A reader has gone. ``served``: it has all of the session's text, or will not come again."""

@@ -13,11 +13,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from ..captions.changes import Changes
 from ..glossary.terms import Glossary
 from .access import Access
-from .chains import Chain
-from .feed import Feed, Snapshot
+from .feed import Feed, Snapshot, Targets
 from .glossary import read_glossary
 from .protocol import (
     VERSION,
+    AddTarget,
     Correct,
     End,
     Listen,
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 # How often all are told how much of the speaker's audio has arrived, and how far the text is behind. A client that is told
 # nothing for several times as long knows that its connection is dead.
 _STATUS_S = 1.0
+# Languages that one connection may have asked for and that are not added yet.
+_MOST_ASKED = 4
 # A message that the other side does not take for so long ends the connection.
 _SEND_S = 20.0
 _CLOSE_S = 5.0
@@ -61,6 +63,7 @@ class Connection:
 
     def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
         self._socket, self._service, self._access = socket, service, access
+        self._asked: asyncio.Queue[str] = asyncio.Queue(_MOST_ASKED)
 
     async def run(self) -> None:
         """Accept the WebSocket and serve it until either side has finished. The guard has checked where it comes from."""
@@ -88,7 +91,8 @@ class Connection:
                 raise ProtocolError("wrong-token", "the token is missing or wrong")
             case Start(glossary=text):
                 glossary = None if text is None else await asyncio.to_thread(read_glossary, text)
-                held = await self._prepared(first)  # the chain is found while somebody holds it
+                # The chain is found while somebody holds it.
+                held = await self._service.obtained(first.source, first.targets, self._tell_step)
                 session = self._service.start(first, glossary)
                 del held
                 await self._speak(session, "started", glossary)
@@ -102,25 +106,21 @@ class Connection:
                 feed, served = session.attach(first.language), False
                 try:
                     await self._send(_described("watching", session))
-                    await self._both(self._deliver(session, feed), self._ignore("watch"), self._report(session))
+                    adding = self._add_targets(session, by_reader=True)
+                    await self._both(self._deliver(session, feed), self._heed("watch"), self._report(session), adding)
                     served = True
                 finally:
                     session.detach(feed, served)
                 await session.confirm(self._acknowledged())
             case Listen():
                 session = self._service.find(first.session)
-                await self._both(self._sound(session, first.language), self._ignore("listen"), self._report(session))
+                await self._both(self._sound(session, first.language), self._heed("listen"), self._report(session))
             case _:
                 raise ProtocolError("bad-message", f"{kind_of(first)} came first; begin with start, resume or watch")
 
-    async def _prepared(self, wanted: Start) -> Chain | None:
-        """Wait for languages beyond the configured ones, and tell the client how far they are; None for configured ones."""
-        preparation = self._service.prepare(wanted.source, wanted.targets)
-        if preparation is None:
-            return None
-        async for doing, part in preparation.steps():
-            await self._send(message_text("preparing", doing=doing, part=round(part, 3)))
-        return await preparation.chain()
+    async def _tell_step(self, doing: str, part: float) -> None:
+        """Tell the client how far languages beyond the configured ones are."""
+        await self._send(message_text("preparing", doing=doing, part=round(part, 3)))
 
     async def _speak(self, session: Session, kind: str, glossary: Glossary | None = None) -> None:
         feed, served = session.connect(self), False
@@ -128,7 +128,8 @@ class Connection:
             taken = {} if glossary is None else {"glossary": await _taken(session, glossary)}
             state = {"key": session.key, "received": session.intake.received, "speaker": session.operator.speakers.name}
             await self._send(_described(kind, session, **state, **taken))
-            await self._both(self._deliver(session, feed), self._hear(session), self._report(session))
+            adding = self._add_targets(session, by_reader=False)
+            await self._both(self._deliver(session, feed), self._hear(session), self._report(session), adding)
             served = True
         finally:
             session.disconnect(self, feed, served)
@@ -156,6 +157,8 @@ class Connection:
                 changes = Changes()
                 # A thousand sentences take 0.16 s to write as JSON.
                 await self._send(await asyncio.to_thread(snapshot_text, [changes.push(event) for event in item.events]))
+            elif isinstance(item, Targets):
+                await self._send(message_text("targets", targets=item.languages))
             else:
                 await self._send(event_text(changes.push(item)))
         if session.failure is not None:
@@ -196,6 +199,8 @@ class Connection:
                     await self._name(session, name)
                 case Pause(on):
                     await session.operator.pause(on)
+                case AddTarget(language):
+                    await self._ask(language)
                 case first:
                     raise ProtocolError("bad-message", f"{kind_of(first)} came in a session; it may only come first")
 
@@ -214,6 +219,29 @@ class Connection:
             line = {"sentence": wanted.sentence, "language": sendable(wanted.language)}
             await self._send(message_text("not_corrected", **line, code=error.code, message=str(error)))
 
+    async def _ask(self, language: str) -> None:
+        """Have a language added, while this connection goes on."""
+        try:
+            self._asked.put_nowait(language)
+        except asyncio.QueueFull:
+            message = f"{_MOST_ASKED} other languages are being added; wait for these"
+            await self._not_added(language, ProtocolError("busy", message))
+
+    async def _add_targets(self, session: Session, *, by_reader: bool) -> None:
+        """Add the languages that are asked for. One that cannot be had changes nothing, and the session goes on."""
+        fetch = not by_reader or self._access.token is None
+        while True:
+            language = await self._asked.get()
+            try:
+                asked = session, language, self._tell_step
+                if not await self._service.add_target(*asked, by_reader=by_reader, fetch=fetch):
+                    await self._send(message_text("targets", targets=session.config.languages.targets))
+            except ProtocolError as error:
+                await self._not_added(language, error)
+
+    async def _not_added(self, language: str, error: ProtocolError) -> None:
+        await self._send(message_text("not_added", language=sendable(language), code=error.code, message=str(error)))
+
     async def _replace_glossary(self, session: Session, text: str) -> None:
         """Take another glossary. One with mistakes changes nothing, and the session goes on."""
         try:
@@ -224,11 +252,15 @@ class Connection:
             session.glossary.replace(glossary)
             await self._send(message_text("glossary", **await _taken(session, glossary)))
 
-    async def _ignore(self, first: str) -> None:
-        """Read what a reader or listener sends, to notice its end. It has nothing to say."""
+    async def _heed(self, first: str) -> None:
+        """Read what a reader or listener sends: readers may ask for languages. Notice its end."""
         while True:
-            await self._received()
-            raise ProtocolError("bad-message", f"nothing may come after {first}")
+            text = (await self._received()).get("text")
+            message = read_message(text) if text is not None and first == "watch" else None
+            if not isinstance(message, AddTarget):
+                more = " but add_target" if first == "watch" else ""
+                raise ProtocolError("bad-message", f"nothing may come after {first}{more}")
+            await self._ask(message.language)
 
     async def _report(self, session: Session) -> None:
         while True:

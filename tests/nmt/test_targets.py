@@ -11,7 +11,7 @@ from pipeline.errors import ModelError
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.stage import NmtContext
-from pipeline.nmt.targets import TranslationStage
+from pipeline.nmt.targets import LateTargets, TranslationStage
 from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S, golden, make_model_dir
 
@@ -46,14 +46,14 @@ def spoken(texts=SENTENCES):
 class Run:
     """A ``TranslationStage`` that is fed by the test."""
 
-    def __init__(self, models, *, live, capacity=1_000, unread=0):
+    def __init__(self, models, *, live, capacity=1_000, unread=0, late=None):
         """``unread``: the number of events that wait for the reader at most."""
         self.inbox: asyncio.Queue[Input | EndOfInput] = asyncio.Queue()
         self.outbox: asyncio.Queue[PipelineEvent] = asyncio.Queue(unread)
         self.stats = PipelineStats()
         self.events: list[PipelineEvent] = []
         context = NmtContext(lambda: live, stats=self.stats)
-        stage = TranslationStage(models, self.inbox, self.outbox, context, capacity=capacity)
+        stage = TranslationStage(models, self.inbox, self.outbox, context, capacity=capacity, late=late)
         self.task = asyncio.create_task(stage.run())
 
     def feed(self, *items):
@@ -70,6 +70,11 @@ class Run:
                 await self.task
                 pytest.fail(f"the stage ended without {last}")
             self.events.append(await following)
+
+    async def translated(self, count):
+        """Take events until the last of ``count`` sentences is translated into Chinese."""
+        while len(finals(self.events, "zh")) < count:
+            self.events.append(await self.outbox.get())
 
     async def finished(self):
         """Give the end of input and return all events."""
@@ -132,6 +137,17 @@ class Blocked:
         self.waiting.set()
         assert self.go.wait(HANG_S)
         yield from self._model.stream(sentence, *more)
+
+
+class BlockedAt(Blocked):
+    """A translator that waits at some sentences."""
+
+    def __init__(self, model, numbers):
+        super().__init__(model)
+        self._numbers = numbers
+
+    def stream(self, sentence, *more):
+        return (super() if sentence.sentence in self._numbers else self._model).stream(sentence, *more)
 
 
 @pytest.fixture
@@ -312,3 +328,53 @@ async def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(models, bl
     assert asyncio.all_tasks() == {asyncio.current_task()}
     blocked.go.set()
     assert models["de"].translate(SENTENCES[0])
+
+
+async def test_a_language_that_is_added_gets_the_newest_sentences_before_and_all_after(models):
+    late = LateTargets(2)
+    running = Run({"zh": models["zh"]}, live=True, late=late)
+    items = spoken()
+    running.feed(*items[:12])
+    await running.translated(3)
+    assert late.add("de", models["de"])
+    assert running.stats.languages == {"zh", "de"}
+    running.feed(*items[12:])
+    events = await running.finished()
+    german = [event for event in of_language(events, "de") if isinstance(event, Translation)]
+    texts = translator(models["de"], "de")
+    assert {event.sentence: event.text for event in german} == {number: texts[number] for number in (1, 2, 3)}
+    assert len(german) == 3
+    before = [event.sentence for event in german if event.sentence < 3]
+    assert before == [2, 1]  # what was said last comes first
+    assert finals(events, "zh") == translator(models["zh"], "zh")
+    assert not late.add("fr", models["de"])
+    assert running.stats.lag_s == 0
+
+
+async def test_what_is_said_now_does_not_wait_for_what_was_said_before(models):
+    late = LateTargets(9)
+    running = Run({"zh": models["zh"]}, live=True, late=late)
+    items = spoken()
+    running.feed(*items[:12])
+    await running.translated(3)
+    past = BlockedAt(models["de"], range(3))
+    assert late.add("de", past)
+    running.feed(*items[12:])
+    while not finals(running.events, "de"):
+        running.events.append(await running.outbox.get())
+    assert {event.sentence for event in of_language(running.events, "de")} == {3}
+    past.go.set()
+    assert sorted(finals(await running.finished(), "de")) == sorted(translator(models["de"], "de"))
+
+
+async def test_an_added_language_that_fails_is_reported_and_the_others_go_on(models):
+    late = LateTargets(9)
+    running = Run({"zh": models["zh"]}, live=True, late=late)
+    items = spoken()
+    running.feed(*items[:12])
+    await running.translated(3)
+    assert late.add("de", Refusing())
+    await running.until(TranslationLost("de", "out of memory"))
+    running.feed(*items[12:])
+    assert finals(await running.finished(), "zh") == translator(models["zh"], "zh")
+    assert running.stats.languages == {"zh"}

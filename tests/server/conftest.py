@@ -14,11 +14,15 @@ from playwright.async_api import Browser, async_playwright
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.loading import SharedModels, load_shared
 from pipeline.server.limits import ServerLimits
+from pipeline.server.offers import Offers
 from pipeline.server.service import Service
 from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
+from tests.fixtures.student import write_student
 from tests.server.browser import SPOKEN, Texts, launch, with_hebrew
 from tests.server.running import NewService, serving, translated
+from tests.store.catalogue_server import Catalogue, serving_catalogue
 
 
 def speech() -> Samples:
@@ -74,3 +78,30 @@ def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
     found = asyncio.run(translated(*with_hebrew(demo_config, demo_models), speech()))
     assert [found[0, "en"], found[1, "en"]] == spoken_texts()["phrases"][3:5]
     return found
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
+    """Has random students from English into German and French."""
+    with serving_catalogue(tmp_path, monkeypatch) as served:
+        write_student(tmp_path / "french", pair="enfr")
+        served.add("tiny", "Release", tmp_path / "french", "en-fr")
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared() -> SharedModels:
+    return SharedModels()
+
+
+@pytest.fixture(scope="module")
+def offering(demo_config: PipelineConfig, shared: SharedModels) -> NewService:
+    """Makes a service of English into Chinese that offers other languages. ``downloads``: it fetches."""
+    models = load_shared([demo_config], several_calls=True, shared=shared)[0]
+
+    def make(record: Path | None = None, downloads: bool = True, **limits: Any) -> Service:
+        offers = Offers([(demo_config, models)], shared, downloads=downloads)
+        limits = {"connections_a_minute": 10_000, **limits}
+        return Service(demo_config, models, ServerLimits(**limits), record, offers=offers)
+
+    return make

@@ -2,56 +2,27 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from pipeline import Models, PipelineConfig, load_config
 from pipeline.loading import SharedModels, load_shared
 from pipeline.server.access import Access
-from pipeline.server.limits import ServerLimits
 from pipeline.server.offers import Offers
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Service
 from tests.conftest import PHRASES, read_wav
-from tests.fixtures.student import write_student
-from tests.server.running import Running, ask, finish, running, say, speak
-from tests.store.catalogue_server import Catalogue, serving_catalogue
+from tests.server.running import NewService, Running, ask, finish, running, say, speak
 
 SPEECH = read_wav(PHRASES)[: 3 * 16_000]
 TOKEN = "a token that nobody guesses"
 
 
 @pytest.fixture
-def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
-    with serving_catalogue(tmp_path, monkeypatch) as served:
-        write_student(tmp_path / "french", pair="enfr")
-        served.add("tiny", "Release", tmp_path / "french", "en-fr")
-        yield served
-
-
-@pytest.fixture(scope="module")
-def config() -> PipelineConfig:
-    return load_config("demo-zh")
-
-
-@pytest.fixture(scope="module")
-def shared() -> SharedModels:
-    return SharedModels()
-
-
-@pytest.fixture(scope="module")
-def models(config: PipelineConfig, shared: SharedModels) -> Models:
-    return load_shared([config], several_calls=True, shared=shared)[0]
-
-
-@pytest.fixture
-def service(config: PipelineConfig, models: Models, shared: SharedModels) -> Service:
+def service(offering: NewService) -> Service:
     """A server of English into Chinese that fetches."""
-    limits = ServerLimits(connections_a_minute=10_000)
-    return Service(config, models, limits, offers=Offers([(config, models)], shared, downloads=True))
+    return offering()
 
 
 async def prepare(server: Running, query: str, headers: dict[str, str] | None = None) -> list[dict[str, Any]]:
@@ -167,9 +138,8 @@ async def test_a_token_is_needed_where_there_is_one(service, catalogue):
         assert (await prepare(server, "source=en&target=de", right))[-1] == {"ready": True}
 
 
-async def test_without_downloads_the_models_of_this_machine_are_offered(config, models, shared, catalogue):
-    local = Service(config, models, offers=Offers([(config, models)], shared))
-    async with running(local) as server, server.connect() as speaker, server.connect() as other:
+async def test_without_downloads_the_models_of_this_machine_are_offered(offering, catalogue):
+    async with running(offering(downloads=False)) as server, server.connect() as speaker, server.connect() as other:
         error = await ask(speaker, type="start", source="en", targets=["de"])
         assert (error["code"], catalogue.asked) == ("unknown-target", [])
         assert "does not have firefox/en-de" in error["message"]
@@ -182,7 +152,8 @@ async def test_without_downloads_the_models_of_this_machine_are_offered(config, 
         assert (started["source"], started["targets"]) == ("fr", ["fr"])
 
 
-async def test_translators_that_nobody_uses_make_room(config, catalogue):
+async def test_translators_that_nobody_uses_make_room(demo_config, catalogue):
+    config = demo_config
     shared = SharedModels()
     in_use = load_shared([config], several_calls=True, shared=shared)
     before = shared.used_bytes

@@ -1,20 +1,12 @@
 """The page's choice of languages beyond the configured ones, fetched from a local catalogue; in Chromium."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 from playwright.async_api import Page, expect
 
-from pipeline import Models, PipelineConfig
-from pipeline.loading import SharedModels
 from pipeline.server.access import Access
-from pipeline.server.limits import ServerLimits
-from pipeline.server.offers import Offers
 from pipeline.server.service import Service
 from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_said, has_state, page_of
-from tests.store.catalogue_server import Catalogue, serving_catalogue
+from tests.server.running import NewService
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -22,16 +14,8 @@ TOKEN = "a token that nobody guesses"
 
 
 @pytest.fixture
-def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
-    with serving_catalogue(tmp_path, monkeypatch) as served:
-        yield served
-
-
-@pytest.fixture
-def service(demo_config: PipelineConfig, demo_models: Models) -> Service:
-    limits = replace(ServerLimits(), connections_a_minute=10_000)
-    offers = Offers([(demo_config, demo_models)], SharedModels(), downloads=True)
-    return Service(demo_config, demo_models, limits, offers=offers)
+def service(offering: NewService) -> Service:
+    return offering()
 
 
 async def ready(page: Page) -> None:

@@ -88,6 +88,16 @@ export class Connection {
     this.mark({ type: "pause", on: true });
   }
 
+  // Have the session translated into one more language.
+  addTarget(language) {
+    this.asked = language; // until the server has answered
+    this.#sendAsked();
+  }
+
+  #sendAsked() {
+    if (this.asked) this.send({ type: "add_target", language: this.asked });
+  }
+
   #sendGlossary() {
     if (this.ready && !this.ended && this.glossary != null) this.socket.send(JSON.stringify({ type: "glossary", text: this.glossary }));
   }
@@ -142,10 +152,17 @@ export class Connection {
         this.taken = false;
         if (event.key) this.#sendFrom(event.received);
         this.#sendGlossary();
+        this.#sendAsked();
         this.handlers.onState("open", event);
         break;
       case "glossary":
         this.glossary = null;
+        break;
+      case "targets":
+        if (event.targets.includes(this.asked)) this.asked = null;
+        break;
+      case "not_added":
+        if (event.language === this.asked) this.asked = null;
         break;
       case "status":
         this.received = event.received;

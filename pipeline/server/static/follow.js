@@ -8,13 +8,14 @@ const ROOM = /^[\w-]{22}$/;
 
 // name: from the page's address. handlers: onBegin(description) when another session begins, onEvent(event), and
 // onState(state, detail) with the connection's states. In a room, "waiting" stands before the first session, and "ended" after
-// one comes with true if the page waits for the next.
+// one comes with true if the page waits for the next. Returns a function that has the session translated into one more language.
 export function follow(name, { onBegin, onEvent, onState }) {
   const isRoom = ROOM.test(name);
   let session = null;
+  let connection = null;
 
   function connect() {
-    new Connection({ type: "watch", version: 1, session: name }, { onEvent, onState: changed }, undefined, name);
+    connection = new Connection({ type: "watch", version: 1, session: name }, { onEvent, onState: changed }, undefined, name);
   }
 
   function changed(state, detail) {
@@ -42,4 +43,5 @@ export function follow(name, { onBegin, onEvent, onState }) {
   }
 
   connect();
+  return (language) => connection.addTarget(language);
 }

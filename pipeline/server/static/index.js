@@ -13,7 +13,7 @@ import { fill } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
 import { CUT_SHORT, errorMessage, showProblem, SILENCE, STATES, translationLost } from "./messages.js";
-import { offered, prepare as prepareLanguages } from "./prepare.js";
+import { offered, prepare as prepareLanguages, showPreparing } from "./prepare.js";
 import { progress } from "./progress.js";
 import { Board } from "./render.js";
 import { keepSession, keptSession, newRoom, openRoom, roomName } from "./room.js";
@@ -109,7 +109,7 @@ function choose() {
 // Have the server fetch the models of the chosen languages, if it does not have them yet.
 async function prepareChosen() {
   problem("");
-  showPreparing("", 0);
+  showPreparing("");
   if (info.token && !controls.token.value) return; // Start does it, with the token
   const wanted = (preparing = choice.wanted());
   const isChosen = () => preparing === wanted;
@@ -118,13 +118,7 @@ async function prepareChosen() {
   } catch (error) {
     if (isChosen()) problem(errorMessage(error, true));
   }
-  if (isChosen()) showPreparing("", 0);
-}
-
-function showPreparing(doing, part) {
-  $("preparing").hidden = !doing;
-  if ($("doing").textContent !== doing) $("doing").textContent = doing;
-  $("preparing").querySelector("progress").value = part;
+  if (isChosen()) showPreparing("");
 }
 
 async function listMicrophones() {
@@ -222,6 +216,9 @@ function onEvent(event) {
     case "not_corrected":
       problem(event.code ? errorMessage(event, true) : "");
       break;
+    case "targets":
+      downloads.offer(event.targets);
+      break;
     case "translation_lost":
       problem(translationLost(event));
       break;
@@ -237,7 +234,7 @@ function onEvent(event) {
 function onState(now, detail) {
   state = now;
   preparing = null;
-  if (now !== "connecting") showPreparing("", 0);
+  if (now !== "connecting") showPreparing("");
   if (now === "open") opened(detail);
   if (now === "refused") problem(errorMessage(detail, true));
   if (now === "ended") glossary.counted(texts);

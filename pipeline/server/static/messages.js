@@ -11,6 +11,7 @@ const TO_ALL = {
   "no-line": t("This line is too old to be corrected."),
   "bad-word": t("Choose a whole word of the line that is not masked yet."),
   "bad-speaker": t("A name has 60 characters at most, all of them visible."),
+  "too-many-targets": t("No more languages can be added to this talk. Choose one of those at the top of the list, or ask the speaker."),
   "too-many": t("Too many lines were corrected in the last minute. Wait a little, then try again."),
   idle: t("The session has ended, because no sound came for some minutes. Press Start to begin another one."),
 };

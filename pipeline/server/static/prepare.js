@@ -2,9 +2,23 @@
 
 import { BASE } from "./base.js";
 
-// What the server offers beyond what it is configured for: [{source, targets}].
-export async function offered() {
-  return (await (await fetch(new URL("v1/languages", BASE))).json()).offered;
+// What the server offers beyond what it is configured for: [{source, targets}]. here: only what it need not fetch.
+export async function offered(here = false) {
+  return (await (await fetch(new URL(here ? "v1/languages?here=1" : "v1/languages", BASE))).json()).offered;
+}
+
+// What readers may have a session translated into: [{source, targets}]. Those without the token have nothing fetched.
+export async function addable() {
+  const { languages, more, token } = await (await fetch(new URL("v1/info", BASE))).json();
+  return more ? [...languages, ...(await offered(token))] : languages;
+}
+
+// Show how far it is, in the elements of the page; nothing is being done if doing is "".
+export function showPreparing(doing, part = 0) {
+  const [box, text] = ["preparing", "doing"].map((id) => document.getElementById(id));
+  box.hidden = !doing;
+  if (text.textContent !== doing) text.textContent = doing;
+  box.querySelector("progress").value = part;
 }
 
 // Have the server prepare languages, {source, targets} as in the first message. show(doing, part) is called until it is done.
