@@ -55,7 +55,7 @@ def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[
     texts = _Texts(service)
 
     async def languages(request: Request) -> Response:
-        return JSONResponse(texts.languages())
+        return JSONResponse(await texts.languages())
 
     async def translate(request: Request) -> Response:
         try:
@@ -99,14 +99,16 @@ class _Texts:
         self._count = 0
         """Requests in progress."""
 
-    def languages(self) -> list[dict[str, Any]]:
-        """The languages, each with those into which it is translated."""
-        found: dict[str, dict[str, None]] = {}
-        for one in self._service.languages.configured:
-            for target in one.targets:
-                source = one.source_of(target)
-                found.setdefault(source, {source: None})[target] = None
-                found.setdefault(target, {target: None})
+    async def languages(self) -> list[dict[str, Any]]:
+        """The languages, each with those into which it is translated, or can be."""
+        offers, found = self._service.offers, dict[str, dict[str, None]]()
+        more = await asyncio.to_thread(offers.pairs) if offers is not None else {}
+        pairs = [
+            (one.source_of(target), target) for one in self._service.languages.configured for target in one.targets
+        ]
+        for source, target in [*pairs, *((source, target) for source, targets in more.items() for target in targets)]:
+            found.setdefault(source, {source: None})[target] = None
+            found.setdefault(target, {target: None})
         return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
 
     async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +121,7 @@ class _Texts:
             raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")
         self._count += 1
         try:
-            model, tag, terms, masking = self._translator(source, target)
+            model, tag, terms, masking = await self._translator(source, target)
             translated = [await self._translated(text, source, tag, model, terms) for text in texts]
             found = [masking.text(text, tag) for text in translated]
         finally:
@@ -156,16 +158,17 @@ class _Texts:
             raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
         return sources[0], target
 
-    def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any], Masking]:
+    async def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any], Masking]:
         """The translator, the tag of its target, its argument for a glossary, and what masks its text."""
         try:
             if same_language(source, target):
                 return SameLanguageText(target), target, {}, Masking()
-            chain = self._service.chosen(source, [target])
+            chain = await self._service.obtained(source, [target])
             if chain.config.languages.only_spoken is not None:
                 chain = chain.narrowed([target])
         except (ProtocolError, UsageError) as error:
-            raise _RefusedError(400, f"{source} to {target} is not supported: {error}") from None
+            status = {"busy": 503, "no-space": 500, "failed": 500}.get(getattr(error, "code", ""), 400)
+            raise _RefusedError(status, f"{source} to {target} is not supported: {error}") from None
         model = chain.models.translations[nearest(target, chain.models.translations)[0]]
         tag = nearest(target, chain.config.languages.targets)[0]
         if chain.glossary is None or not isinstance(model, TermTranslator):

@@ -123,7 +123,7 @@ class _Files:
     async def _answer(self, upload: Upload, stream: _EventStream) -> Response | None:
         """The answer; None if it was streamed."""
         service, limit_s = self._service, self._service.limits.translating_s
-        wanted = _wanted(upload, service, self._task)
+        wanted = await _wanted(upload, service, self._task)
         spoken = language_tag(wanted.chain.config.languages.spoken[0]).language
         targets = (wanted.language if self._task == "translate" else spoken,)  # a transcription translates nothing
         work = translated(upload.path, service, wanted.chain, targets)
@@ -138,7 +138,7 @@ class _Files:
             raise UploadError(413, "too-long", f"translating the recording takes longer than {limit_s:g} s") from None
 
 
-def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
+async def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     """What the form asks for.
 
     Raises:
@@ -147,8 +147,6 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     form = upload.field("response_format", "json")
     if form not in FORMATS:
         raise UploadError(400, "bad-format", f"response_format is {form!r}; it must be one of {', '.join(FORMATS)}")
-    chain = _chain(upload, service)
-    languages = chain.config.languages
     stream = upload.field("stream").lower()
     if stream not in (*_YES, *_NO):
         raise UploadError(400, "bad-format", f"stream is {stream[:60]!r}; it must be true or false")
@@ -162,6 +160,8 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
             "bad-format",
             f"timestamp_granularities[] has {min(unknown)[:60]!r}; it may have {' and '.join(GRANULARITIES)}",
         )
+    chain = await _chain(upload, service, task)  # last: it may take long
+    languages = chain.config.languages
     if task == "translate":
         language = _target(chain, upload.field("target"))
     else:
@@ -169,25 +169,28 @@ def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     return _Wanted(chain, task, language, form, streamed, "word" in granularities)
 
 
-def _chain(upload: Upload, service: Service) -> Chain:
+async def _chain(upload: Upload, service: Service, task: str) -> Chain:
     """The chain for the languages of a form: those of its fields, or that which its model stands for.
 
     Raises:
         UploadError: there is none.
     """
     # Programs name models of OpenAI's: any other name stands for all languages.
-    of_model = service.languages.models.get(upload.field("model"))
+    languages, targets = service.languages, upload.fields.get("target", [])[-1:]
+    of_model = languages.models.get(upload.field("model"))
     spoken = upload.field("language") or of_model
     try:
-        chain = service.chosen(spoken, upload.fields.get("target", [])[-1:])
-        if of_model is not None and chain is not service.chosen(of_model, []):
+        if of_model is not None and languages.recognising(spoken)[:1] != languages.recognising(of_model)[:1]:
             raise ProtocolError(
                 "unknown-source", f"the model {upload.field('model')} does not recognise {shown(spoken)}"
             )
-        return chain
+        if task == "transcribe":
+            targets = targets or list(languages.of_transcript(spoken))
+        return await service.obtained(spoken, targets)
     except ProtocolError as error:
         code = "unknown-language" if error.code == "unknown-source" else error.code
-        raise UploadError(400, code, str(error)) from None
+        status = {"busy": 503, "no-space": 507, "failed": 500}.get(code, 400)
+        raise UploadError(status, code, str(error)) from None
 
 
 def _target(chain: Chain, wanted: str) -> str:

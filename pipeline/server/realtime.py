@@ -102,7 +102,7 @@ class RealtimeConnection(Connection):
                     self._speaking = asyncio.create_task(self._say(session))
                 await session.hear(_audio(record.get("audio")))
             case "session.update":
-                self._update(record, session)
+                await self._update(record, session)
                 await self._tell("session.updated", session=self._described(session))
             case "session.close":
                 session.end()
@@ -112,7 +112,7 @@ class RealtimeConnection(Connection):
                     f"the type is {shown(other)}; it must be session.update, session.input_audio_buffer.append or session.close",
                 )
 
-    def _update(self, record: dict[str, Any], session: Session) -> None:
+    async def _update(self, record: dict[str, Any], session: Session) -> None:
         audio = _object(_object(record, "session"), "audio")
         given, output = _object(audio, "input"), _object(audio, "output")
         language, targets = output.get("language", self._written or self._language), session.config.languages.targets
@@ -126,10 +126,15 @@ class RealtimeConnection(Connection):
         ):
             written, language = normalized_code(language), near[0]
         if (language, written) != (self._language, self._written):
-            if language not in targets and not self._is_caption(language, session):
+            known = language in targets or self._is_caption(language, session)
+            if not known and (self._service.offers is None or not isinstance(language, str)):
                 raise ProtocolError("unknown-target", self._unknown(language, targets))
             if session.intake.received:
                 raise ProtocolError("too-late", "audio has come; the language can only be chosen before")
+            if not known and isinstance(language, str):
+                await self._service.add_target(session, language)
+                targets = session.config.languages.targets
+                language = same_text(language, targets)
         if "transcription" in given:
             self._transcription = _object(given, "transcription") or None
         self._language, self._captions = language, language not in (None, *targets)

@@ -57,7 +57,7 @@ class ServedLanguages:
         Raises:
             ProtocolError: there is none.
         """
-        candidates = self._recognising(source)
+        candidates = self.recognising(source)
         if not candidates:
             raise ProtocolError(
                 "unknown-source",
@@ -81,6 +81,10 @@ class ServedLanguages:
             "unknown-target", f"this server does not translate {from_source}{into}; it translates {self.described()}"
         )
 
+    def of_transcript(self, source: str | None) -> tuple[str, ...]:
+        """The targets to ask for where nothing but the transcript is wanted: the language itself if it is not configured."""
+        return () if source is None or self.recognising(source) else (source,)
+
     def described(self) -> str:
         """What is translated, for a message: "en into zh, zh into en"."""
         return ", ".join(
@@ -90,7 +94,7 @@ class ServedLanguages:
             for one in self.configured
         )
 
-    def _recognising(self, source: str | None) -> list[int]:
+    def recognising(self, source: str | None) -> list[int]:
         """The numbers of the configurations that recognise the language."""
         numbers = range(len(self.configured))
         exact = [n for n in numbers if source is None or _same_source(source, self.configured[n].source)]

@@ -37,6 +37,7 @@ _MAX_CONNECTIONS = 100
 # An event that the client does not take for so long ends the connection.
 _SEND_S = 20.0
 _WIDTH, _CHANNELS = 2, 1
+_TRANSLATES = "translate-"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def programs(languages: ServedLanguages) -> list[Program]:
             found.append(Program("translate", "Speech to text in the other language", one.spoken, True))
     for target in dict.fromkeys(target for one in one_language for target in one.targets):
         spoken = tuple(one.source for one in one_language if target in one.targets)
-        found.append(Program(f"translate-{target}", f"Speech to text in {target}", spoken, True, target))
+        found.append(Program(f"{_TRANSLATES}{target}", f"Speech to text in {target}", spoken, True, target))
     return found
 
 
@@ -186,7 +187,7 @@ class WyomingConnection:
             case "select-program" | "transcribe":
                 self._choose(event.data)
             case "audio-start":
-                self._start(event.data)
+                await self._start(event.data)
             case "audio-chunk":
                 if self._speech is None:
                     raise ProtocolError("bad-message", "audio-chunk came before audio-start")
@@ -202,9 +203,12 @@ class WyomingConnection:
             # Others are ignored, as the protocol demands.
 
     def _choose(self, data: dict[str, Any]) -> None:
-        spoken, name = data.get("language"), data.get("name")
+        spoken, name, more = data.get("language"), data.get("name"), self._service.offers is not None
         if name is not None:
             known = {one.name: one for one in programs(self._service.languages)}
+            target = name.removeprefix(_TRANSLATES) if isinstance(name, str) else ""
+            if more and name not in known and target != name:
+                known[name] = Program(name, "", self._service.languages.spoken, True, target)
             if not isinstance(name, str) or name not in known:
                 raise ProtocolError(
                     "unknown-program", f"there is no program {shown(name)}; choose from {', '.join(known)}"
@@ -212,7 +216,7 @@ class WyomingConnection:
             self._program = known[name]
         recognised = self._program.spoken
         if spoken is not None and not (
-            isinstance(spoken, str) and any(same_language(spoken, one) for one in recognised)
+            isinstance(spoken, str) and (more or any(same_language(spoken, one) for one in recognised))
         ):
             raise ProtocolError(
                 "unknown-language",
@@ -220,7 +224,7 @@ class WyomingConnection:
             )
         self._spoken = spoken
 
-    def _start(self, data: dict[str, Any]) -> None:
+    async def _start(self, data: dict[str, Any]) -> None:
         if self._speech is not None:
             raise ProtocolError("bad-message", "audio-start came twice; send audio-stop first")
         rate = data.get("rate")
@@ -228,7 +232,10 @@ class WyomingConnection:
             raise ProtocolError("bad-sample-rate", f"the rate is {shown(rate)}; it must be a number")
         check_rate(rate)
         _check_format(data, rate)
-        session = self._service.start(self._wanted(rate))
+        wanted = self._wanted(rate)
+        held = await self._service.obtained(wanted.source, wanted.targets)  # found while somebody holds it
+        session = self._service.start(wanted)
+        del held
         feed = session.connect(self)
         self._speech = _Speech(session, feed, asyncio.create_task(self._deliver(session, feed, self._program)))
 
@@ -239,6 +246,8 @@ class WyomingConnection:
             return Start(rate, AUTO_SOURCE)
         if program.target is not None:
             return Start(rate, source or program.spoken[0], (program.target,))
+        if captions := self._service.languages.of_transcript(source):
+            return Start(rate, source, captions)
         languages = self._service.chosen(source, ()).config.languages
         return Start(rate, source, languages.targets[:1] if languages.only_spoken is not None else ())
 
