@@ -14,13 +14,14 @@ import webvtt
 
 from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
-from pipeline.events import EndOfInput, SourceSentence
+from pipeline.events import EndOfInput, SourceSentence, Translation
 from pipeline.server.limits import ServerLimits
 from pipeline.server.record import Record, check_folder
 from pipeline.server.service import Service
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.server.running import Texts, ask, final, finish, running, speak
+from tests.streams import spoken as spoken_stream
 
 SPEECH = read_wav(PHRASES)[:112_000]
 EVENT = SourceSentence(0, "en", "Hello.", end_s=1.0, heard_s=1.0)
@@ -109,3 +110,30 @@ async def test_sessions_of_one_second_have_different_names(demo_config, demo_mod
         for socket in sockets:
             await socket.close()
     assert len(names) == 5
+
+
+async def test_the_subtitles_of_an_added_language_are_in_order(tmp_path):
+    record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
+    for number in range(3):
+        for event in spoken_stream(number, "We meet.", number * 9.0, number * 9.0 + 3.0):
+            await record.write(event)
+    record.add("de")
+    for number in (2, 0, 1):  # what was said last comes first
+        await record.write(Translation(number, "de", f"Wort {number}."))
+    await record.write(EndOfInput(30.0))
+    await record.close()
+    assert not record.failed
+    cues = list(srt.parse((tmp_path / "x.de.srt").read_text("utf-8")))
+    assert [(cue.content, cue.start.total_seconds()) for cue in cues] == [
+        ("Wort 0.", 0.0),
+        ("Wort 1.", 9.0),
+        ("Wort 2.", 18.0),
+    ]
+    assert len(list(webvtt.read(str(tmp_path / "x.de.vtt")).captions)) == 3
+
+
+async def test_a_record_of_nothing_has_no_subtitles(tmp_path):
+    record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
+    record.add("de")
+    await record.close()
+    assert (record.failed, list(tmp_path.iterdir())) == (False, [])
