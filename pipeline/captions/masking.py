@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import unicodedata
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -37,7 +38,7 @@ class Masking:
     """
 
     def __init__(self, words: Iterable[MaskedWord] = ()) -> None:
-        self._phrases: dict[str, dict[tuple[str, ...], None]] = {}  # language → phrases, as the texts of their units
+        self._phrases: dict[str, list[tuple[str, ...]]] = {}  # language → sorted phrases, as the texts of their units
         self._longest = 0  # units of a phrase
         self._kept: dict[tuple[int, str], str] = {}  # the committed text of sentences in progress, as it was shown
         for language, word in words:
@@ -48,17 +49,17 @@ class Masking:
         phrase = tuple(unit.text for unit in _units(word))
         if phrase:
             self._longest = max(self._longest, len(phrase))
-            self._phrases.setdefault(language and language_tag(language).language, {})[phrase] = None
+            insort(self._phrases.setdefault(language and language_tag(language).language, []), phrase)
 
     def fresh(self) -> Masking:
         """One of the same words, for another stream."""
         copy = Masking()
         copy._longest = self._longest
-        copy._phrases = {language: dict(phrases) for language, phrases in self._phrases.items()}
+        copy._phrases = {language: list(phrases) for language, phrases in self._phrases.items()}
         return copy
 
-    def text(self, text: str, language: str) -> str:
-        """A finished text, masked."""
+    def text(self, text: str, language: str | None) -> str:
+        """A finished text, masked. ``language``: None if it is unknown, so that words of all languages are masked."""
         found = list(text)
         for start, end in self._spans(text, language):
             for at in range(start + (end - start > 1), end):
@@ -88,8 +89,11 @@ class Masking:
             elif isinstance(event, SourceSentence):
                 terms = tuple(self.text(term, event.language) for term in event.terms)
                 event = replace(event, text=text, words=self._words(event.words, text, event.language), terms=terms)
-            else:
-                event = replace(event, text=text)
+            else:  # its terms are of the language spoken
+                heard, missed = (
+                    tuple(self.text(term, None) for term in each) for each in (event.terms, event.missed_terms)
+                )
+                event = replace(event, text=text, terms=heard, missed_terms=missed)
         if isinstance(event, SourceSentence | Translation):
             self._kept = {each: one for each, one in self._kept.items() if each[1] != language or each[0] > number}
         elif event.committed:
@@ -106,33 +110,39 @@ class Masking:
             at += len(word.text)
         return tuple(found)
 
-    def _phrases_of(self, language: str) -> Iterator[tuple[str, ...]]:
-        for code in {language_tag(language).language, ""}:
-            yield from self._phrases.get(code, ())
+    def _lists(self, language: str | None) -> list[list[tuple[str, ...]]]:
+        codes = self._phrases if language is None else {language_tag(language).language, ""}
+        return [self._phrases[code] for code in codes if code in self._phrases]
 
-    def _spans(self, text: str, language: str) -> Iterator[tuple[int, int]]:
+    def _spans(self, text: str, language: str | None) -> Iterator[tuple[int, int]]:
         """Where listed words are, as (start, end); they may overlap."""
         units = _units(text)
-        known = [self._phrases.get(code, {}) for code in {language_tag(language).language, ""}]
+        known = self._lists(language)
         for at, unit in enumerate(units):
             phrase: tuple[str, ...] = ()
             for last in range(at, min(at + self._longest, len(units))):
                 if last > at and text[units[last - 1].end : units[last].start].strip() not in _JOINTS:
                     break
                 phrase += (units[last].text,)
-                if any(phrase in phrases for phrases in known):
+                if any(phrase == _next(phrases, phrase) for phrases in known):
                     yield unit.start, units[last].end
 
     def _settled(self, text: str, language: str) -> int:
         """The length of the text before what may be, or become, a listed word when the text goes on."""
-        units, end = _units(text), len(text)
+        units, end, known = _units(text), len(text), self._lists(language)
         for at in range(len(units) - 1, max(-1, len(units) - 1 - self._longest), -1):
             if text[units[at].end : units[at + 1].start if at + 1 < len(units) else len(text)].strip() not in _JOINTS:
                 break
             begun = tuple(unit.text for unit in units[at:])
-            if any(_may_become(begun, phrase) for phrase in self._phrases_of(language)):
+            if any(_may_become(begun, _next(phrases, begun)) for phrases in known):
                 end = units[at].start
         return end
+
+
+def _next(phrases: list[tuple[str, ...]], begun: tuple[str, ...]) -> tuple[str, ...]:
+    """The first phrase from ``begun`` on in their order: if any phrase begins with it, this one does. Empty after the last."""
+    at = bisect_left(phrases, begun)
+    return phrases[at] if at < len(phrases) else ()
 
 
 def _may_become(begun: tuple[str, ...], phrase: tuple[str, ...]) -> bool:

@@ -95,6 +95,8 @@ def test_words_transcripts_and_terms_are_masked_too():
     assert sentence.terms == ("D***",)
     assert [word.text for word in sentence.words] == [" A", " d***", " day."]
     assert [word.heard for word in sentence.words] == [None, "d*** it", None]
+    translation = masking.push(Translation(0, "de", "Ein damn.", terms=("Damn",), missed_terms=("damn day",)))
+    assert (translation.text, translation.terms, translation.missed_terms) == ("Ein damn.", ("D***",), ("d*** day",))
     missing = (MissingSpeech(3, 4, "uncertain", "damn"),)
     transcript = masking.push(Transcript(0, 0, 4, " A damn day.".strip(), "en", words=words, missing=missing))
     assert (transcript.text, transcript.missing[0].text) == ("A d*** day.", "d***")
