@@ -49,6 +49,8 @@ class DeviceOutput:
 
     def play(self, samples: Samples) -> None:
         """See ``Output``."""
+        if self._closed:
+            return
         if self._stream is None:
             self._open()
         sound = at_rate(samples, self._speech_rate, self._rate)

@@ -133,7 +133,8 @@ def test_closing_ends_a_sentence(monkeypatch):
     ended = playing(output)
     output.close()
     assert ended() == []
-    assert fake.streams[0].closed
+    output.play(SPEECH)  # a sentence that was being made meanwhile
+    assert [stream.closed for stream in fake.streams] == [True]
 
 
 def test_a_device_that_was_lost_in_silence_does_not_hold_up_the_end(monkeypatch):
