@@ -67,10 +67,10 @@ class PiperVoice:
             self._scales = [float(defaults[name]) for name in ("noise_scale", "length_scale", "noise_w")]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"{path}.json is no configuration of a Piper voice ({error!r}); {_WHERE}") from None
-        if not self.language or kind not in ("espeak", "text"):
+        if not self.language or kind not in ("espeak", "text") or not 8_000 <= self.rate <= 192_000:
             raise ModelError(
-                f"{path}.json has the language {code!r} and phonemes of the type {kind!r}; expected are a "
-                "known language, and phonemes of espeak or text"
+                f"{path}.json has the language {code!r}, phonemes of the type {kind!r} and {self.rate} Hz; expected are a "
+                "known language, phonemes of espeak or text, and 8000 to 192000 Hz"
             )
         if self._espeak is not None and shutil.which("espeak-ng") is None:
             raise UsageError(f"{path.name} needs the program espeak-ng, which was not found; install it ({_INSTALL})")
@@ -122,8 +122,9 @@ class PiperVoice:
         given = " ".join(text.split())
         try:
             done = subprocess.run(
-                command, input=given, capture_output=True, encoding="utf-8", errors="replace", timeout=_PHONEMES_S
-            )
+                command, input=given, capture_output=True, encoding="utf-8", errors="replace", timeout=_PHONEMES_S,
+                start_new_session=True,  # Ctrl-C is for this program, which finishes what was said
+            )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ModelError(f"espeak-ng cannot be run for {self.path.name} ({error})") from None
         if done.returncode:

@@ -1,7 +1,9 @@
 """A voice says what it is given: by signs of a made voice, and as heard by Whisper from a real one."""
 
 import json
+import os
 import shutil
+import sys
 import wave
 from importlib.util import find_spec
 from pathlib import Path
@@ -106,6 +108,7 @@ def another_model(folder):
         (lambda folder: made_voice(folder, phoneme_id_map={}), ModelError, "is no configuration of a Piper voice"),
         (lambda folder: made_voice(folder, audio=[]), ModelError, "is no configuration of a Piper voice"),
         (lambda folder: made_voice(folder, phoneme_type="pinyin"), ModelError, "phonemes of the type 'pinyin'"),
+        (lambda folder: made_voice(folder, audio={"sample_rate": 0}), ModelError, "and 0 Hz; expected are .* 8000 to"),
         (lambda folder: made_voice(folder, "x1"), ModelError, "has the language .*; expected are a known language"),
     ],
 )
@@ -167,6 +170,14 @@ def test_an_espeak_that_cannot_read_the_language_is_said_at_the_start(script, sa
     fake_espeak(tmp_path, monkeypatch, f"cat >/dev/null; {script}")
     with pytest.raises(ModelError, match=said):
         PiperVoice(made_voice(tmp_path, phoneme_type="espeak", espeak={"voice": "xx"}))
+
+
+def test_an_interrupt_in_the_terminal_does_not_reach_espeak(tmp_path, monkeypatch):
+    group = tmp_path / "group"
+    program = f"import os; open({str(group)!r}, 'w').write(str(os.getpgrp()))"
+    fake_espeak(tmp_path, monkeypatch, f'cat >/dev/null; "{sys.executable}" -c "{program}"; echo ab')
+    PiperVoice(made_voice(tmp_path, phoneme_type="espeak", espeak={"voice": "de"}))
+    assert int(group.read_text()) != os.getpgrp()
 
 
 def test_a_failure_names_the_sentence(voice, monkeypatch):
