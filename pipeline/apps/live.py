@@ -205,6 +205,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         for push in pushes:
             push.begin(lambda: stats.stream_s)
         asyncio.run(live.run())
+        close_all([*files, *pushes])  # a terminal that is closed, or Ctrl-C, while the voice ends costs them nothing
         speech.finish()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None

@@ -9,10 +9,12 @@ import pytest
 
 from pipeline import load_config
 from pipeline.apps import live
+from pipeline.apps.speaking import Speech
 from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, units
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence
+from pipeline.sinks.sink import in_use
 from tests.audio.portaudio import FakePortAudio
 from tests.chain import events_of
 from tests.conftest import HANG_S, ROOT, write_wav
@@ -42,6 +44,14 @@ def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_pat
     assert run("--fast", "--speak", JOE, "--speak-to", tmp_path / "said.wav", "--txt", tmp_path / "said.txt") == 0
     said = written(tmp_path / "said.txt")
     assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
+
+
+@pytest.mark.slow
+def test_files_are_closed_before_the_voice_ends(monkeypatch, tmp_path):
+    path, found = tmp_path / "said.srt", []
+    monkeypatch.setattr(Speech, "finish", lambda self: found.append((in_use(path), path.stat().st_size > 0)))
+    assert run("--fast", "--srt", path) == 0
+    assert found == [(False, True)]
 
 
 @needs_joe
