@@ -164,6 +164,7 @@ class Parser(argparse.ArgumentParser):
             settings: those of ``argparse.ArgumentParser``.
         """
         settings.setdefault("formatter_class", _HelpFormatter)
+        settings.setdefault("allow_abbrev", False)  # --speak of one command would be --speakers of another
         if examples:
             settings["epilog"] = "\n  ".join(["examples:", *examples])
         super().__init__(**settings)
