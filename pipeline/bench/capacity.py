@@ -35,7 +35,7 @@ _MOST_APART_S = 1.0
 # The most sessions: with one reader, fewer WebSockets than a server lets one address open in a minute
 # (``ServerLimits.connections_a_minute``).
 _MOST = 100
-_MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via", "glossary")
+_MODEL_OPTIONS = ("config", "source", "asr", "nmt", "via", "glossary", "masked")
 _SILENT = "a session showed no text; give a longer recording, with speech"
 
 

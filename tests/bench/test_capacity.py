@@ -1,5 +1,6 @@
 """python -m pipeline.bench capacity: how many sessions a machine carries."""
 
+import argparse
 import asyncio
 import json
 import math
@@ -185,6 +186,14 @@ def test_what_is_lost_is_found():
     assert Played(whole, [], 10.0).losses == ["1.0 s of audio are missing"]
     failed = heard({"type": "error", "code": "failed", "message": "the session failed"})
     assert Played(failed, [], 9.0).losses == ["the session failed", "the speaker got no end"]
+
+
+def test_the_server_gets_every_model_option():
+    given = ["--config", "demo", "--source", "en", "--asr", "a", "--nmt", "n", "--via", "fr", "--glossary", "g"]
+    given += ["--masked", "m", "--target", "zh,pt"]
+    parser = argparse.ArgumentParser()
+    capacity.add_arguments(parser)
+    assert capacity.model_arguments(parser.parse_args(given)) == given
 
 
 def test_a_recording_is_repeated():
