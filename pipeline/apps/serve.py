@@ -275,7 +275,7 @@ def _voices_for(
     for voice in voices:
         if not nearest(voice.language, targets):
             tell(
-                f"the voice {voice.path} is heard only if a speaker chooses its language: no target is {voice.language}"
+                f"the voice {voice.path} is heard only if somebody chooses its language: no target is {voice.language}"
             )
     return lambda of_session: SessionVoices(voices, of_session, limits.max_viewers)
 

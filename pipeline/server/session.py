@@ -203,6 +203,8 @@ class Session:
             return
         self.config = replace(self.config, languages=self.targets.languages)
         self._models = replace(self._models, translations={**self._models.translations, target: model})
+        if self.voices is not None:
+            self.voices.add(target)
         for feed in self._feeds:
             feed.retarget(self.targets.languages.targets)
         if self._record is not None:

@@ -93,10 +93,17 @@ class SessionVoices:
 
     def __init__(self, voices: Sequence[Voice], targets: Sequence[str], most: int) -> None:
         """``most``: listeners in each language."""
-        by_language = {voice.language: voice for voice in voices}
-        self._voices = {target: by_language[found[0]] for target in targets if (found := nearest(target, by_language))}
+        self._by_language = {voice.language: voice for voice in voices}
+        self._voices: dict[str, Voice] = {}
+        for target in targets:
+            self.add(target)
         self._speaking: dict[str, tuple[Speaker, _Listeners]] = {}
         self._most, self._ended = most, False
+
+    def add(self, target: str) -> None:
+        """The session is translated into this language."""
+        if found := nearest(target, self._by_language):
+            self._voices[target] = self._by_language[found[0]]
 
     @property
     def languages(self) -> list[str]:

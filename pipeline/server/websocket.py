@@ -158,7 +158,7 @@ class Connection:
                 # A thousand sentences take 0.16 s to write as JSON.
                 await self._send(await asyncio.to_thread(snapshot_text, [changes.push(event) for event in item.events]))
             elif isinstance(item, Targets):
-                await self._send(message_text("targets", targets=item.languages))
+                await self._send(message_text("targets", targets=item.languages, voices=_voices(session)))
             else:
                 await self._send(event_text(changes.push(item)))
         if session.failure is not None:
@@ -235,7 +235,8 @@ class Connection:
             try:
                 asked = session, language, self._tell_step
                 if not await self._service.add_target(*asked, by_reader=by_reader, fetch=fetch):
-                    await self._send(message_text("targets", targets=session.config.languages.targets))
+                    targets = session.config.languages.targets
+                    await self._send(message_text("targets", targets=targets, voices=_voices(session)))
             except ProtocolError as error:
                 await self._not_added(language, error)
 
@@ -312,6 +313,10 @@ async def _taken(session: Session, glossary: Glossary) -> dict[str, object]:
     return {"terms": len(glossary.terms), **({"unspellable": unspellable} if unspellable else {})}
 
 
+def _voices(session: Session) -> list[str]:
+    return session.voices.languages if session.voices is not None else []
+
+
 def _described(kind: str, session: Session, **values: object) -> str:
     languages = session.config.languages
     return message_text(
@@ -322,7 +327,7 @@ def _described(kind: str, session: Session, **values: object) -> str:
         recorded=session.recorded,
         source=languages.source,
         targets=list(languages.targets),
-        voices=session.voices.languages if session.voices is not None else [],
+        voices=_voices(session),
         sample_rate=session.sample_rate,
         **values,
     )

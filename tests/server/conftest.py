@@ -99,9 +99,9 @@ def offering(demo_config: PipelineConfig, shared: SharedModels) -> NewService:
     """Makes a service of English into Chinese that offers other languages. ``downloads``: it fetches."""
     models = load_shared([demo_config], several_calls=True, shared=shared)[0]
 
-    def make(record: Path | None = None, downloads: bool = True, **limits: Any) -> Service:
+    def make(record: Path | None = None, downloads: bool = True, voices: Any = None, **limits: Any) -> Service:
         offers = Offers([(demo_config, models)], shared, downloads=downloads)
         limits = {"connections_a_minute": 10_000, **limits}
-        return Service(demo_config, models, ServerLimits(**limits), record, offers=offers)
+        return Service(demo_config, models, ServerLimits(**limits), record, offers=offers, voices=voices)
 
     return make

@@ -15,8 +15,11 @@ from pipeline.server.offers import Offers
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Service
 from pipeline.server.targets import SessionTargets
+from pipeline.server.voices import SessionVoices
+from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import ask, final, finish, heard, rest, running, say, speak
+from tests.speaking.voices import made_voice
 
 TOKEN = "a token that nobody guesses"
 WHOLE = read_wav(PHRASES)
@@ -49,9 +52,11 @@ async def said(socket, samples, sentences):
     return records
 
 
-async def test_all_readers_have_the_whole_text_in_a_language_that_one_asks_for(offering, tmp_path):
+async def test_all_readers_have_the_whole_text_in_a_language_that_one_asks_for(offering, tmp_path, tmp_path_factory):
+    voice = PiperVoice(made_voice(tmp_path_factory.mktemp("voice"), "pt-BR"))
+    service = offering(tmp_path, downloads=False, voices=lambda targets: SessionVoices([voice], targets, 1))
     async with (
-        running(offering(tmp_path, downloads=False)) as server,
+        running(service) as server,
         server.connect() as speaker,
         server.connect() as asking,
         server.connect() as other,
@@ -61,11 +66,11 @@ async def test_all_readers_have_the_whole_text_in_a_language_that_one_asks_for(o
         assert (await ask(asking, **watch))["targets"] == ["zh"]
         await ask(other, **watch)
         before = await said(speaker, BEFORE, 1)
-        targets = {"type": "targets", "targets": ["zh", "pt"]}
+        targets = {"type": "targets", "targets": ["zh", "pt"], "voices": ["pt"]}
         assert await added(asking, "pt") == targets  # of an installed package
         await speak(speaker, AFTER)
         async with server.connect() as late:
-            assert (await ask(late, **watch))["targets"] == ["zh", "pt"]
+            assert {"targets": ["zh", "pt"], "voices": ["pt"]}.items() <= (await ask(late, **watch)).items()
         of_speaker = await finish(speaker)
         of_others = [await rest(socket) for socket in (asking, other)]
     assert targets in of_speaker
@@ -117,9 +122,9 @@ async def test_fifty_readers_who_ask_at_once_have_one_download(offering, catalog
         while (await heard(speaker))["type"] != "translation":
             pass
         catalogue.open.set()
-        assert await asyncio.gather(*asking) == [{"type": "targets", "targets": ["zh", "de"]}] * 50
+        assert await asyncio.gather(*asking) == [{"type": "targets", "targets": ["zh", "de"], "voices": []}] * 50
         assert sorted(set(catalogue.asked)) == sorted(catalogue.asked)
-        assert await added(readers[0], "de") == {"type": "targets", "targets": ["zh", "de"]}
+        assert await added(readers[0], "de") == {"type": "targets", "targets": ["zh", "de"], "voices": []}
         texts = final(await finish(speaker))
         for reader in readers:
             await reader.close()
@@ -154,7 +159,7 @@ async def test_what_cannot_be_had_is_said_and_the_session_goes_on(offering, cata
             refused = await added(socket, language)
             assert (refused["type"], refused["code"]) == ("not_added", code)
             assert message in refused["message"]
-        assert await added(reader, "zh") == {"type": "targets", "targets": ["zh"]}
+        assert await added(reader, "zh") == {"type": "targets", "targets": ["zh"], "voices": []}
         await speak(speaker, BEFORE)
         assert {language for _, language in final(await finish(speaker))} == {"en", "zh"}
         assert (await rest(reader))[-1]["type"] == "end"

@@ -6,10 +6,13 @@ import json
 import pytest
 from playwright.async_api import expect
 
+from pipeline.server.voices import SessionVoices
+from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.browser import HANG_MS, NEEDS_BROWSER, Network, page_at
 from tests.server.running import ask, finish, heard, running, speak
 from tests.server.test_page_layout import MISFITS, TOUCHED_PX
+from tests.speaking.voices import made_voice
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -30,9 +33,11 @@ async def spoken(server, speaker):
 
 
 @pytest.mark.slow
-async def test_a_reader_finds_a_language_that_the_session_does_not_have(browser, offering, catalogue):
+async def test_a_reader_finds_a_language_that_the_session_does_not_have(browser, offering, catalogue, tmp_path):
     catalogue.open.clear()
-    async with running(offering()) as server, server.connect() as speaker:
+    voice = PiperVoice(made_voice(tmp_path, "pt"))
+    service = offering(voices=lambda targets: SessionVoices([voice], targets, 1))
+    async with running(service) as server, server.connect() as speaker:
         address = await spoken(server, speaker)
         async with page_at(browser, address) as page, page_at(browser, f"{address}?language=pt") as other:
             field = chooser(page)
@@ -49,6 +54,8 @@ async def test_a_reader_finds_a_language_that_the_session_does_not_have(browser,
             # The address asks for a language that is on this machine.
             await expect(other.locator("#text article p.target[lang=pt]").first).to_be_visible()
             await expect(chooser(other)).to_have_value("português (Portuguese)")
+            await expect(other.locator("#listen")).to_be_visible()
+            await expect(page.locator("#listen")).to_be_hidden()
             texts = [each for each in await finish(speaker) if each["type"] == "translation"]
             last = max(each["sentence"] for each in texts)
             for one, language in ((page, "de"), (other, "pt")):

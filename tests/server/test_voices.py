@@ -252,5 +252,5 @@ def test_the_option_takes_voices_of_several_languages(tmp_path, capsys):
     paths = [made_voice(tmp_path / language, language) for language in ("he", "pt-BR", "de")]
     voices_for = serve._voices_for(paths, ["he", "pt"], ServerLimits())
     assert voices_for(["zh", "pt", "he"]).languages == ["pt", "he"]
-    assert "is heard only if a speaker chooses its language: no target is de" in capsys.readouterr().err
+    assert "is heard only if somebody chooses its language: no target is de" in capsys.readouterr().err
     assert serve._voices_for([], ["he"], ServerLimits()) is None

@@ -78,6 +78,7 @@ function onEvent(event) {
   if (event.type === "preparing") return showPreparing(event.doing, event.part);
   if (event.type === "targets") {
     targets = event.targets;
+    heard.voices = event.voices;
     showPreparing("");
     return offer();
   }
