@@ -28,8 +28,6 @@ class SpokenTrack:
         self._file = os.fdopen(descriptor, "wb")
         self._wav: wave.Wave_write | None = None
         self._waiting = Waiting(self._language)
-        self.skipped = 0
-        """Sentences that were left out to keep up."""
 
     @property
     def _end_s(self) -> float:
@@ -58,7 +56,6 @@ class SpokenTrack:
         while self._waiting and (start_s := max(self._end_s, self._waiting.since)) < now_s:
             utterance, speed, skipped = self._waiting.take()
             if skipped:
-                self.skipped += len(skipped)
                 log.warning("%s", said_of_skipped(skipped))
             samples = spoken(self._voice, utterance, speed)
             try:
@@ -66,8 +63,10 @@ class SpokenTrack:
                     os.ftruncate(self._file.fileno(), 0)
                     self._wav = wave.Wave_write(self._file)
                     self._wav.setparams((1, 2, self._voice.rate, 0, "NONE", ""))
-                start_s = max(start_s, utterance.since)
-                self._wav.writeframes(bytes(2 * round((start_s - self._end_s) * self._voice.rate)) + samples.tobytes())
+                silence = round((max(start_s, utterance.since) - self._end_s) * self._voice.rate)
+                for begin in range(0, silence, self._voice.rate):  # of hours, perhaps: one second at a time
+                    self._wav.writeframesraw(bytes(2 * min(self._voice.rate, silence - begin)))
+                self._wav.writeframes(samples.tobytes())
                 self._file.flush()
             except OSError as error:
                 raise SinkError(

@@ -1,5 +1,6 @@
 """Speech in a WAV file: at the times of the stream, whatever the speed of the run."""
 
+import tracemalloc
 import wave
 
 import numpy as np
@@ -58,7 +59,6 @@ def test_when_too_much_waits_speech_is_faster_and_the_oldest_is_skipped(voice, t
     track = SpokenTrack(voice, tmp_path / "out.wav", ["de"])
     say(track, *[(f"{WORDS}{sign}", 1.0 + at) for at, sign in enumerate("abcd")])
     track.close()
-    assert track.skipped == 1
     assert caplog.messages == [f"the voice is behind, and does not speak: {WORDS}b"]
     samples = read(tmp_path / "out.wav")
     signs = 2 * len(WORDS) + 5
@@ -70,6 +70,18 @@ def test_the_file_is_whole_after_each_sentence(voice, tmp_path):
     say(track, ("eins", 1.0), ("zwei", 9.0))
     assert starts(read(tmp_path / "out.wav")) == [(1.0, "eins")]
     track.close()
+
+
+def test_a_long_silence_takes_little_memory(voice, tmp_path):
+    track = SpokenTrack(voice, tmp_path / "out.wav", ["de"])
+    say(track, ("eins", 300.0))
+    tracemalloc.start()
+    try:
+        track.close()
+        assert tracemalloc.get_traced_memory()[1] < 300 * RATE / 2
+    finally:
+        tracemalloc.stop()
+    assert starts(read(tmp_path / "out.wav")) == [(300.0, "eins")]
 
 
 def test_a_file_is_kept_until_something_is_spoken(voice, tmp_path):
