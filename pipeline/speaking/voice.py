@@ -89,15 +89,15 @@ class PiperVoice:
         found = [self._ids[sign] + between for sign in phonemes if sign in self._ids]
         if not found:
             return np.zeros(0, np.int16)
-        ids = np.array([[*begin, *between, *(each for ids in found for each in ids), *end]], np.int64)
         noise, length, noise_of_lengths = self._scales
-        feeds = {
-            "input": ids,
-            "input_lengths": np.array([ids.shape[1]], np.int64),
-            "scales": np.array([noise, length / speed, noise_of_lengths], np.float32),
-            **self._speaker,
-        }
         try:
+            ids = np.array([[*begin, *between, *(each for ids in found for each in ids), *end]], np.int64)
+            feeds = {
+                "input": ids,
+                "input_lengths": np.array([ids.shape[1]], np.int64),
+                "scales": np.array([noise, length / speed, noise_of_lengths], np.float32),
+                **self._speaker,
+            }
             (sound, *_) = self._session.run(None, feeds, quiet_options())
         except Exception as error:  # ONNX Runtime's exception classes have no common base class
             raise ModelError(f"{self.path} cannot speak {text!r}: {first_line(error)}") from error
@@ -125,7 +125,7 @@ class PiperVoice:
                 command, input=given, capture_output=True, encoding="utf-8", errors="replace", timeout=_PHONEMES_S,
                 start_new_session=True,  # Ctrl-C is for this program, which finishes what was said
             )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise ModelError(f"espeak-ng cannot be run for {self.path.name} ({error})") from None
         if done.returncode:
             said = done.stderr.strip().partition("\n")[0]

@@ -108,6 +108,11 @@ def another_model(folder):
         (lambda folder: made_voice(folder, phoneme_id_map={}), ModelError, "is no configuration of a Piper voice"),
         (lambda folder: made_voice(folder, audio=[]), ModelError, "is no configuration of a Piper voice"),
         (lambda folder: made_voice(folder, phoneme_type="pinyin"), ModelError, "phonemes of the type 'pinyin'"),
+        (
+            lambda folder: made_voice(folder, phoneme_id_map=dict.fromkeys("^_$abc", [2**70])),
+            ModelError,
+            "cannot speak",
+        ),
         (lambda folder: made_voice(folder, audio={"sample_rate": 0}), ModelError, "and 0 Hz; expected are .* 8000 to"),
         (lambda folder: made_voice(folder, "x1"), ModelError, "has the language .*; expected are a known language"),
     ],
