@@ -109,7 +109,7 @@ def another_model(folder):
         (lambda folder: made_voice(folder, audio=[]), ModelError, "is no configuration of a Piper voice"),
         (lambda folder: made_voice(folder, phoneme_type="pinyin"), ModelError, "phonemes of the type 'pinyin'"),
         (
-            lambda folder: made_voice(folder, phoneme_id_map=dict.fromkeys("^_$abc", [2**70])),
+            lambda folder: made_voice(folder, phoneme_id_map={sign: [2**70] for sign in "^_$abc"}),
             ModelError,
             "cannot speak",
         ),
