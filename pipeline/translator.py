@@ -126,8 +126,7 @@ class SpeechTranslator:
         file = self.config.glossary.file if self._glossary is None else None
         read = GlossaryFile(Path(file)) if file is not None else None
         self._glossary = self._glossary or read
-        if self._masking is None and (masked := self.config.captions.masked) is not None:
-            self._masking = Masking(load_masked(Path(masked)))
+        self._masking = self._masking or Masking(load_masked(self.config.captions.masked))
         if self._models is None:
             with contextlib.closing(Worker("model loading")) as worker:
                 self._models = await worker.run(lambda: load_models(self.config))

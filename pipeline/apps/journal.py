@@ -91,8 +91,8 @@ def header(
         if key not in _OTHER_KEYS
     }
     settings["glossary"] = _glossary_state(config.glossary)
-    masked = config.captions.masked
-    settings["masked"] = repr(load_masked(Path(masked))) if masked is not None else None
+    masked = load_masked(config.captions.masked)
+    settings["masked"] = repr(masked) if masked else None
     return {
         "type": "journal",
         "version": _VERSION,

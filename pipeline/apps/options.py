@@ -133,8 +133,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         glossary=str(options.glossary) if options.glossary is not None else None,
         masked=str(options.masked) if options.masked is not None else None,
     )
-    if config.captions.masked is not None:
-        load_masked(Path(config.captions.masked))  # name mistakes before models are loaded
+    load_masked(config.captions.masked)  # name mistakes before models are loaded
     if config.glossary.file is not None:
         _announce(load_glossary(Path(config.glossary.file)), config)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt

@@ -162,8 +162,7 @@ async def _write_files(
         begun_with: the journal's header.
     """
     config = options.config
-    masked = config.captions.masked
-    masking = Masking(load_masked(Path(masked)) if masked is not None else ())
+    masking = Masking(load_masked(config.captions.masked))
     speech: list[KnownSpeech] = []
     pending: list[PipelineEvent] = []
     end: EndOfInput | None = None

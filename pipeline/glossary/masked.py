@@ -12,16 +12,18 @@ from .table import TableError
 _COMMENT = "#"
 
 
-def load_masked(path: Path) -> tuple[tuple[str, str], ...]:
-    """The words and phrases of a file, each with its language, "" for all of them.
+def load_masked(file: str | None) -> tuple[tuple[str, str], ...]:
+    """The words and phrases of a configured file, each with its language, "" for all of them. None: there are none.
 
     Raises:
         ConfigError: the file cannot be read, or it has mistakes, which are named by line.
     """
+    if file is None:
+        return ()
     mistakes: list[Mistake] = []
     found: dict[tuple[str, str], None] = {}
     language = ""
-    for number, line in enumerate(map(str.strip, read_text(path, "list of masked words").splitlines()), 1):
+    for number, line in enumerate(map(str.strip, read_text(Path(file), "list of masked words").splitlines()), 1):
         try:
             if line.startswith("[") and line.endswith("]"):
                 language = normalized_code(line[1:-1])
@@ -29,5 +31,5 @@ def load_masked(path: Path) -> tuple[tuple[str, str], ...]:
                 found[language, written(line)] = None
         except (TableError, UsageError) as mistake:
             mistakes.append((number, str(mistake)))
-    check_mistakes(f"list of masked words {path}", mistakes)
+    check_mistakes(f"list of masked words {file}", mistakes)
     return tuple(found)

@@ -56,8 +56,7 @@ class Chain:
 
 def chain_of(config: PipelineConfig, models: Models) -> Chain:
     """A chain with the glossary of its configuration. Terms that its models cannot write are named in the log."""
-    file, masked = config.glossary.file, config.captions.masked
-    masking = Masking(load_masked(Path(masked)) if masked is not None else ())
+    file, masking = config.glossary.file, Masking(load_masked(config.captions.masked))
     if file is None:
         return Chain(config, models, masking=masking)
     glossary = GlossaryFile(Path(file))
