@@ -121,7 +121,7 @@ class Speaker:
         self.lags_s: deque[float] = deque(maxlen=_MEASURED)
         """From when a sentence is known until its speech is given to the output, for the newest ones."""
         self._waiting = Waiting(language)
-        self._busy = self._failing = self._closing = self._finishing = False
+        self._failing = self._closing = self._finishing = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="voice", daemon=True)
         self._thread.start()
