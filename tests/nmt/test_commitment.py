@@ -38,7 +38,7 @@ WORDS = "where is the bank ? thank you . I don't know , the meeting begins at tw
 
 
 def tokens_of(ids, end=0):
-    return (*(Token(one, -0.5, last=False) for one in ids), Token(end, -0.1, last=True))
+    return (*(Token(one, -0.1, last=False) for one in ids), Token(end, -0.1, last=True))
 
 
 def part_draft(texts, certain, attention=None, language="zh", *, last=True):
@@ -71,6 +71,15 @@ def test_attention_decides_what_is_committed_and_what_is_shown():
     assert [token.last for token in commitment.tokens(0)] == [False, False]
     # Only the tokens that follow have rows.
     assert commitment.push(0, part_draft("甲乙己戊", CertainSource(3), ROWS[:1].repeat(3, 0))) == (4, 4)
+
+
+def test_a_token_that_the_model_is_not_sure_of_waits_for_more_of_the_source():
+    draft = part_draft("甲乙丙丁", CertainSource(4), np.eye(5, dtype=np.float32))
+    assert committing().push(0, draft)[0] == 2
+    unsure = dataclasses.replace(draft, tokens=(draft.tokens[0], Token(7, -0.4, last=False), *draft.tokens[2:]))
+    assert committing().push(0, unsure)[0] == 1
+    later = dataclasses.replace(unsure, certain=CertainSource(7), attention=np.eye(5, 9, dtype=np.float32))
+    assert committing().push(0, later)[0] == 4
 
 
 def test_nothing_is_committed_while_no_word_of_the_source_is_and_less_is_shown():
@@ -513,7 +522,7 @@ def test_text_that_is_searched_again_keeps_the_committed_tokens(en_pt):
         for token, _ in zip(greedy(SearchRequest(en_pt.decoder, source, en_pt.generation)), range(2), strict=False)
     )
     ids, texts = [token.id for token in known], tuple(en_pt.tokenizer.decode([token.id]) for token in known)
-    part = PartDraft((*known, Token(0, 0.0, last=True)), (*texts, " x", ""), "pt", CertainSource(3), ROWS[[0, 0, 4]])
+    part = PartDraft((*known, Token(0, 0.0, last=True)), (*texts, " x", ""), "pt", CertainSource(6), ROWS[[0, 0, 4]])
     assert commitment.push(0, part) == (2, 2)
     looping = Looping(en_pt, [ids[1], 7], forbidden_too=False)
     *texts, end = looping.stream(SourceSentence(0, "en", text), "pt", commitment=commitment)
