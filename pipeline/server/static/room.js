@@ -3,7 +3,7 @@
 const ROOM = "speech-translation-room";
 const SESSION = "speech-translation-session";
 const TERMS = "speech-translation-terms";
-const FREED_MS = 1000; // after a reload, the page before may hold its lock a little longer
+const FREED_MS = 5000; // after a reload, the page before may hold its lock a little longer, on a busy machine for seconds
 const KEY_BYTES = 24;
 
 let key = "";
