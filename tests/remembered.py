@@ -28,8 +28,8 @@ class Remembered:
         self._views: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = Lock()
 
-    def encode(self, features: Any, **options: Any) -> Any:
-        return _States(self, np.array(features)) if self.enabled else self.model.encode(features, **options)
+    def encode(self, features: Any) -> Any:
+        return _States(self, np.array(features)) if self.enabled else self.model.encode(features)
 
     def generate(self, states: Any, *arguments: Any, **options: Any) -> Any:
         return self._once("generate", states, *arguments, **options)
@@ -45,7 +45,7 @@ class Remembered:
         with self._lock:
             view = self._views.get(key)
         if view is None:
-            view = self.model.encode(ctranslate2.StorageView.from_array(features), to_cpu=self.model.device == "cuda")
+            view = self.model.encode(ctranslate2.StorageView.from_array(features))
             with self._lock:
                 self._views[key] = view
                 if len(self._views) > _MOST_VIEWS:

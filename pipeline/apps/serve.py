@@ -16,11 +16,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..languages import nearest
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
 from ..server.limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
@@ -38,13 +36,13 @@ from .listening import (
 )
 from .options import add_model_arguments, configured_several
 from .pushes import add_push_argument, open_pushes
+from .speaking import voices_for
 
 if TYPE_CHECKING:
     import uvicorn
 
     from ..loading import Models
     from ..server.service import Service
-    from ..server.voices import SessionVoices
 
 _PACKAGES = {
     "starlette": "starlette",
@@ -196,13 +194,7 @@ def some_sessions(text: str) -> int | None:
 
 def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     options = arguments(prog).parse_args(argv)
-    needed = _PACKAGES | ({"wyoming": "wyoming"} if options.wyoming else {})
-    needed |= {"cryptography": "cryptography"} if options.tls else {}
-    missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
-    if missing:
-        raise UsageError(
-            f"the server needs {', '.join(missing)}; install them with pip install 'streaming-speech-translation[server]'"
-        )
+    _check_packages(options)
     access = access_of(options)
     context, certificate = (
         own_tls(options, access) if options.tls else (tls_context(options.tls_cert, options.tls_key), "")
@@ -245,7 +237,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             chains[1:],
             offers,
             pushes if options.push else None,
-            _voices_for(options.speak, languages.targets, limits),
+            voices_for(options.speak, languages.targets, limits.max_viewers),
         )
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
@@ -262,22 +254,14 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     return 0
 
 
-def _voices_for(
-    paths: Sequence[Path], targets: Sequence[str], limits: ServerLimits
-) -> Callable[[Sequence[str]], SessionVoices] | None:
-    """Load the voices of --speak; makes those of a session from its targets."""
-    if not paths:
-        return None
-    from ..server.voices import SessionVoices
-    from ..speaking.voice import PiperVoice
-
-    voices = [PiperVoice(path) for path in paths]
-    for voice in voices:
-        if not nearest(voice.language, targets):
-            tell(
-                f"the voice {voice.path} is heard only if somebody chooses its language: no target is {voice.language}"
-            )
-    return lambda of_session: SessionVoices(voices, of_session, limits.max_viewers)
+def _check_packages(options: argparse.Namespace) -> None:
+    needed = _PACKAGES | ({"wyoming": "wyoming"} if options.wyoming else {})
+    needed |= {"cryptography": "cryptography"} if options.tls else {}
+    missing = [package for module, package in needed.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        raise UsageError(
+            f"the server needs {', '.join(missing)}; install them with pip install 'streaming-speech-translation[server]'"
+        )
 
 
 def measured_sessions(models: Sequence[Models]) -> int:

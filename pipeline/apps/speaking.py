@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from .cli import some_path, some_text, tell
 from .outputs import Output
 
 if TYPE_CHECKING:
+    from ..server.voices import SessionVoices
     from ..sinks.files import MakeSink
     from ..speaking.speaker import Speaker
     from ..speaking.voice import Voice
@@ -117,3 +118,24 @@ class Speech:
         if summary := self._speaker.summary():
             tell(summary)
         return not self._speaker.lost
+
+
+def voices_for(
+    paths: Sequence[Path], targets: Sequence[str], listeners: int
+) -> Callable[[Sequence[str]], SessionVoices] | None:
+    """Load the voices of a server's --speak; makes those of a session from its targets.
+
+    ``listeners``: the most in each language of a session.
+    """
+    if not paths:
+        return None
+    from ..server.voices import SessionVoices
+    from ..speaking.voice import PiperVoice
+
+    voices = [PiperVoice(path) for path in paths]
+    for voice in voices:
+        if not nearest(voice.language, targets):
+            tell(
+                f"the voice {voice.path} is heard only if somebody chooses its language: no target is {voice.language}"
+            )
+    return lambda of_session: SessionVoices(voices, of_session, listeners)

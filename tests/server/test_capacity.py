@@ -1,8 +1,10 @@
 """--max-sessions auto: chosen from the time that the encoder takes for a window of speech."""
 
 import asyncio
+import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -72,6 +74,13 @@ def test_another_recogniser_takes_one_call_at_once(demo_models):
 def test_only_whisper_is_measured():
     with pytest.raises(UsageError, match="measures Whisper models only; give a number"):
         slowest_window_s([object()])
+
+
+def test_a_gpu_is_not_measured(demo_models):
+    recognizer = copy.copy(demo_models.recognizer)
+    recognizer.engine = SimpleNamespace(weights=SimpleNamespace(model=SimpleNamespace(device="cuda")))
+    with pytest.raises(UsageError, match="measures CPUs only; give the number that bench capacity finds"):
+        slowest_window_s([recognizer])
 
 
 @pytest.mark.parametrize("wrong", ["0", "1001", "-1", "many", "AUTO", ""])

@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import expect
 from websockets.exceptions import ConnectionClosed
 
-from pipeline.apps import serve
+from pipeline.apps.speaking import voices_for
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.voices import Listener, SessionVoices
@@ -250,7 +250,7 @@ def test_a_reader_listens_by_one_button(runner, browser, service, voice):
 
 def test_the_option_takes_voices_of_several_languages(tmp_path, capsys):
     paths = [made_voice(tmp_path / language, language) for language in ("he", "pt-BR", "de")]
-    voices_for = serve._voices_for(paths, ["he", "pt"], ServerLimits())
-    assert voices_for(["zh", "pt", "he"]).languages == ["pt", "he"]
+    of_session = voices_for(paths, ["he", "pt"], 100)
+    assert of_session(["zh", "pt", "he"]).languages == ["pt", "he"]
     assert "is heard only if somebody chooses its language: no target is de" in capsys.readouterr().err
-    assert serve._voices_for([], ["he"], ServerLimits()) is None
+    assert voices_for([], ["he"], 100) is None

@@ -42,9 +42,9 @@ class Watched:
         self.detected: Callable[[], dict[str, float]] | None = None
         """Gives the probabilities of languages, by Whisper's codes, in place of the model's."""
 
-    def encode(self, features: Any, **options: Any) -> Any:
+    def encode(self, features: Any) -> Any:
         self.encoded.append(np.array(features).shape[2] / 100)
-        return self._model.encode(features, **options)
+        return self._model.encode(features)
 
     def generate(self, states: Any, prompts: list[Any], **options: Any) -> list[Any]:
         beams = options["beam_size"]
