@@ -9,7 +9,7 @@ from ..config import load_config
 from ..errors import UsageError
 from ..names import escaped
 from ..sinks.cue_file import timestamp
-from ..subtitles.check import ReadCue, read_cues, violations
+from ..subtitles.check import ReadCue, both_languages, read_cues, violations
 from ..subtitles.rules import PRESETS
 from .cli import Parser, description_of, some_path, tell
 from .options import add_preset_argument
@@ -40,6 +40,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.check") -> int:
     rules = load_config(options.config).subtitles
     rules = replace(rules, bilingual=rules.bilingual or options.bilingual, **PRESETS.get(options.preset, {}))
     files = [(path, _read(path)) for path in options.files]
+    if rules.bilingual:
+        files = [(path, both_languages(cues)) for path, cues in files]
     broken = 0
     for path, cues in files:
         found = list(violations(cues, rules))

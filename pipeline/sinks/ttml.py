@@ -41,7 +41,8 @@ class TtmlSink(CueSink):
         super().__init__(path, rules, resume=resume, languages=languages)
 
     def block(self, cue: Cue) -> str:
-        parts = [(cue.lines, self._rules.position, ""), (cue.source_lines, self._rules.source_position, ' xml:lang=""')]
+        spoken = f' xml:lang="{language_tag(cue.source_language)}"'
+        parts = [(cue.lines, self._rules.position, ""), (cue.source_lines, self._rules.source_position, spoken)]
         times = f'begin="{timestamp(cue.start_s, ".")}" end="{timestamp(cue.end_s, ".")}"'
         return "".join(
             f'<p region="{region}" {times}{language}><span style="box">'

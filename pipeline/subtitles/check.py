@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..errors import UsageError
@@ -31,6 +31,8 @@ class ReadCue:
     end_ms: int
     lines: tuple[str, ...]
     """Without markup."""
+    second_at: int | None = None
+    """Where the lines of the second language begin; None if the file does not say."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,18 @@ def read_cues(text: str) -> list[ReadCue]:
     return found
 
 
+def both_languages(cues: list[ReadCue]) -> list[ReadCue]:
+    """The subtitles of a bilingual file: two in a row with the same times are one, with a language each."""
+    found: list[ReadCue] = []
+    for cue in cues:
+        first = found[-1] if found else None
+        if first is None or first.second_at is not None or (first.start_ms, first.end_ms) != (cue.start_ms, cue.end_ms):
+            found.append(cue)
+        else:
+            found[-1] = replace(first, lines=first.lines + cue.lines, second_at=len(first.lines))
+    return found
+
+
 def _ms(parts: tuple[str | None, ...]) -> int:
     hours, minutes, seconds, milliseconds = (int(part or 0) for part in parts)
     return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
@@ -94,7 +108,7 @@ def _alone(cue: ReadCue, rules: SubtitleRules) -> Iterator[str]:
     if not rules.min_duration_ms <= duration_ms <= rules.max_duration_ms:
         allowed = f"{rules.min_duration_ms} to {rules.max_duration_ms} ms are allowed"
         yield f"lasts {duration_ms} ms; {allowed}"
-    languages = _languages(cue.lines, rules) if rules.bilingual else [cue.lines]
+    languages = _languages(cue, rules) if rules.bilingual else [cue.lines]
     for lines in languages:
         if not lines:
             continue
@@ -110,15 +124,17 @@ def _alone(cue: ReadCue, rules: SubtitleRules) -> Iterator[str]:
             yield f"{fast:.1f} characters a second; {len(text) * 1000 / needed_ms:.1f} are allowed"
 
 
-def _languages(lines: tuple[str, ...], rules: SubtitleRules) -> list[tuple[str, ...]]:
+def _languages(cue: ReadCue, rules: SubtitleRules) -> list[tuple[str, ...]]:
     """The lines of the first language, which is above, and of the second.
 
-    They are divided where the script changes, else where both take the least time to read.
+    If the file does not say, they are divided where the script changes, else where both take the least time to read.
     """
+    lines, at = cue.lines, cue.second_at
 
     def longer_ms(at: int) -> int:
         return max(reading_ms("".join(part), rules) for part in (lines[:at], lines[at:]))
 
-    changes = (at for at in range(1, len(lines)) if is_cjk(lines[at - 1]) != is_cjk(lines[at]))
-    at = next(changes, min(range(1, len(lines) + 1), key=longer_ms, default=0))
+    if at is None:
+        changes = (at for at in range(1, len(lines)) if is_cjk(lines[at - 1]) != is_cjk(lines[at]))
+        at = next(changes, min(range(1, len(lines) + 1), key=longer_ms, default=0))
     return [lines[:at], lines[at:]]

@@ -43,6 +43,8 @@ class Cue:
     """The language of ``lines``."""
     speaker: str | None = None
     """Who speaks; None if unknown."""
+    source_language: str = ""
+    """The language of ``source_lines``."""
 
 
 class CueBuilder:
@@ -128,7 +130,8 @@ class CueBuilder:
             self._end_ms = min(end_ms, start_ms + rules.max_duration_ms)
             self._count += 1
             times_s = start_ms / 1000, self._end_ms / 1000
-            cues.append(Cue(self._count, *times_s, lines, source_lines, self.language or "", sentence.speaker))
+            spoken = sentence.sources[0].language if source_lines else ""
+            cues.append(Cue(self._count, *times_s, lines, source_lines, self.language or "", sentence.speaker, spoken))
         return cues
 
 

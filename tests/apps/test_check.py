@@ -31,9 +31,10 @@ def talk() -> list[PipelineEvent]:
 
 @pytest.mark.parametrize("sink", [SrtSink, VttSink])
 @pytest.mark.parametrize("bilingual", [False, True])
-def test_files_of_this_package_keep_the_rules(tmp_path, sink, bilingual, capsys):
+@pytest.mark.parametrize("source_position", ["top", "bottom"])
+def test_files_of_this_package_keep_the_rules(tmp_path, sink, bilingual, source_position, capsys):
     path = tmp_path / "talk.srt"
-    rules = SubtitleRules(bilingual=bilingual, source_position="bottom")
+    rules = SubtitleRules(bilingual=bilingual, source_position=source_position)
     file = sink(path, rules)
     for event in talk():
         file.write(event)

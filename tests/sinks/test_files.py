@@ -243,7 +243,9 @@ def test_both_languages_in_every_format(tmp_path):
         '<p region="bottom" begin="01:00:00.000" end="01:00:04.000"><span style="box">去柏林的火车几点出发？</span></p>\n'
         in ttml
     )
-    assert '<p region="top" begin="01:00:00.000" end="01:00:04.000" xml:lang=""><span style="box">Where is it?<' in ttml
+    assert (
+        '<p region="top" begin="01:00:00.000" end="01:00:04.000" xml:lang="en"><span style="box">Where is it?<' in ttml
+    )
 
 
 def test_a_source_without_a_translation_is_in_every_format(tmp_path):

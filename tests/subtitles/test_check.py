@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import UsageError
-from pipeline.subtitles.check import read_cues, violations
+from pipeline.subtitles.check import both_languages, read_cues, violations
 from pipeline.subtitles.rules import PRESETS, SubtitleRules
 
 DEFAULT = SubtitleRules()
@@ -61,6 +61,20 @@ def test_each_language_of_a_bilingual_file_has_its_own_lines_and_speed():
     assert [what for _, what in found(latin, rules)] == ["20.0 characters a second; 17.0 are allowed"]
 
 
+def test_two_cues_with_the_same_times_are_the_languages_of_one_subtitle():
+    times = (0, 3_000), (3_100, 6_100)
+    text = srt_of(*((*each, text) for each in times for text in ("a" * 43, "b\nb\nb")))
+    cues = both_languages(read_cues(text))
+    assert [(cue.line, cue.lines, cue.second_at) for cue in cues] == [
+        (2, ("a" * 43, "b", "b", "b"), 1),
+        (12, ("a" * 43, "b", "b", "b"), 1),
+    ]
+    assert [each.what for each in violations(cues[:1], SubtitleRules(bilingual=True))] == [
+        "a line of 43 characters; 42 are allowed",
+        "3 lines; 2 are allowed",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -81,7 +95,7 @@ def test_any_text_is_read_or_refused(text, bilingual):
         cues = read_cues(text)
     except UsageError:
         return
-    list(violations(cues, SubtitleRules(bilingual=bilingual)))
+    list(violations(both_languages(cues) if bilingual else cues, SubtitleRules(bilingual=bilingual)))
 
 
 def test_presets_are_valid_rules_and_netflix_is_the_default():
