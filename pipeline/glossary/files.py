@@ -140,11 +140,12 @@ def written(form: str) -> str:
     Raises:
         TableError: it cannot be one.
     """
-    form = " ".join(unicodedata.normalize("NFC", form).split())
+    if len(form) <= 4 * _LONGEST:  # a letter may be written as several characters, which are one when normalised
+        form = " ".join(unicodedata.normalize("NFC", form).split())
+    if len(form) > _LONGEST:
+        raise TableError(f"{_shown(form)} has {len(form)} characters; a term has {_LONGEST} at most")
     if not any(character.isalnum() for character in form):
         raise TableError(f"{_shown(form)} has no letters or digits" if form else "an empty term")
-    if len(form) > _LONGEST:
-        raise TableError(f"{_shown(form[:20])}… has {len(form)} characters; a term has {_LONGEST} at most")
     if form != escaped(form):
         raise TableError(f"{_shown(form)} has control or invisible characters; remove them")
     return form
@@ -184,4 +185,4 @@ def _key(form: str, term: Term) -> str:
 
 
 def _shown(text: str) -> str:
-    return f'"{escaped(text)}"'
+    return f'"{escaped(text)}"' if len(text) <= _LONGEST else f'"{escaped(text[:20])}"…'

@@ -17,6 +17,7 @@ DELIMITERS = "\t;,"
 """In a text of unknown kind. A semicolon comes before a comma, which text has more often."""
 DELIMITERS_OF = {".tsv": "\t", ".csv": ";,\t"}
 """By the suffix of a file."""
+_MOST_COLUMNS, _LONGEST_HEAD = 50, 100
 _SYNONYMS = {"term": "source", "translation": "target"}
 # The head of a column, such as "source:en", "Source term" and "Target (Chinese)": its name and language.
 _HEAD = re.compile(r"([^:()]+?)(?:[ _](?:terms?|text|language))?\s*(?:[:(]\s*(.*?)\s*\)?)?", re.IGNORECASE)
@@ -47,7 +48,9 @@ class Head:
             raise TableError(f"{used} columns; expected {', '.join(filter(None, self.columns))}")
         for name, cell in zip(self.columns, cells, strict=False):
             if cell and not name:
-                raise TableError(f'"{escaped(cell)}" is in a column without a name; name the column or empty it')
+                raise TableError(
+                    f'"{escaped(cell[:_LONGEST_HEAD])}" is in a column without a name; name the column or empty it'
+                )
         return {name: cell for name, cell in zip(self.columns, cells, strict=False) if name}
 
 
@@ -57,6 +60,8 @@ def read_head(cells: Sequence[str]) -> Head | None:
     Raises:
         TableError: a column has an unknown name, or the columns are not those of a glossary.
     """
+    if len(cells) > _MOST_COLUMNS:
+        return None
     columns = [_column(cell) for cell in cells]
     certain = columns[0][0] == "source"
     languages = [] if certain else [named_language(cell) for cell in cells]
@@ -71,7 +76,7 @@ def read_head(cells: Sequence[str]) -> Head | None:
     if not certain and ("source" not in names or unknown is not None):
         return None
     if unknown is not None:
-        raise TableError(f'unknown column "{escaped(unknown)}"; allowed are {", ".join(COLUMNS)}')
+        raise TableError(f'unknown column "{escaped(unknown[:_LONGEST_HEAD])}"; allowed are {", ".join(COLUMNS)}')
     named = [name for name in names if name]
     if "target" not in named or len(set(named)) < len(named):
         raise TableError("the columns must be source, target and any others, each once")
@@ -81,7 +86,7 @@ def read_head(cells: Sequence[str]) -> Head | None:
 
 def _column(cell: str) -> tuple[str, str]:
     """The name of a column and its language, which is "" if it has none."""
-    found = _HEAD.fullmatch(cell)
+    found = _HEAD.fullmatch(cell) if len(cell) <= _LONGEST_HEAD else None
     name, language = found.groups("") if found else (cell, "")
     return re.sub(r"[ -]", "_", name.casefold()), (language and named_language(language)) or language
 

@@ -6,13 +6,16 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 
 if TYPE_CHECKING:
     from langcodes import Language
 
+LONGEST_CODE = 64
+"""Characters of a language's code or English name at most. Longer text is neither, and is not parsed."""
 CHINESE = frozenset({"zh", "cdo", "cjy", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"})
 """Languages written in simplified or traditional Chinese characters."""
 _UNSPACED_SENTENCES = CHINESE | {"ja"}
@@ -23,6 +26,9 @@ _ONE_CODE = {"nb": "no", "fil": "tl"}
 _OPUS_CODES = {"pob": "pt-BR", "jap": "ja"}
 # Tags that need no look-up, because importing langcodes takes 25 ms.
 _PLAIN = frozenset("ar cs de el en es fi fr hi hu it ja ko nl pl pt ro ru sv tr uk vi yue zh".split())  # noqa: SIM905
+# Language, script, region and variants. Extensions and private use (en-x-anything) are left out: they name no language.
+_TAG = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{2,8})*")
+_KEPT_CODES = 512  # clients write codes, too
 _NOT_IN_NAMES = re.compile(r"\(.*\)|\bmodern\b")
 
 
@@ -48,9 +54,13 @@ class LanguageTag:
         return "-".join(part for part in (self.language, self.script, self.region) if part)
 
 
-@functools.lru_cache(4096)
 def language_tag(code: str) -> LanguageTag:
     """Parse "zh-TW", "zho_Hant", "EN", "iw" and the like. Text that is no tag becomes the language unchanged."""
+    return _language_tag(code) if len(code) <= LONGEST_CODE else LanguageTag(code)
+
+
+@functools.lru_cache(_KEPT_CODES)
+def _language_tag(code: str) -> LanguageTag:
     if code in _PLAIN or (found := _parsed(code)) is None:
         return LanguageTag(code)
     language, script = found.language or "und", found.script
@@ -59,13 +69,13 @@ def language_tag(code: str) -> LanguageTag:
     return LanguageTag(_ONE_CODE.get(language, language), script, found.territory)
 
 
-@functools.lru_cache(4096)
 def normalized_code(code: str) -> str:
     """A tag in the form of BCP 47: "zh_tw" → zh-TW, "eng" → en, "iw" → he, "English" → en."""
     if code in _PLAIN:
         return code
-    if (found := _parsed(code) or _parsed(_codes_by_name().get(code.strip().casefold(), ""))) is None:
-        raise UsageError(f"{code!r} is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR")
+    if (found := _parsed(code) or _parsed(_codes_by_name().get(_short(code).casefold(), ""))) is None:
+        written = code if len(code) <= LONGEST_CODE else f"{code[:LONGEST_CODE]}…"
+        raise UsageError(f"{written!r} is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR")
     return found.to_tag()
 
 
@@ -85,6 +95,7 @@ def named_language(text: str) -> str | None:
     """
     if text in _PLAIN:
         return text
+    text = _short(text)
     if re.match(r"[A-Za-z]{2}(?![A-Za-z])", text) and (found := _parsed(text)) is not None:
         return found.to_tag()
     names, name = _codes_by_name(), _NOT_IN_NAMES.sub("", text.casefold()).strip()
@@ -104,11 +115,10 @@ def nearest(wanted: str, offered: Iterable[str]) -> list[str]:
     of_language = [code for code in offered if same_language(code, wanted)]
     if len(of_language) < 2:
         return of_language
-    from langcodes import tag_distance  # see _parsed
 
     def far(code: str) -> tuple[bool, bool, int, bool]:
         own = language_tag(code)
-        return code != wanted, own != tag, tag_distance(str(tag), str(own)), own.region is not None
+        return code != wanted, own != tag, _langcodes().tag_distance(str(tag), str(own)), own.region is not None
 
     return sorted(of_language, key=far)
 
@@ -140,17 +150,43 @@ def english_name(code: str) -> str:
     return next((name.title() for name, known in _codes_by_name().items() if known == language), code)
 
 
-@functools.lru_cache(4096)
+def _short(text: str) -> str:
+    """The text without blanks around it; nothing of one that is too long for a language."""
+    return text.strip() if len(text) <= LONGEST_CODE else ""
+
+
 def _parsed(code: str) -> Language | None:
     """The tag with the codes of BCP 47 and macrolanguages (cmn → zh); None if it is malformed or names what is unknown."""
-    import langcodes  # takes 25 ms
-    from langcodes.tag_parser import LanguageTagError
+    code = _short(code)
+    return _parsed_form(_OPUS_CODES.get(code, code)) if _TAG.fullmatch(code) else None
 
+
+@functools.lru_cache(_KEPT_CODES)
+def _parsed_form(code: str) -> Language | None:
+    langcodes = _langcodes()
     try:
-        found = langcodes.get(langcodes.standardize_tag(_OPUS_CODES.get(code, code.strip()), macro=True))
-    except LanguageTagError:
+        found: Language = langcodes.get(langcodes.standardize_tag(code, macro=True))
+    except langcodes.LanguageTagError:
         return None
-    return found if found.is_valid() else None
+    return found if found.is_valid() and found.private is None else None
+
+
+@functools.cache
+def _langcodes() -> ModuleType:
+    """The package, which takes 25 ms to import; it keeps nothing, where it would keep each code that a client ever wrote."""
+    import langcodes
+    from langcodes import language_distance
+
+    langcodes.Language._INSTANCES, langcodes.Language._PARSE_CACHE = _Nothing(), _Nothing()
+    language_distance._DISTANCE_CACHE = _Nothing()
+    return langcodes
+
+
+class _Nothing(dict[Any, Any]):
+    """A dictionary that stays empty."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        pass
 
 
 @functools.cache

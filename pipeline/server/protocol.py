@@ -12,10 +12,14 @@ from typing import Any
 
 from ..captions.changes import ChangeEvent
 from ..events import Paused, Resumed
+from ..languages import LONGEST_CODE
 from ..sinks.jsonl import line
 
 VERSION = 1
 _LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000
+# Values of a message at most: a glossary of 65,536 characters may have as many commas, which are counted. 70,000 are read in 8 ms.
+_MOST_VALUES = 70_000
+_MOST_TARGETS = 32
 # A room is an address for readers that stays the same from one session of a speaker to the next. The speaker chooses a secret, the
 # room's key. The room's name is a digest of it, so that the server keeps nothing between sessions, the name outlives a restart, and
 # whoever has only the name, as all readers do, cannot speak in the room. 128 bits: nobody finds another key with the same name.
@@ -159,6 +163,15 @@ _FIELDS: dict[str, dict[str, type]] = {
     "pause": {"version": int, "on": bool},
     "add_target": {"version": int, "language": str},
 }
+# Characters of a field at most; what replaces a text or a glossary has limits of its own.
+_LONGEST = {
+    "language": LONGEST_CODE,
+    "source": LONGEST_CODE,
+    "session": 128,
+    "key": 128,
+    "room_key": 128,
+    "token": 4_096,
+}
 _NEEDED = {
     "resume": {"session": _SENT, "key": _SENT},
     "watch": {"session": _SENT},
@@ -190,12 +203,7 @@ def read_message(text: str) -> Message:
     Raises:
         ProtocolError: it is no JSON object, its type or a field is unknown, or a value is not allowed.
     """
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ProtocolError("bad-message", "the message is not JSON; send an object with a type") from None
-    if not isinstance(record, dict):
-        raise ProtocolError("bad-message", f"the message is a JSON {_json_type(record)}; send an object with a type")
+    record = read_object(text)
     kind = record.pop("type", None)
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise ProtocolError("bad-message", f"the type is {shown(kind)}; it must be one of {', '.join(_FIELDS)}")
@@ -205,6 +213,8 @@ def read_message(text: str) -> Message:
             raise ProtocolError("bad-message", f"a {kind} message has no field {shown(name)}; it may have: {allowed}")
         if type(value) is not _FIELDS[kind][name]:
             raise ProtocolError("bad-message", f"{name} is {shown(value)}; it must be {_FIELDS[kind][name].__name__}")
+        if name in _LONGEST:
+            check_length(name, record[name], _LONGEST[name])
     if record.pop("version", VERSION) != VERSION:
         raise ProtocolError("bad-version", f"this server speaks version {VERSION} of the protocol only")
     for name, explanation in _NEEDED.get(kind, {}).items():
@@ -215,6 +225,35 @@ def read_message(text: str) -> Message:
     return _start(record) if kind == "start" else _KINDS[kind](**record)
 
 
+def read_object(text: str) -> dict[str, Any]:
+    """The JSON object in a text.
+
+    Raises:
+        ProtocolError: it is none, or has too many values.
+    """
+    if sum(map(text.count, ",[{")) > _MOST_VALUES:
+        raise ProtocolError(
+            "bad-message", f"the message has more than {_MOST_VALUES} values; send an object with a type"
+        )
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ProtocolError("bad-message", "the message is not JSON; send an object with a type") from None
+    if not isinstance(record, dict):
+        raise ProtocolError("bad-message", f"the message is a JSON {_json_type(record)}; send an object with a type")
+    return record
+
+
+def check_length(name: str, text: str, most: int, code: str = "bad-message") -> None:
+    """Check the length of a text that a client wrote, before anything is done with it.
+
+    Raises:
+        ProtocolError: it is too long.
+    """
+    if len(text) > most:
+        raise ProtocolError(code, f"{name} has {len(text)} characters; it may have {most} at most")
+
+
 def kind_of(message: Message) -> str:
     """The type of a message."""
     return next((kind for kind, known in _KINDS.items() if isinstance(message, known)), "start")
@@ -223,8 +262,10 @@ def kind_of(message: Message) -> str:
 def _start(record: dict[str, Any]) -> Start:
     check_rate(record.get("sample_rate", Start.sample_rate))
     targets = record.pop("targets", [])
-    if not all(isinstance(target, str) for target in targets):
-        raise ProtocolError("bad-message", "targets must be a list of language codes")
+    if not (len(targets) <= _MOST_TARGETS and all(isinstance(target, str) for target in targets)):
+        raise ProtocolError("bad-message", f"targets must be a list of at most {_MOST_TARGETS} language codes")
+    for target in targets:
+        check_length("a target", target, LONGEST_CODE)
     return Start(**record, targets=tuple(targets))
 
 
@@ -283,10 +324,14 @@ def sendable(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value of a message for an error: its JSON, not more than its beginning."""
-    text = sendable(json.dumps(value, ensure_ascii=False))
+    """A value of a message for an error: its JSON, not more than its beginning, or what it is."""
+    if isinstance(value, list | dict):
+        return f"a JSON {_json_type(value)}"
+    text = sendable(json.dumps(value[:60] if isinstance(value, str) else value, ensure_ascii=False))
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _json_type(value: object) -> str:
-    return {list: "array", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")
+    return {list: "array", dict: "object", str: "string", bool: "boolean", type(None): "null"}.get(
+        type(value), "number"
+    )

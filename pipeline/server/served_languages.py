@@ -71,7 +71,7 @@ class ServedLanguages:
             if any(fits):
                 return candidates[fits.index(True)]
         missing = next((one for one in targets if not any(nearest(one, each.targets) for each in offered)), None)
-        into = f"into {shown(missing)}" if missing is not None else f"into {shown(list(targets))} at once"
+        into = f"into {shown(missing)}" if missing is not None else f"into {shown(', '.join(targets))} at once"
         if len(self.configured) == 1:
             raise ProtocolError(
                 "unknown-target", f"this server does not translate {into}; choose from {', '.join(offered[0].targets)}"

@@ -136,6 +136,10 @@ def test_a_glossary_for_other_languages_is_announced(head, said, tmp_path, capsy
         ("source:en\ttarget\ncat\t猫\n", "line 1: '' is not a language code"),
         ("ca\u202et\t猫\n", r'line 1: "ca\u202et" has control or invisible characters'),
         (f"{'cat' * 40}\t猫\n", "has 120 characters; a term has 100 at most"),
+        ("a" + "\u0301\u0323" * 32_000 + "\t猫\n", "has 64001 characters; a term has 100 at most"),
+        (f"{'(' * 32_000}\t{')' * 32_000}\n", "has 32000 characters; a term has 100 at most"),
+        (f"source{' ' * 60_000}x\ttarget\n", "has 60007 characters; a term has 100 at most"),
+        (f"source\ttarget\t{'x' * 60_000}\n", 'unknown column "' + "x" * 100 + '"; allowed'),
     ],
 )
 def test_mistakes_are_named_by_line(text, named):
@@ -143,6 +147,7 @@ def test_mistakes_are_named_by_line(text, named):
         parse_glossary(text, "terms.csv")
     assert str(error.value).startswith("the glossary terms.csv has mistakes: ")
     assert named in str(error.value)
+    assert len(str(error.value)) < 300
 
 
 def test_all_mistakes_are_named_at_once():

@@ -1,7 +1,10 @@
 """Language tags: what clients write, their script and region, the nearest of several."""
 
+import gc
+import itertools
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 
@@ -58,12 +61,62 @@ def test_a_tag_is_understood_as_clients_write_it(code, normalized, tag):
     assert language_tag(code) == language_tag(normalized) == tag
 
 
-@pytest.mark.parametrize("code", ["", "zh/..", "zh\x1b", "zh-", "1a", "xx", "auto", "en-XQ9", "ROMANCE", "en_el_es_fi"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "zh/..",
+        "zh\x1b",
+        "zh-",
+        "1a",
+        "xx",
+        "auto",
+        "en-XQ9",
+        "en-x-any",
+        "en-u-ca-buddhist",
+        "x-any",
+        "ROMANCE",
+        "en_el_es_fi",
+    ],
+)
 def test_what_is_no_tag_is_refused_and_stays_as_it_is_in_a_models_files(code):
     with pytest.raises(UsageError, match="is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR"):
         normalized_code(code)
     assert language_tag(code) == LanguageTag(code)
     assert known_language(code) is None
+
+
+LONG = ("en-" + "-".join(f"{number:05d}" for number in range(170_000)), "q" * 1_000_000, " " * 1_000_000, "(" * 100_000)
+
+
+@pytest.mark.parametrize("text", [*LONG, "en" + " " * 100])
+def test_long_text_is_no_language_and_is_not_parsed(text):
+    with pytest.raises(UsageError) as error:
+        normalized_code(text)
+    assert len(str(error.value)) < 200
+    assert (known_language(text), named_language(text), same_text(text, ["en"])) == (None, None, None)
+    assert language_tag(text) == LanguageTag(text)
+    assert not nearest(text, ["en", "pt"])
+
+
+def test_codes_that_clients_write_take_no_memory_for_ever():
+    languages, regions = ("en", "fr", "es", "de", "it", "nl", "sv", "da"), [f"{number:03d}" for number in range(1, 80)]
+
+    def look_up(scripts: tuple[str, ...]) -> None:
+        for language, script, region in itertools.product(languages, scripts, regions):
+            nearest(f"{language}-{script}-{region}", ["pt", f"{language}-001", language])
+
+    look_up(("Latn", "Cyrl"))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        look_up(("Grek", "Arab"))
+        for number in range(20):
+            same_text(f"{number}{LONG[1]}", ["en", "pt"])
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("code", ["en_el", "fi_nb_no_nn_ru_sv_en"])

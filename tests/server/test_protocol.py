@@ -1,5 +1,7 @@
 """Messages of the WebSocket: what is read, and what a client is told about one that is not."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +53,9 @@ def test_messages_are_read(text, message):
     ("text", "code", "words"),
     [
         ("", "bad-message", "not JSON"),
-        ("[" * 100_000, "bad-message", "not JSON"),
+        ("[" * 50_000, "bad-message", "not JSON"),
+        ("[" * 100_000, "bad-message", "more than 70000 values"),
+        (f'{{"type": {"[" * 900}{"]" * 900}}}', "bad-message", "the type is a JSON array"),
         ("[1]", "bad-message", "a JSON array"),
         ("1", "bad-message", "a JSON number"),
         ("{}", "bad-message", "the type is null"),
@@ -61,7 +65,9 @@ def test_messages_are_read(text, message):
         ('{"type": "end", "now": true}', "bad-message", "may have: none"),
         ('{"type": "start", "sample_rate": "16000"}', "bad-message", "must be int"),
         ('{"type": "start", "sample_rate": true}', "bad-message", "must be int"),
-        ('{"type": "start", "targets": [1]}', "bad-message", "language codes"),
+        ('{"type": "start", "targets": [1]}', "bad-message", "at most 32 language codes"),
+        (json.dumps({"type": "start", "targets": ["de"] * 33}), "bad-message", "at most 32 language codes"),
+        (json.dumps({"type": "start", "targets": ["d" * 65]}), "bad-message", "a target has 65 characters"),
         ('{"type": "start", "sample_rate": 0}', "bad-sample-rate", "from 8000 to 192000 Hz"),
         ('{"type": "start", "sample_rate": 10000000}', "bad-sample-rate", "10000000 Hz"),
         ('{"type": "start", "version": 2}', "bad-version", "version 1"),

@@ -54,7 +54,7 @@ def test_the_first_configuration_with_these_languages_is_found(source, targets, 
             'into "it"; it translates en into zh and de, zh into en, en and fr',
         ),
         (SERVED, "zh", ["de"], "unknown-target", 'does not translate "zh" into "de"; it translates en into zh and de'),
-        (SERVED, None, ["de", "fr"], "unknown-target", 'into ["de", "fr"] at once; it translates'),
+        (SERVED, None, ["de", "fr"], "unknown-target", 'into "de, fr" at once; it translates'),
         (SERVED, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
     ],
 )
