@@ -44,6 +44,7 @@ class _Pending:
     end_s: float
     """Audio consumed by the VAD when the segment was cut."""
     heard_s: float
+    start_s: float
     waiting: bool = True
     """Whether its first target token is still to come."""
 
@@ -176,7 +177,7 @@ class PipelineStats:
 
     def segment_closed(self, segment: SpeechSegment) -> None:
         self.segments += 1
-        self._pending[segment.id] = _Pending(self.clock(), self.audio_s, segment.heard_s)
+        self._pending[segment.id] = _Pending(self.clock(), self.audio_s, segment.heard_s, segment.start_s)
         if len(self._pending) > _MAX_WAITING:  # bounded even if ``delivered`` is never called
             del self._pending[next(iter(self._pending))]
 
@@ -214,7 +215,10 @@ class PipelineStats:
         """Forget the segments that are translated into every language."""
         languages = self.languages or set(self._translated_s)
         done_s = min((self._translated_s.get(each, -1.0) for each in languages), default=-1.0)
-        for segment_id in [i for i, segment in self._pending.items() if segment.heard_s <= done_s]:
+        self._forget(lambda segment: segment.heard_s <= done_s)
+
+    def _forget(self, done: Callable[[_Pending], bool]) -> None:
+        for segment_id in [each for each, segment in self._pending.items() if done(segment)]:
             del self._pending[segment_id]
 
     def language_lost(self, language: str, reason: str) -> None:
@@ -230,6 +234,8 @@ class PipelineStats:
         elif isinstance(event, Transcript):
             if event.rejected is not None or not event.text.strip():
                 self._pending.pop(event.segment_id, None)
+                # Those before it that were recognised with it have no transcript of their own.
+                self._forget(lambda segment: event.start_s <= segment.start_s < event.end_s)
         elif isinstance(event, SourceSentence):
             self.terms += len(event.terms)
             self.corrected += sum(bool(word.heard) for word in event.words)

@@ -1,12 +1,14 @@
-"""Statistics are counted on several threads at once."""
+"""Statistics are counted on several threads at once, and the lag of a room where nobody speaks does not grow."""
 
 import sys
 import threading
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from pipeline.events import SpeechSegment, Transcript
 from pipeline.run.stats import PipelineStats
 
 _BLOCKS = 1_000
@@ -43,3 +45,24 @@ def test_the_working_time_of_several_languages_adds_up():
     for thread in threads:
         thread.join()
     assert stats.busy_s == {"nmt": 2.0 * _BLOCKS}
+
+
+def test_segments_that_are_rejected_together_leave_no_lag_behind():
+    now_s = 0.0
+    stats = PipelineStats(clock=lambda: now_s)
+
+    def hear(seconds: int) -> None:
+        nonlocal now_s
+        stats.received(seconds * 16_000)
+        stats.audio_samples += seconds * 16_000
+        now_s += seconds
+
+    for number, start_s in enumerate((1, 4, 7)):
+        hear(3)
+        samples = np.zeros(16_000, np.int16)
+        stats.segment_closed(SpeechSegment(number, start_s * 16_000, samples, heard_sample=stats.audio_samples))
+    stats.delivered(Transcript(2, 4.0, 8.0, "", "en", rejected="uncertain", heard_s=9.0))
+    hear(60)
+    assert stats.lag_s == 66.0  # the first segment still waits for its text
+    stats.delivered(Transcript(0, 1.0, 2.0, "", "en", rejected="uncertain", heard_s=3.0))
+    assert stats.lag_s == 0.0
