@@ -103,13 +103,13 @@ class AppendOnlyText:
     """
 
     def __init__(self) -> None:
-        self._appended: dict[int, int] = {}  # sentence → characters appended so far
+        self._appended: dict[int, int] = {}  # the newest sentence → characters appended so far
 
     def push(self, state: State) -> str:
-        """The text that the newest state of a sentence appends, often none."""
+        """The text that the newest state of a sentence appends, often none. Sentences are committed in order."""
         appended = self._appended.get(state.sentence, 0)
-        if state.committed <= appended:
+        if state.committed <= appended or state.sentence < max(self._appended, default=0):
             return ""
         space = " " if not appended and self._appended and sets_sentences_apart(state.language) else ""
-        self._appended[state.sentence] = state.committed
+        self._appended = {state.sentence: state.committed}
         return space + state.text[appended : state.committed]

@@ -1,6 +1,7 @@
 """Committed text as it is appended, from any valid stream of events and for a reader of any pace."""
 
 import asyncio
+import pickle
 from collections.abc import Iterable
 
 from hypothesis import given
@@ -65,3 +66,13 @@ def test_text_comes_when_it_is_committed_and_sentences_are_set_apart():
     assert text.push(SourceSentence(0, "en", "Thank you all.", 0.0, 1.0)) == ""
     assert pieces(text, spoken(1, "Bye.")) == [" Bye.", ""]
     assert pieces(text, spoken(2, "再见。", language="zh")) == ["再见。", ""]
+
+
+def test_what_is_kept_does_not_grow_with_the_session():
+    text = AppendOnlyText()
+    text.push(Translation(1_000, "pt", "Um."))
+    before = len(pickle.dumps(text))
+    for number in range(1_001, 2_000):
+        text.push(Translation(number, "pt", "Um."))
+    assert len(pickle.dumps(text)) == before
+    assert text.push(Translation(1_500, "pt", "Um.")) == ""
