@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from ..config import PipelineConfig
-from ..errors import PipelineError
+from ..errors import PipelineError, one_line
 from ..events import PipelineEvent
 from ..sinks.push import PushSink
 from ..sinks.sink import SINK_FAILURES, FanOut, close_all
@@ -36,16 +36,16 @@ class Pushes:
         try:
             try:
                 sinks = await asyncio.to_thread(self._open, session.config)
-            except PipelineError as error:
-                log.warning("session %s is not pushed: %s", session.name, error)
-            for sink in sinks:
-                sink.begin(lambda: session.stats.stream_s)
+                for sink in sinks:
+                    sink.begin(lambda: session.stats.stream_s)
+            except Exception as error:
+                log.warning("session %s is not pushed: %s", session.name, one_line(error), exc_info=_unexpected(error))
             yield _logging_failures(FanOut(sinks), session.name)
         finally:
             try:
                 await asyncio.to_thread(close_all, sinks)
-            except PipelineError as error:
-                log.error("session %s: %s", session.name, error)
+            except Exception as error:
+                log.error("session %s: %s", session.name, one_line(error), exc_info=_unexpected(error))
             self._taken = False
 
 
@@ -57,3 +57,8 @@ def _logging_failures(sinks: FanOut, session: str) -> Callable[[PipelineEvent], 
             log.error("session %s: %s", session, error)
 
     return write
+
+
+def _unexpected(error: Exception) -> bool:
+    """Whether the log has its traceback."""
+    return not isinstance(error, PipelineError)

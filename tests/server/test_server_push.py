@@ -84,6 +84,41 @@ async def test_a_place_that_fails_is_logged_and_the_session_goes_on(demo_config,
     assert errors == ["cannot write (No space left on device)", "cannot close"]
 
 
+async def test_a_place_that_fails_otherwise_is_logged_and_the_session_goes_on(demo_config, demo_models, caplog):
+    class Broken:
+        lost = 0
+
+        def begin(self, clock):
+            raise RuntimeError("no clock")
+
+        def write(self, event):
+            raise KeyError("text")
+
+        def close(self):
+            raise OSError("cannot close")
+
+    def full(config):
+        raise OSError(28, "No space left on device")
+
+    for opened in (full, lambda _: [Broken()]):
+        service = Service(demo_config, demo_models, pushes=Pushes(opened))
+        async with running(service) as server, server.connect() as speaker:
+            await ask(speaker, type="start")
+            await speak(speaker, SPEECH)
+            assert final(await finish(speaker))
+    said = [
+        record.getMessage().partition(" ")[2].partition(" ")[2]
+        for record in caplog.records
+        if record.levelno >= logging.WARNING
+    ]
+    assert said == [
+        "is not pushed: [Errno 28] No space left on device",
+        "is not pushed: no clock",
+        "Broken failed: 'text'",
+        "cannot close",
+    ]
+
+
 @pytest.mark.parametrize(
     ("where", "words"),
     [("zoom.de=https://zoom.example/x", "no target"), ("webhook=ftp://x.example", "needs an address")],
