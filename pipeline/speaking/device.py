@@ -69,8 +69,8 @@ class DeviceOutput:
         """See ``Output``."""
         with self._changed:
             self._closed = True
+            stream, self._stream = self._stream, None
             self._changed.notify_all()
-        stream, self._stream = self._stream, None
         if stream is not None:
             _close(stream)
 
@@ -92,7 +92,12 @@ class DeviceOutput:
             raise DeviceError(
                 f"the output device {self.name!r} cannot be opened ({error}); choose another with --speak-to"
             ) from error
-        self._stream = stream
+        with self._changed:
+            closed = self._closed
+            if not closed:
+                self._stream = stream
+        if closed:  # meanwhile
+            _close(stream)
 
     def _wanted(self, out: Any, frames: int, times: Any, status: Any) -> None:
         """PortAudio's callback."""

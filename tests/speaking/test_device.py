@@ -137,6 +137,20 @@ def test_closing_ends_a_sentence(monkeypatch):
     assert [stream.closed for stream in fake.streams] == [True]
 
 
+def test_a_device_that_is_being_opened_again_is_closed_too(monkeypatch):
+    fake = plugged_in(monkeypatch, ("Speakers", 2, 0))
+    output = DeviceOutput(None, 16_000)
+    ended, plugged = playing(output), fake.plugged
+    fake.unplug()
+    assert ended() != []
+    fake.plugged = plugged
+    kind = type(fake.streams[0])
+    start = kind.start
+    monkeypatch.setattr(kind, "start", lambda stream: (start(stream), output.close()))
+    output.play(SPEECH)
+    assert [stream.closed for stream in fake.streams] == [True, True]
+
+
 def test_a_device_that_was_lost_in_silence_does_not_hold_up_the_end(monkeypatch):
     fake = plugged_in(monkeypatch, ("Speakers", 2, 0))
     output = DeviceOutput(None, 16_000)
