@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from pipeline import load_config
 from pipeline.apps.options import configured
 from pipeline.errors import DownloadError
 from pipeline.store import packages
-from pipeline.store.known import KNOWN_MODELS, KnownModel, known_model
+from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel, known_model
 from pipeline.store.packages import identify, is_complete, model_from_packages
 from tests.conftest import PHRASES
 from tests.store.hub_server import HubServer, failed, models, python
@@ -114,6 +115,19 @@ def test_a_joined_model_that_was_damaged_is_joined_again(cache):
         again = model_from_packages(TINY_EN)
         assert again == joined
         assert is_complete(joined, TINY_EN)
+
+
+def test_more_than_nine_pieces_are_joined_in_order(cache, monkeypatch):
+    parts = [f"part {number}, ".encode() for number in range(1, 13)]
+    whole = b"".join(parts)
+    file = KnownFile("model.bin", len(whole), hashlib.sha256(whole).hexdigest())
+    install(cache / "site", "pieces", {})
+    for number, part in enumerate(parts, 1):
+        (cache / "site" / f"model.bin.part{number}").write_bytes(part)
+    monkeypatch.syspath_prepend(cache / "site")
+    joined = model_from_packages(replace(TINY_EN, files=(file,), packages=(("pieces==9.0", "."),)))
+    assert joined is not None
+    assert (joined / "model.bin").read_bytes() == whole
 
 
 @pytest.mark.parametrize("damage", ["another", "missing"])
