@@ -154,6 +154,14 @@ class MarianTokenizer:
             if None not in ids:
                 yield tuple(index for index in ids if index is not None)
 
+    def target_tokens(self, text: str) -> list[int]:
+        """The target tokens of ``text``; UNKNOWN for what the vocabulary lacks."""
+        return [self._target_ids.get(piece, UNKNOWN) for piece in self._target.encode(text, out_type=str)]
+
+    def source_piece(self, index: int) -> str:
+        """The piece of a source token, with SPACE for spaces."""
+        return self._source_table.get(index, "")
+
     def target_piece(self, index: int) -> str:
         """The piece of a target token, with SPACE for spaces; empty for special tokens."""
         return "" if index in self._special else _piece(self._pieces, index)

@@ -19,12 +19,13 @@ from starlette.routing import BaseRoute, Route
 from ..captions.masking import Masking
 from ..errors import UsageError, described
 from ..events import SourceSentence, Translation
-from ..languages import english_name, nearest, normalized_code, same_language, sets_sentences_apart
+from ..languages import english_name, nearest, normalized_code, same_language
 from ..languages.options import AUTO_SOURCE
+from ..nmt.forced import marked
+from ..nmt.markup import Fragment, joined, parts
 from ..nmt.same_language import SameLanguageText
 from ..nmt.stage import DirectedGlossary
 from ..nmt.translator import TermTranslator, TextTranslator
-from ..sentences.splitting import split_sentences
 from .access import Access, bearer_token
 from .guard import Rate
 from .protocol import ProtocolError
@@ -178,27 +179,30 @@ class _Texts:
     async def _translated(
         self, text: str, source: str, target: str, model: TextTranslator, terms: dict[str, Any]
     ) -> str:
-        """The translation of a text, whose lines stay lines."""
+        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.markup``."""
 
-        def translation(number: int, sentence: str) -> str:
-            *_, found = model.stream(SourceSentence(number, source, sentence.strip()), target, **terms)
+        def translation(number: int, sentence: Fragment) -> str:
+            *_, found = model.stream(SourceSentence(number, source, sentence.text), target, **terms)
             assert isinstance(found, Translation)
             if found.error is not None:
                 raise RuntimeError(found.error)
-            return found.text
+            return marked(sentence, model, source, found.text, target)
 
-        lines = []
-        for line in text.split("\n"):
-            parts = []
-            for number, sentence in enumerate(await asyncio.to_thread(split_sentences, line.strip(), source)):
+        whole = []
+        for part in await asyncio.to_thread(parts, text):
+            if isinstance(part, str):
+                whole.append(part)
+                continue
+            sentences = []
+            for number, sentence in enumerate(await asyncio.to_thread(part.sentences, source)):
                 async with self._turn:
                     try:
-                        parts.append(await asyncio.to_thread(translation, number, sentence))
+                        sentences.append(await asyncio.to_thread(translation, number, sentence))
                     except Exception as error:
                         log.error("a text was not translated: %s", described(error))
                         raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
-            lines.append((" " if sets_sentences_apart(target) else "").join(filter(None, parts)))
-        return "\n".join(lines)
+            whole.append(joined(sentences, target))
+        return "".join(whole)
 
 
 def _normalized(code: str) -> str:

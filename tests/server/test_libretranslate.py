@@ -57,6 +57,18 @@ async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(n
         assert traditional.json()["translatedText"] != expected[0]
 
 
+async def test_markup_comes_back_as_it_was(new_service, expected):
+    async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
+        marked = [f"<i>- {SENTENCES[0]}</i>\n♪ {SENTENCES[1]} ♪", "{\\an8}@ana", "\ud83d 12:30"]
+        body = json.dumps({"q": marked, "source": "en", "target": "zh"})
+        answer = await client.post("/translate", content=body, headers={"content-type": "application/json"})
+        assert answer.json()["translatedText"] == [
+            f"<i>- {expected[0]}</i>\n♪ {expected[1]} ♪",
+            "{\\an8}@ana",
+            "\N{REPLACEMENT CHARACTER} 12:30",
+        ]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

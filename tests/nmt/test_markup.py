@@ -1,0 +1,133 @@
+"""Markup in texts that are translated: it comes back as it was, in its place, and a fragment stays one."""
+
+import numpy as np
+import pytest
+
+from pipeline.nmt.forced import marked, word_alignment
+from pipeline.nmt.mark_places import Mark, Places
+from pipeline.nmt.markup import as_fragment, joined, parts
+
+
+def untranslated(text, **options):
+    """The text through everything but a translator."""
+    return "".join(
+        part
+        if isinstance(part, str)
+        else joined([one.written(one.text, "en", "en") for one in part.sentences("en")], "en")
+        for part in parts(text, **options)
+    )
+
+
+def translated(model, text):
+    source, target = model.languages
+    found = []
+    for part in parts(text):
+        if isinstance(part, str):
+            found.append(part)
+            continue
+        sentences = part.sentences(source)
+        found.append(
+            joined([marked(one, model, source, model.translate(one.text), target) for one in sentences], target)
+        )
+    return "".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<i>I never saw him again,</i>\nshe said.",
+        "- Where were you?\n- At home.\n\n  And you?  ",
+        "<i>- Where were you?</i>\r\n<i>- At home.</i>",
+        "{\\an8}Look at the {\\i1}sky{\\i0}.",
+        "♪ Heard there was a secret chord ♪",
+        "One line<br />another line<br>the third",
+        "1\n00:00:01,000 --> 00:00:02,500\nWhere is the station?\n\n2\n00:00:03,000 --> 00:00:04,000\nOver there.",
+        'Hello %1$s, click <a href="https://example.org">here</a>, {count} X1 {{name}}.',
+        "&quot;Yes&quot; &amp; &lt;no&gt;",
+        "**Important:** read `README.md` first. @ana #news",
+        "if x < 5 and y > 3 } {",
+        '<p>He said <em>"the <strong>door</strong> is open"</em>.</p> <b>Yes.</b>',
+        "</i>Bad</b> <i>nesting <u><u>here</u>",
+        "<v Fred>Hi <00:00:01.000>there.",
+        *(
+            "",
+            "   ",
+            "\n",
+            "...",
+            "?",
+            "12:30",
+            "{}{}<<>>",
+            "<b>" * 3_000,
+            "<b>a</b> " * 900,
+            "{{a " * 2_000,
+            "a\nb\n" * 2_000,
+        ),
+    ],
+)
+def test_a_text_that_is_not_translated_comes_back(text):
+    assert untranslated(text) == text
+
+
+def test_halves_of_characters_are_replaced_and_nothing_else():
+    assert untranslated("a \ud83d\ude00 b \ud83d c") == "a \U0001f600 b � c"
+
+
+def test_lines_of_a_sentence_are_one_text_and_other_lines_are_not():
+    def texts(text, **options):
+        return [part.text for part in parts(text, **options) if not isinstance(part, str)]
+
+    assert texts("I think that\nI know him,\nshe said.\nBut who?") == ["I think that I know him, she said.", "But who?"]
+    assert texts("Milk\nEggs") == ["Milk", "Eggs"]
+    assert texts("He met\nJohn. Yes", one_text=True) == ["He met John. Yes"]
+    assert texts("- Who was\n- it?", one_text=True) == ["Who was", "it?"]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "target", "expected"),
+    [
+        ("settings", "Configurações.", "pt", "configurações"),
+        ("Settings", "Configurações.", "pt", "Configurações"),
+        ("He left.", "Ele saiu.", "pt", "Ele saiu."),
+        ("and so", "E assim...", "pt", "e assim..."),
+        ("estou aqui", "I am here.", "en", "I am here"),
+        ("it is NATO", "NATO é.", "pt", "NATO é"),
+        ("NATO", "OTAN.", "pt", "OTAN"),
+        ("the table", "Tisch.", "de", "Tisch"),
+        ("好", "好。", "zh", "好"),
+    ],
+)
+def test_a_fragment_gets_no_full_stop_and_no_capital(source, translation, target, expected):
+    assert as_fragment(source, translation, target) == expected
+
+
+def test_marks_go_with_the_words_that_they_are_at():
+    # "the red house." → "a casa vermelha."
+    alignment = np.array([[1, 0, 0], [0, 0.1, 0.9], [0, 0.9, 0.1]], np.float32)
+    places = Places("the red house.", "en", "a casa vermelha.", "pt", alignment)
+    red = [Mark("<b>", 4, pair=0), Mark("</b>", 7, after=True, pair=0)]
+    house = [Mark("<i>", 8, pair=0), Mark("</i>", 13, after=True, pair=0)]
+    assert [at for at, _ in places.of(red)] == [7, 15]  # before the full stop, which the tag does not have
+    assert [at for at, _ in places.of(house)] == [2, 6]
+    assert [at for at, _ in Places("the red house.", "en", "a casa vermelha.", "pt", None).of(red)] == [2, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He is <b>not</b> guilty.", "Ele <b>não</b> é culpado."),
+        ("I bought <b>three green apples</b>.", "Eu comprei <b>três maçãs verdes</b>."),
+        ("- Where were you?\n- At home.", "- Onde você estava?\n- Em casa."),
+        ("<i>I never saw him again,</i>\nshe said.", "<i>Eu nunca o vi de novo,</i>\nela disse."),
+        ("Hello %1$s, you have {count} new messages.", "Olá %1$s, você tem {count} novas mensagens."),
+        ("the red house", "a casa vermelha"),
+        ("@ana", "@ana"),
+    ],
+)
+def test_a_student_translates_what_is_between_the_marks(en_pt, text, expected):
+    assert translated(en_pt, text) == expected
+
+
+def test_words_are_aligned_by_the_attention(en_pt):
+    alignment = word_alignment(en_pt, "He is not guilty.", "en", "Ele não é culpado.", "pt")
+    assert alignment.argmax(axis=1).tolist() == [0, 2, 1, 3]
+    assert word_alignment(object(), "Yes.", "en", "Sim.", "pt") is None
