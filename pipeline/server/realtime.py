@@ -29,7 +29,8 @@ from .protocol import ProtocolError, Start, sendable, shown
 from .served_languages import MODEL
 from .service import Service
 from .session import Session
-from .websocket import LATER, NORMAL, REFUSED, TRY_LATER, Connection
+from .sockets import LATER, NORMAL, REFUSED, TRY_LATER
+from .websocket import Connection
 
 _SAMPLE_RATE = 24_000
 # How browsers, which cannot set headers, send the token: as one of the subprotocols that they offer.

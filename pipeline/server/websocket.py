@@ -38,6 +38,7 @@ from .protocol import (
 )
 from .service import Service
 from .session import Session
+from .sockets import LATER, NORMAL, REFUSED, TRY_LATER, while_open
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +50,6 @@ _MOST_ASKED = 4
 # A message that the other side does not take for so long ends the connection.
 _SEND_S = 20.0
 _CLOSE_S = 5.0
-# WebSocket close codes (RFC 6455, 7.4.1).
-NORMAL, REFUSED, TRY_LATER = 1000, 1008, 1013
-LATER = ("busy", "stopping")
 
 CLOSING = "speech.closing"
 """An extension of the ASGI scope with two of ``asyncio.Event``: ``answered`` is set when the other side has answered the close
@@ -73,8 +71,13 @@ class Connection:
                 await self._serve()
             except ProtocolError as error:
                 await self._refuse(error)
-        except (WebSocketDisconnect, RuntimeError, TimeoutError):  # Starlette raises RuntimeError on a closed socket
-            with suppress(Exception):
+            except WebSocketDisconnect:
+                raise
+            except Exception:
+                log.exception("a connection failed")
+                await self._refuse(ProtocolError("failed", "the server made a mistake; its log says which"))
+        except WebSocketDisconnect:
+            with suppress(WebSocketDisconnect):
                 await self._close(NORMAL)
 
     async def _accept(self) -> None:
@@ -175,8 +178,7 @@ class Connection:
                 if isinstance(item, int):
                     await self._send(message_text("skipped", sentences=item))
                 else:
-                    async with asyncio.timeout(_SEND_S):
-                        await self._socket.send_bytes(item)
+                    await while_open(self._socket.send_bytes(item), _SEND_S)
         await self._send(message_text("end"))
         await self._close(NORMAL)
 
@@ -278,18 +280,16 @@ class Connection:
         return str(text)
 
     async def _received(self) -> dict[str, Any]:
-        message = await self._socket.receive()
+        message = await while_open(self._socket.receive())
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", NORMAL))
         return {key: message[key] for key in ("bytes", "text") if message.get(key) is not None}
 
     async def _send(self, text: str) -> None:
-        async with asyncio.timeout(_SEND_S):
-            await self._socket.send_text(text)
+        await while_open(self._socket.send_text(text), _SEND_S)
 
     async def _close(self, code: int, reason: str = "") -> None:
-        async with asyncio.timeout(_CLOSE_S):  # it waits while the other side does not read
-            await self._socket.close(code, reason)
+        await while_open(self._socket.close(code, reason), _CLOSE_S)  # it waits while the other side does not read
 
     async def _acknowledged(self) -> bool:
         """Whether the other side has answered the close frame, so that it has got everything."""

@@ -332,3 +332,19 @@ async def test_a_snapshot_is_not_written_on_the_event_loop(new_service, monkeypa
             pass
     assert threads
     assert threading.current_thread() not in threads
+
+
+@pytest.mark.parametrize("mistake", [RecursionError("too deep"), TimeoutError("of a library"), KeyError("x")])
+async def test_a_mistake_of_the_server_is_logged_and_told(mistake, new_service, monkeypatch, caplog):
+    def fail(session: Session, language: str | None = None) -> None:
+        raise mistake
+
+    monkeypatch.setattr(Session, "attach", fail)
+    async with running(new_service()) as server, server.connect() as speaker, server.connect() as reader:
+        session = (await ask(speaker, type="start"))["session"]
+        answer = await ask(reader, type="watch", session=session)
+        assert (answer["type"], answer["code"]) == ("error", "failed")
+        assert (await finish(speaker))[-1]["type"] == "end"
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.exc_info is not None
+    assert record.exc_info[1] is mistake
