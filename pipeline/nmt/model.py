@@ -36,7 +36,7 @@ from .settings import (
 )
 from .students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from .term_repair import Repair, repairing
-from .term_search import TermSearch, Wording
+from .term_search import TermSearch, Wording, given
 from .tokenizer import MarianTokenizer
 from .written import RunningSearch, SentenceCache, SentenceText, translated
 
@@ -131,7 +131,11 @@ class MarianModel(ModelText):
             DecodingStoppedError: a sentence's state was terminated.
         """
         options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft, commitment)
-        parts = self.parts(sentence.text, sentence.language, options.target, glossary, complete=not draft)
+        parts = self.parts(
+            *(sentence.text, sentence.language, options.target, glossary),
+            complete=not draft,
+            neighbours=commitment is None,
+        )
         if commitment is not None:
             known = self.sources(commitment.source, sentence.language, self.target_code(options.target))
             certain = certain_sources([part.ids for part in parts], known)
@@ -207,6 +211,10 @@ class MarianModel(ModelText):
         self, part: SourcePart, number: int, options: SentenceOptions, search: RunningSearch, wording: Wording | None
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of one part: the committed ones, and the others from the cache or from a search that is checked."""
+        if part.given:
+            yield from given(part.given)
+            yield Token(self.generation.end_token, 0.0, last=True)
+            return
         source, draft, commitment = part.ids, options.draft, options.commitment
         known = commitment.tokens(number) if commitment is not None else ()
         key = source if wording is None else (source, wording.terms)
@@ -221,7 +229,7 @@ class MarianModel(ModelText):
             return
         stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
         request = SearchRequest(
-            *(self.decoder, source, self._generation(source, options), [token.id for token in known]),
+            *(self.decoder, source, self._generation(source, options), part.begun or [token.id for token in known]),
             preferred=commitment.draft(number) if draft and commitment is not None else (),
             on_start=search,
             expired=stopwatch.expired,
@@ -242,6 +250,10 @@ class MarianModel(ModelText):
             with stopwatch:  # exclude the time that the consumer takes between two tokens
                 token = next(tokens, None)
             if token is None:
+                return
+            if (alone := part.alone) is not None and not found and isinstance(token, Token) and token.last:
+                # Nothing follows the neighbour.
+                yield from self._tokens(alone, number, options, search, self.wording(alone.terms, options.target))
                 return
             # Cache withdrawn tokens too. A sentence then gives the same deltas whether it is cached or not, and a
             # resumed run writes the same files.

@@ -10,6 +10,8 @@ from ..errors import UsageError
 from ..glossary.terms import Glossary, Term
 from ..languages import language_tag
 from ..languages.chinese import Convert, simplified
+from ..languages.marks import MARKS, final_marks
+from ..languages.rules import rules
 from ..sentences.splitting import fit, split_sentences
 from .commitment import CertainSource, Commitment
 from .decoder import Decoder
@@ -23,6 +25,8 @@ from .tokenizer import MarianTokenizer
 
 UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""
+# Words of a sentence that is translated after a neighbour. Longer ones gain nothing; see docs/benchmarks.md.
+_SHORT = 4
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,6 +40,12 @@ class SourcePart:
     """The terms of a glossary and the literals in it."""
     certain: CertainSource = field(default_factory=CertainSource)
     """How much of it is committed."""
+    begun: tuple[int, ...] = ()
+    """Target tokens that its translation begins with, and that are not shown; see ``ModelText.parts``."""
+    given: tuple[int, ...] = ()
+    """Its whole translation, if that is not the model's."""
+    alone: SourcePart | None = None
+    """The same without ``begun`` and the sentence that it translates."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +121,51 @@ class ModelText:
         return [ids for _, _, ids in self._split(text, language, code)]
 
     def parts(
-        self, text: str, language: str, target: str, glossary: Glossary | None = None, *, complete: bool = False
+        self,
+        text: str,
+        language: str,
+        target: str,
+        glossary: Glossary | None = None,
+        *,
+        complete: bool = False,
+        neighbours: bool = False,
     ) -> list[SourcePart]:
         """Split a text into sentences of at most ``max_source_tokens``. Blank ones are left out.
 
-        ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end.
+        ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end. ``neighbours``: whether a
+        short sentence is put after one whose translation is known.
         """
         code = self.target_code(target)
         first = 0 if code is None else 1  # token of text
-        return [
-            SourcePart(ids, self._terms(heard, readable, glossary, language, target, first))
-            for heard, readable, ids in self._split(text, language, code, complete=complete)
-        ]
+        neighbour = self._neighbour(language, target) if neighbours and code is None else None
+        found = []
+        for heard, readable, ids in self._split(text, language, code, complete=complete):
+            if neighbours and (given := self._given(readable, language, target)):
+                found.append(SourcePart(ids, given=given))
+                continue
+            part = SourcePart(ids, self._terms(heard, readable, glossary, language, target, first))
+            if neighbour is not None and _is_short(readable):
+                before, begun = neighbour
+                terms = self._terms(heard, readable, glossary, language, target, len(before))
+                part = SourcePart((*before, *ids), terms, begun=begun, alone=part)
+            found.append(part)
+        return found
+
+    def _given(self, text: str, language: str, target: str) -> tuple[int, ...]:
+        """The target tokens of a text that needs no model."""
+        phrase = rules(language).phrase(text, language_tag(target).language) if self.knows_print_only else None
+        return self._speller(target).copy(phrase + final_marks(text)) if phrase else ()
+
+    def _neighbour(self, language: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """A sentence to put before a short one, as source tokens, and its translation as target tokens.
+
+        Students have seen few short sentences alone, and go on with what often follows ("Obrigado por enviar uma edição.").
+        """
+        before, given = rules(language).neighbour, rules(target).neighbour
+        if not (self.knows_print_only and before and given):
+            return None
+        begun = self._speller(target).spell(given)
+        return None if begun is None else (tuple(self.tokenizer.encode(before)[:-1]), begun)
 
     def _split(
         self, text: str, language: str, code: str | None, *, complete: bool = False
@@ -183,6 +226,11 @@ class ModelText:
         if target not in self._spellers:
             self._spellers[target] = Speller(self.tokenizer, target, self.decoder.can_write)
         return self._spellers[target]
+
+
+def _is_short(text: str) -> bool:
+    """Whether a text is a sentence of a few words."""
+    return len(text.split()) <= _SHORT and text[-1:] in MARKS and any(map(str.isalpha, text))
 
 
 def differs(asked: str, own: str | None) -> bool:

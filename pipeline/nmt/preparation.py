@@ -14,7 +14,9 @@ import unicodedata
 
 from ..languages import language_tag
 from ..languages.chinese import simplified
+from ..languages.marks import letters
 from ..languages.numbers import PORTUGUESE_HOURS, english
+from ..languages.rules import rules
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
 # mathematical letters, half-width and full-width letters and digits.
@@ -37,19 +39,6 @@ _DROPPED = re.compile(
 _SPACE = re.compile(r"\s")
 # Words that consist only of letters; "COVID-19", "B2B" and "U.S.A." do not match and keep their capitals.
 _WORD = re.compile(r"(?<!\w)(?<!\w\.)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w|-?\d|\.\w)")
-# Sounds that mean nothing, with the comma after them.
-_FILLERS = {
-    "en": re.compile(r"\b(?:u[hm]+|uhm|erm?|hmm+)\b(?!-),? *", re.IGNORECASE),
-    "pt": re.compile(r"\b(?:h[ãu]m|ã?hã|hmm+)\b(?!-),? *", re.IGNORECASE),
-}
-# Words that are said twice only by mistake.
-_STUTTER = {
-    language: re.compile(rf"\b({words})(?:,? \1)+\b", re.IGNORECASE)
-    for language, words in (
-        ("en", "a|an|and|at|but|for|he|i|if|in|it|my|of|on|or|she|the|they|this|to|we|with|you"),
-        ("pt", "as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
-    )
-}
 # Times in words. Students read "half past nine" as the half of nine, and "nove e meia" as nine and a half.
 _HOURS = {
     "en": {english(hour): hour for hour in range(1, 13)},
@@ -139,10 +128,10 @@ def written(text: str, language: str, *, complete: bool) -> str:
     Students were trained on printed text. Without a mark at the end they leave out words ("two hundred and fifty three euros
     and forty cents" lost the euros), and "where do you live" is no question. ``complete``: a sentence in progress gets no mark.
     """
-    language = language_tag(language).language
-    if language in _FILLERS:
-        shorter = _STUTTER[language].sub(r"\1", _FILLERS[language].sub("", text))
-        text = shorter if shorter.strip(" ,.") else text
+    language, known = language_tag(language).language, rules(language)
+    if known.fillers is not None and known.stutter is not None:
+        shorter = known.stutter.sub(r"\1", known.fillers.sub("", text))
+        text = shorter if letters(shorter) else text
     if language == "en":
         text = _DOTTED_TIME.sub(":", _SMALL_I.sub("I", text))
     if language in _SPOKEN_TIME:

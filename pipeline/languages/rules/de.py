@@ -1,0 +1,5 @@
+"""German."""
+
+from .record import Rules
+
+RULES = Rules(neighbour="Das weiß ich.")

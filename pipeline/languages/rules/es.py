@@ -1,0 +1,5 @@
+"""Spanish."""
+
+from .record import Rules
+
+RULES = Rules(neighbour="Eso lo sé.")

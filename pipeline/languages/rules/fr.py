@@ -1,0 +1,5 @@
+"""French."""
+
+from .record import Rules
+
+RULES = Rules(neighbour="Je le sais.")

@@ -1,0 +1,5 @@
+"""Italian."""
+
+from .record import Rules
+
+RULES = Rules(neighbour="Lo so.")

@@ -1,0 +1,94 @@
+"""Short texts: greetings, thanks, answers, orders and questions of up to four words, which students have seen rarely alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pipeline import load_translation_model
+from pipeline.events import SourceSentence, TargetText
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.preparation import written
+from pipeline.nmt.written import translated
+
+
+@pytest.fixture(scope="module")
+def students():
+    return {
+        pair: load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny")) for pair in ("en-pt", "pt-en")
+    }
+
+
+def short_texts(pair):
+    """Each text, and the pattern of what is accepted of it without marks, apostrophes and capitals."""
+    table = Path(__file__).with_name(f"short_{pair.replace('-', '_')}.tsv").read_text("utf-8")
+    return [tuple(line.split("\t")) for line in table.splitlines()]
+
+
+def is_accepted(made, pattern):
+    bare = " ".join(re.findall(r"\w+", re.sub("['’]", "", made.casefold())))
+    return re.fullmatch(pattern, bare) is not None
+
+
+@pytest.mark.parametrize("part", [pytest.param(5, id="a fifth"), pytest.param(1, id="all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("pair", ["en-pt", "pt-en"])
+def test_nine_of_ten_short_texts_are_translated_right(students, pair, part):
+    texts = short_texts(pair)[::part]
+    made = {text: students[pair].translate(text) for text, _ in texts}
+    wrong = {text: made[text] for text, pattern in texts if not is_accepted(made[text], pattern)}
+    assert len(texts) >= 150 // part
+    assert len(wrong) <= len(texts) // 10, wrong
+
+
+@pytest.mark.parametrize(
+    ("pair", "text", "wanted"),
+    [
+        ("en-pt", "Thank you.", "Obrigado."),
+        ("en-pt", "Congratulations!", "Parabéns!"),
+        ("en-pt", "Bye!", "Tchau!"),
+        ("en-pt", "Thank you. Thank you. Goodbye.", "Obrigado. Obrigado. Adeus."),
+        ("en-pt", "Mm-hmm, I agree.", "Eu concordo."),
+        ("en-pt", "Uh-huh.", "Aham."),
+        ("pt-en", "Obrigada.", "Thank you."),
+        ("pt-en", "Tá.", "Okay."),
+        ("pt-en", "Hã-hã.", "Uh-huh."),
+    ],
+)
+def test_a_short_text_is_translated_without_what_often_follows_it(students, pair, text, wanted):
+    assert students[pair].translate(text) == wanted
+
+
+def test_the_neighbour_of_a_short_text_is_not_shown(students):
+    events = list(students["en-pt"].stream(SourceSentence(0, "en", "Thank you.")))
+    shown = [event.text for event in events if isinstance(event, TargetText)]
+    assert all("Obrigado.".startswith(text) for text in shown)
+    assert shown[-1] == events[-1].text == "Obrigado."
+    assert shown == [event.text for event in students["en-pt"].stream(SourceSentence(1, "en", "Thank you."))][:-1]
+
+
+def test_a_short_text_keeps_the_terms_of_a_glossary(students):
+    *_, made = students["en-pt"].stream(
+        SourceSentence(0, "en", "Where is Berlin?"), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
+    )
+    assert made.text == "Onde está Nova Lisboa?"
+    assert made.terms == ("Berlin",)
+
+
+def test_a_draft_that_ends_like_a_sentence_has_a_neighbour_too(students):
+    assert translated(students["en-pt"].stream(SourceSentence(0, "en", "Thank you."), draft=True)) == "Obrigado."
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "left"),
+    [
+        ("en", "Mm-hmm, I agree.", "I agree."),
+        ("en", "So, mm-hmm, we go on.", "So, we go on."),
+        ("en", "Yes, hmm-hmm.", "Yes."),
+        ("en", "Uh-huh.", "Uh-huh."),
+        ("en", 'She said "mm-hmm" and "um".', 'She said "mm-hmm" and "um".'),
+        ("pt", "Hã-hã, eu vou.", "eu vou."),
+    ],
+)
+def test_sounds_with_a_hyphen_are_left_out_or_stay_whole(language, said, left):
+    assert written(said, language, complete=True) == left
