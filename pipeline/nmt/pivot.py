@@ -81,8 +81,8 @@ class PivotTranslator:
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
         """
         carried = self._carried(sentence.text, glossary)
-        *_, first = self.first.stream(sentence, self.via, on_start, beams, draft, carried.first)
-        assert isinstance(first, Translation)
+        events = self.first.stream(sentence, self.via, on_start, beams, draft, carried.first)
+        first = next(event for event in events if isinstance(event, Translation))
         halfway = dataclasses.replace(sentence, language=self.via, text=first.text, words=())
         for event in self.second.stream(halfway, target, on_start, beams, draft, carried.second):
             if isinstance(event, Translation):

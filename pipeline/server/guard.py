@@ -59,6 +59,11 @@ class Rate:
             del self._times[next(iter(self._times))]
         return allowed
 
+    def forget(self, address: str) -> None:
+        """Take back the newest count of an address."""
+        if times := self._times.get(counted_as(address)):
+            times.pop()
+
 
 def counted_as(address: str) -> str:
     """The address, or its network if it is of IPv6, where one host may have 2 ** 64 addresses."""

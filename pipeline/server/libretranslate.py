@@ -9,7 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -21,8 +26,9 @@ from ..errors import UsageError, described
 from ..events import SourceSentence, Translation
 from ..languages import english_name, nearest, normalized_code, same_language
 from ..languages.options import AUTO_SOURCE
+from ..nmt.decoder import DecoderState
 from ..nmt.forced import marked
-from ..nmt.markup import Fragment, joined, parts
+from ..nmt.markup import joined, parts
 from ..nmt.same_language import SameLanguageText
 from ..nmt.stage import DirectedGlossary
 from ..nmt.translator import TermTranslator, TextTranslator
@@ -30,17 +36,21 @@ from .access import Access, bearer_token
 from .guard import Rate
 from .protocol import ProtocolError
 from .service import Service
-from .uploads import UploadError, counted, while_connected
+from .uploads import UploadError, body_type, counted, while_connected
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 PATH = "/translate"
 MOST_CHARACTERS = 20_000
 """Of one request: about 10 s of work."""
 _MOST_TEXTS = 1_000
 _BODY_BYTES = 1 << 18
-# Requests in progress; they take turns, a sentence at a time.
+_MOST_FIELDS = 32
+# Requests in progress; they take turns of so many seconds.
 _MOST_AT_ONCE = 32
+_TURN_S = 0.05
 
 
 class _RefusedError(Exception):
@@ -52,21 +62,34 @@ class _RefusedError(Exception):
 
 
 def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
-    """The two routes. ``rate`` counts wrong keys only, as captioning programs translate several times a second."""
+    """The two routes. ``rate`` counts requests until their key is known to be right: captioning programs translate several
+    times a second.
+    """
     texts = _Texts(service)
 
     async def languages(request: Request) -> Response:
         return JSONResponse(await texts.languages())
 
+    async def allowed(request: Request) -> dict[str, Any]:
+        """The fields of a request that may be answered."""
+        address, limit_s = request.client.host if request.client else "", service.limits.request_s
+        if not rate.allows(address):
+            raise _RefusedError(429, "too many requests without their body or the right key; wait a minute")
+        try:
+            async with asyncio.timeout(limit_s):
+                fields = await texts.fields(request)
+        except TimeoutError:
+            raise _RefusedError(408, f"Invalid request: its body took longer than {limit_s:g} s") from None
+        key = fields.get("api_key") or bearer_token(request.headers.get("authorization"))
+        if not access.knows_token(key if isinstance(key, str) else None):
+            raise _RefusedError(403, "Invalid API key: give the server's token as api_key")
+        rate.forget(address)
+        return fields
+
     async def translate(request: Request) -> Response:
         try:
-            fields = await _fields(request)
-            key = fields.get("api_key") or bearer_token(request.headers.get("authorization"))
-            if not access.knows_token(key if isinstance(key, str) else None):
-                if not rate.allows(request.client.host if request.client else ""):
-                    raise _RefusedError(429, "too many wrong keys; wait a minute")
-                raise _RefusedError(403, "Invalid API key: give the server's token as api_key")
-            return JSONResponse(await while_connected(request.receive, texts.translate(fields)))
+            work = texts.translate(await allowed(request))
+            return JSONResponse(await while_connected(request.receive, work))
         except (_RefusedError, UploadError) as error:
             headers = {"retry-after": "10"} if error.status in (429, 503) else None
             return JSONResponse({"error": str(error)}, error.status, headers)
@@ -76,19 +99,15 @@ def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[
     return [Route("/languages", languages), Route(PATH, translate, methods=["POST"])]
 
 
-async def _fields(request: Request) -> dict[str, Any]:
-    """The fields of the body, JSON or a form, or of the query."""
-    counting = counted(request, _BODY_BYTES)
-    try:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
-            found = json.loads(await counting.body())
-            if not isinstance(found, dict):
-                raise _RefusedError(400, "Invalid request: the body must be a JSON object")
-            return found
-        return {**request.query_params, **await counting.form(max_files=0, max_fields=32)}
-    except (HTTPException, ValueError, RecursionError) as error:
-        why = error.detail if isinstance(error, HTTPException) else described(error)
-        raise _RefusedError(400, f"Invalid request: the body is neither a JSON object nor a form ({why})") from None
+def _parsed(kind: str, body: bytes, query: bytes) -> dict[str, Any]:
+    """The fields of a body that is JSON or a form, and of a query."""
+    if kind == "application/json":
+        found = json.loads(body)
+        if not isinstance(found, dict):
+            raise ValueError("it is JSON, but no object")
+        return found
+    pairs = (parse_qsl(part.decode(), max_num_fields=_MOST_FIELDS) for part in (query, body))
+    return {name: value for part in pairs for name, value in part}
 
 
 class _Texts:
@@ -96,9 +115,24 @@ class _Texts:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "texts")  # no session waits for it
         self._count = 0
         """Requests in progress."""
+
+    def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def fields(self, request: Request) -> dict[str, Any]:
+        """The fields of the body, JSON or a form, or of the query."""
+        counting, kind, query = counted(request, _BODY_BYTES), body_type(request), request.scope["query_string"]
+        try:
+            if kind == "multipart/form-data":
+                form = await counting.form(max_files=0, max_fields=_MOST_FIELDS)
+                return {**await self._run(partial(_parsed, "", b"", query)), **form}
+            return await self._run(partial(_parsed, kind, await counting.body(), query))
+        except (HTTPException, ValueError, RecursionError) as error:
+            why = error.detail if isinstance(error, HTTPException) else described(error)
+            raise _RefusedError(400, f"Invalid request: the body is neither a JSON object nor a form ({why})") from None
 
     async def languages(self) -> list[dict[str, Any]]:
         """The languages, each with those into which it is translated, or can be."""
@@ -180,29 +214,56 @@ class _Texts:
         self, text: str, source: str, target: str, model: TextTranslator, terms: dict[str, Any]
     ) -> str:
         """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.markup``."""
-
-        def translation(number: int, sentence: Fragment) -> str:
-            *_, found = model.stream(SourceSentence(number, source, sentence.text), target, **terms)
-            assert isinstance(found, Translation)
-            if found.error is not None:
-                raise RuntimeError(found.error)
-            return marked(sentence, model, source, found.text, target)
-
         whole = []
-        for part in await asyncio.to_thread(parts, text):
+        for part in await self._run(partial(parts, text)):
             if isinstance(part, str):
                 whole.append(part)
                 continue
             sentences = []
-            for number, sentence in enumerate(await asyncio.to_thread(part.sentences, source)):
-                async with self._turn:
-                    try:
-                        sentences.append(await asyncio.to_thread(translation, number, sentence))
-                    except Exception as error:
-                        log.error("a text was not translated: %s", described(error))
-                        raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
+            for sentence in await self._run(partial(part.sentences, source)):
+                try:
+                    translation = await self._sentence(SourceSentence(0, source, sentence.text), target, model, terms)
+                    sentences.append(await self._run(partial(marked, sentence, model, source, translation, target)))
+                except Exception as error:
+                    log.error("a text was not translated: %s", described(error))
+                    raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
             whole.append(joined(sentences, target))
         return "".join(whole)
+
+    async def _sentence(
+        self, sentence: SourceSentence, target: str, model: TextTranslator, terms: dict[str, Any]
+    ) -> str:
+        """The translation of a sentence, which stops at its next step if this is cancelled."""
+        running: list[DecoderState] = []
+        left = False
+
+        def started(state: DecoderState) -> None:
+            running[:] = [state]
+            if left:
+                state.terminate()
+
+        events = model.stream(sentence, target, started, **terms)
+
+        def turn() -> Translation | None:
+            """Go on for a turn; the translation, once it is complete."""
+            until_s = time.monotonic() + _TURN_S
+            for event in events:
+                if isinstance(event, Translation):
+                    return event
+                if time.monotonic() > until_s:
+                    return None
+            raise RuntimeError("the translator ended without a translation")
+
+        try:
+            while (found := await self._run(turn)) is None:
+                pass
+        finally:
+            left = True
+            for state in running:
+                state.terminate()
+        if found.error is not None:
+            raise RuntimeError(found.error)
+        return found.text
 
 
 def _normalized(code: str) -> str:

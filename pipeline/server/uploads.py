@@ -40,6 +40,7 @@ _BLOCK_BYTES = 1 << 20
 _OPEN_FILES = Path("/proc/self/fd")
 # Beside the file: its header and the other fields.
 _FORM_BYTES = 1 << 16
+_TYPE_CHARACTERS = 1_000
 
 
 class UploadError(PipelineError):
@@ -102,13 +103,8 @@ def _room(service: Service) -> Iterator[None]:
 
 
 async def _form(request: Request, limits: ServerLimits) -> FormData:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
+    if (kind := body_type(request)) != "multipart/form-data":
         raise UploadError(400, "no-file", f"the request is {kind or 'without a type'}; send a multipart/form-data")
-    _, parameters = parse_options_header(request.headers.get("content-type"))
-    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
-    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):  # decoding 1 MB of punycode would take minutes
-        raise UploadError(400, "bad-form", f"the form is in {charset[:60]!r}; it must be in UTF-8")
     try:
         async with asyncio.timeout(limits.upload_s):
             return await counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
@@ -118,6 +114,23 @@ async def _form(request: Request, limits: ServerLimits) -> FormData:
         raise _not_kept(error) from error
     except (HTTPException, MultiPartException, ValueError) as error:  # ValueError: errors of python-multipart
         raise UploadError(400, "bad-form", f"the form cannot be read: {getattr(error, 'detail', error)}") from None
+
+
+def body_type(request: Request) -> str:
+    """The type of the body, such as application/json.
+
+    Raises:
+        UploadError: it is a form that is not in UTF-8, or its header is too long.
+    """
+    header = request.headers.get("content-type", "")
+    if len(header) > _TYPE_CHARACTERS:
+        raise UploadError(400, "bad-form", f"the content type has {len(header)} characters; at most {_TYPE_CHARACTERS}")
+    kind, parameters = parse_options_header(header)
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    # Decoding 1 MB of punycode would take minutes.
+    if kind == b"multipart/form-data" and charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise UploadError(400, "bad-form", f"the form is in {charset[:60]!r}; it must be in UTF-8")
+    return kind.decode("latin-1")
 
 
 def counted(request: Request, limit: int) -> Request:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import weakref
 from dataclasses import replace
 from urllib.error import HTTPError
 
@@ -10,7 +11,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from pipeline import Models
-from pipeline.events import SourceSentence
+from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
 from pipeline.server.service import Service
@@ -46,7 +47,7 @@ async def test_the_unchanged_client_lists_languages_and_translates(new_service, 
 
 async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(new_service, expected):
     # As LiveCaptions-Translator and jigasi ask, and deep-translator with a query.
-    async with running(new_service(connections_a_minute=0)) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with running(new_service(connections_a_minute=1)) as server, httpx.AsyncClient(base_url=server.url) as client:
         body = {"q": SENTENCES, "source": "auto", "target": "zh-Hans", "format": "text", "alternatives": 3}
         answer = await client.post("/translate", json=body)
         assert answer.json()["translatedText"] == expected
@@ -100,13 +101,17 @@ async def test_a_body_that_is_no_request(new_service, body):
 
 
 async def test_limits_of_bytes_wrong_keys_and_requests_at_once(new_service, expected, monkeypatch):
-    service = new_service(connections_a_minute=1)
+    service = new_service(connections_a_minute=3)
     async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
         body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
-        assert [(await client.post("/translate", json=body)).status_code for _ in range(2)] == [403, 429]
+        wrong = [await client.post("/translate", json=body | {"api_key": key}) for key in "ab"]
+        assert [answer.status_code for answer in wrong] == [403] * 2
         body["api_key"] = TOKEN
-        assert [(await client.post("/translate", json=body)).status_code for _ in range(3)] == [200] * 3
-        assert (await client.post("/translate", content=b"a" * (1 << 20))).status_code == 413
+        assert [(await client.post("/translate", json=body)).status_code for _ in range(9)] == [200] * 9
+        found = [(await client.post("/translate", content=b"a" * (1 << 20))).status_code for _ in range(2)]
+        assert found == [413, 429]
+    service = new_service()
+    async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
         monkeypatch.setattr("pipeline.server.libretranslate._MOST_AT_ONCE", 2)
         answers = await asyncio.gather(*(client.post("/translate", json=body) for _ in range(9)))
         found = [answer.status_code for answer in answers]
@@ -135,6 +140,72 @@ async def test_a_glossary_of_the_configuration_holds(demo_config, demo_models, t
     async with running(Service(config, demo_models)) as server, httpx.AsyncClient(base_url=server.url) as client:
         answer = await client.post("/translate", data={"q": SENTENCES[0], "source": "en", "target": "zh"})
         assert "火车总站" in answer.json()["translatedText"]
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(new_service):
+    service = new_service(request_s=0.1, connections_a_minute=1)
+    async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
+        head = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n"
+        assert b"took longer than 0.1 s" in await server.raw(head)
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh", "api_key": TOKEN}
+        assert (await client.post("/translate", json=body)).status_code == 429
+
+
+class Endless:
+    """A translator that ends only "Hello.", and the state of its search."""
+
+    def __init__(self) -> None:
+        self.steps, self.terminated = 0, False
+
+    def terminate(self) -> None:
+        self.terminated = True
+
+    def stream(self, sentence, target, on_start=None, beams=None, draft=False):
+        if sentence.text != "Hello.":
+            on_start(self)
+            while True:
+                self.steps += 1
+                yield TargetText(sentence.sentence, target, "a")
+        yield Translation(sentence.sentence, target, "B")
+
+
+async def test_requests_take_turns_and_one_that_is_left_stops(demo_config, demo_models, monkeypatch):
+    monkeypatch.setattr("pipeline.server.libretranslate._TURN_S", 0.0)
+    model = Endless()
+    service = Service(demo_config, replace(demo_models, translations={"zh": model}))
+    async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": "Hello.", "source": "en", "target": "zh"}
+        left = asyncio.create_task(client.post("/translate", json=body | {"q": "Good morning."}))
+        await until(lambda: model.steps > 2)
+        assert (await client.post("/translate", json=body)).json() == {"translatedText": "B"}
+        assert not left.done()
+        left.cancel()
+        await until(lambda: model.terminated)
+        steps = model.steps
+        assert (await client.post("/translate", json=body)).json() == {"translatedText": "B"}
+        assert model.steps == steps
+
+
+async def test_the_texts_on_the_way_are_not_kept(demo_config, demo_models):
+    """A long text was kept once for each of its tokens, with all the tokens before it."""
+    alive = weakref.WeakSet()
+    most = 0
+
+    class Long:
+        def stream(self, sentence, target, on_start=None, beams=None, draft=False):
+            nonlocal most
+            for number in range(1_000):
+                event = TargetText(sentence.sentence, target, "a" * number)
+                alive.add(event)
+                most = max(most, len(alive))
+                yield event
+            yield Translation(sentence.sentence, target, "B")
+
+    service = Service(demo_config, replace(demo_models, translations={"zh": Long()}))
+    async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:
+        answer = await client.post("/translate", json={"q": "Hello.", "source": "en", "target": "zh"})
+        assert answer.json() == {"translatedText": "B"}
+    assert most < 10
 
 
 async def test_a_client_that_goes_away_ends_its_work(new_service):
