@@ -253,10 +253,14 @@ async def test_a_failed_call_costs_one_sentence(models, live, caplog):
 async def test_the_failure_of_the_last_language_ends_the_run(models, live):
     first, second = ValueError("the first"), KeyError("the second")
     running = Run({"zh": Failing(models["zh"], 0, first), "de": Failing(models["de"], 1, second)}, live=live)
-    running.feed(*spoken())
+    *first_sentences, _, _, _, _ = items = spoken()
+    running.feed(*first_sentences)
+    # Either thread may be the quicker one: the sentence at which "de" fails for the third time waits.
+    await running.until(TranslationLost("zh", "the first"))
+    running.feed(*items[len(first_sentences) :])
     with pytest.raises(KeyError, match="the second"):
         await running.task
-    events = [running.outbox.get_nowait() for _ in range(running.outbox.qsize())]
+    events = running.events + [running.outbox.get_nowait() for _ in range(running.outbox.qsize())]
     assert [event for event in events if isinstance(event, TranslationLost)] == [TranslationLost("zh", "the first")]
     assert EndOfInput(20.0) not in events
 
