@@ -116,6 +116,22 @@ def tell(message: str, level: int = logging.WARNING) -> None:
             print("\n".join(map(escaped, message.split("\n"))), file=sys.stderr, flush=True)
 
 
+def tell_loading(*models: str) -> None:
+    """Say on a terminal which models are loaded now, which takes seconds."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        tell(f"loading {', '.join(dict.fromkeys(Path(model).name for model in models))} …")
+
+
+_STARTING = "loading …"
+
+
+def _show_starting() -> None:
+    """Show on a terminal that the program has started. What comes next is written over it."""
+    if sys.stderr is not None and sys.stderr.isatty() and not {"-q", "--quiet", "-h", "--help"} & {*sys.argv}:
+        with contextlib.suppress(OSError):
+            print(_STARTING, end="\r", file=sys.stderr, flush=True)
+
+
 def quiet_interrupts() -> None:
     """Let an interrupt end the process at once and silently, unless interrupts are ignored already.
 
@@ -249,6 +265,8 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
         # In an ASCII locale, Chinese characters must not end the run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    if sys.stderr.isatty():
+        print(" " * len(_STARTING), end="\r", file=sys.stderr, flush=True)
     try:
         _restore_interrupts()
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise SIGTERM would be ignored, too
@@ -294,6 +312,7 @@ def program(module: str, prog: str, before: Callable[[], None] | None = None) ->
 
     def main(prog: str = prog) -> NoReturn:
         quiet_interrupts()
+        _show_starting()
         if before is not None:
             before()
         main_program(partial(import_module(module, __package__).run, prog=prog))

@@ -42,6 +42,7 @@ from .cli import (
     some_text,
     standard_input,
     tell,
+    tell_loading,
 )
 from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from .outputs import Output, named_outputs
@@ -182,6 +183,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     speech = Speech(options, targets)
     makers, outputs = _files(options, config, speech)
     recording = source.path if isinstance(source, Recording) else None
+    tell_loading(config.asr.model)
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
         from .live_run import LiveRun
     terminal = display(config.languages, taken=STANDARD_OUTPUT in outputs.values())

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,9 +74,15 @@ class Result:
         """Whether the job is done and nothing is known to be missing."""
         return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
 
-    def files(self) -> list[str]:
-        """The files that were written, for display."""
-        return [str(path) for path in self.outputs.values() if os.path.isfile(path)]
+    @property
+    def name(self) -> str:
+        """The recording, for display."""
+        return _shown(self.job.recording)
+
+    def details(self) -> list[str]:
+        """What was withheld, and the files that were written, for display."""
+        heard = [f"heard and not shown: {self.withheld}"] if self.withheld else []
+        return heard + [_shown(path) for path in self.outputs.values() if os.path.isfile(path)]
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed, self.error = "failed", True, one_line(error)
@@ -87,38 +94,54 @@ class Result:
         self.withheld = "; ".join(filter(None, (each.withheld_summary(_NAMED) for each in chains)))
 
 
-def summary(results: Sequence[Result]) -> Table:
-    """The results as a table."""
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    table.add_column("recording", overflow="fold")
-    for name in ("audio", "sentences", "times real time"):
-        table.add_column(name, justify="right")
-    table.add_column("heard and not shown", overflow="fold")
-    table.add_column("outcome", overflow="fold")
+def table(results: Sequence[Result]) -> Table:
+    """The results for a terminal."""
+    shown = Table(box=box.SIMPLE, pad_edge=False, collapse_padding=True)
+    shown.add_column("recording", overflow="fold")
+    for name in ("audio", "sentences", "speed"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column("outcome", overflow="fold")
     for result in results:
-        numbers = ["", "", ""]
-        if result.audio_s:
-            speed = result.audio_s / max(1e-9, result.elapsed_s)
-            numbers = [f"{result.audio_s:.0f} s", str(result.sentences), f"{speed:.1f}"]
-        files = "".join(f"\n{escaped(path)}" for path in result.files())
         style = "red" if result.failed else "green" if result.complete else "yellow"
-        recording, outcome = Text(escaped(str(result.job.recording))), Text(result.summary + files, style=style)
-        table.add_row(recording, *numbers, Text(result.withheld), outcome)
+        outcome = "\n".join((result.summary, *result.details()))
+        shown.add_row(Text(result.name), *_numbers([result]), Text(outcome, style=style))
     if len(results) > 1:
-        _add_total(table, results)
-    return table
+        shown.add_section()
+        shown.add_row(f"{len(results)} recordings", *_numbers(results), _outcomes(results))
+    return shown
 
 
-def _add_total(table: Table, results: Sequence[Result]) -> None:
-    """Add the last row: sums, and how many recordings had which outcome."""
-    audio_s, elapsed_s = sum(result.audio_s for result in results), sum(result.elapsed_s for result in results)
+def plain(results: Sequence[Result]) -> list[str]:
+    """The results for a file or a program: a line each."""
+    lines = [(each.name, [each.summary, *_said([each]), *each.details()]) for each in results]
+    if len(results) > 1:
+        lines.append((f"{len(results)} recordings", [_outcomes(results), *_said(results)]))
+    return [f"{name}: {'; '.join(parts)}" for name, parts in lines]
+
+
+def _numbers(results: Sequence[Result]) -> tuple[str, str, str]:
+    """Seconds of audio, sentences, and how many times faster than real time; empty if nothing was heard."""
+    audio_s = sum(result.audio_s for result in results)
+    if not audio_s:
+        return "", "", ""
+    speed = audio_s / max(1e-9, sum(result.elapsed_s for result in results))
+    return f"{audio_s:.0f} s", str(sum(result.sentences for result in results)), f"{speed:.1f} ×"
+
+
+def _said(results: Sequence[Result]) -> list[str]:
+    audio, sentences, speed = _numbers(results)
+    plural = "" if sentences == "1" else "s"
+    return [f"{audio} of audio, {sentences} sentence{plural}, {speed} real time"] if audio else []
+
+
+def _outcomes(results: Sequence[Result]) -> str:
+    """How many recordings had which outcome."""
     outcomes = Counter(result.summary.partition(":")[0].partition(",")[0] for result in results)
-    table.add_section()
-    table.add_row(
-        f"{len(results)} recordings",
-        f"{audio_s:.0f} s" if audio_s else "",
-        str(sum(result.sentences for result in results)) if audio_s else "",
-        f"{audio_s / max(1e-9, elapsed_s):.1f}" if audio_s else "",
-        "",
-        ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()),
-    )
+    return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+
+
+def _shown(path: Path) -> str:
+    """A path for display, from the current folder if it is in there."""
+    with suppress(OSError, ValueError):
+        path = path.relative_to(os.getcwd())
+    return escaped(str(path))

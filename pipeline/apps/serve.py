@@ -22,7 +22,7 @@ from ..errors import UsageError
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
 from ..server.limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
-from .cli import Parser, description_of, importing, some_path, some_text, tell, whole_number
+from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
 from .listening import (
     access_of,
     addresses,
@@ -224,6 +224,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         shared = SharedModels(options.model_memory * 1_000_000)
+        tell_loading(*(config.asr.model for config in configs))
         models = load_shared(configs, several_calls=True, shared=shared)
         most = options.max_sessions or measured_sessions(models)
         limits = ServerLimits(max_sessions=most, reader_targets=options.reader_targets)

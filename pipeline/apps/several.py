@@ -14,7 +14,7 @@ from logging.handlers import QueueHandler
 from ..errors import StageError
 from ..run.machine import keep_freed_memory, usable_cores
 from .bars import Bar, Bars
-from .cli import report
+from .cli import report, tell_loading
 from .pool import Ended, share_out
 from .recording_run import Options, open_recording, translate_recording
 from .results import Result
@@ -28,6 +28,7 @@ def translate_in_processes(results: Sequence[Result], options: Options, count: i
     threads = asr.threads or max(1, usable_cores() // count)
     options = replace(options, config=replace(options.config, asr=replace(asr, threads=threads)))
     level = logging.getLogger(_PACKAGE).getEffectiveLevel()
+    tell_loading(asr.model)
     with ExitStack() as stack:
         bars = Bars(stack, len(results))
         shown = [Bar(bars, result.job.recording.name, number) for number, result in enumerate(results, 1)]

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.measure import Measurement
 
 from ..config import PipelineConfig
 from ..errors import UsageError
@@ -32,13 +31,14 @@ from .cli import (
     set_verbosity,
     some_path,
     some_text,
+    tell_loading,
     whole_number,
 )
 from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
 from .outputs import language_tags
 from .recording_run import Options, make_folder, open_recording, translate_recording
 from .recordings import check_unused, plan, read_manifest
-from .results import Result, summary
+from .results import Result, plain, table
 from .several import translate_in_processes
 from .shards import parse_shard
 from .speakers import speaker_names
@@ -153,6 +153,7 @@ async def translate_all(results: Sequence[Result], options: Options) -> None:
 
 
 async def _load(config: PipelineConfig) -> Models:
+    tell_loading(config.asr.model)
     from ..loading import load_models
 
     loader = Worker("model loading")
@@ -189,11 +190,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     except KeyboardInterrupt:
         interrupted = True
     if is_told():
-        # Without a terminal, do not wrap paths: the width has room for two paths of the maximum length.
-        console, table = Console(highlight=False), summary(results)
-        if not console.is_terminal:
-            console.width = Measurement.get(console, console.options.update_width(20_000), table).maximum
-        console.print(table)
+        if sys.stdout is not None and sys.stdout.isatty():
+            Console(highlight=False).print(table(results))
+        else:
+            print(*plain(results), sep="\n")
     if interrupted:
         again = "the same command without --overwrite" if options.overwrite else "the same command"
         kept = "; it keeps old subtitles of recordings that were not begun" if options.overwrite else ""

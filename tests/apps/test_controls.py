@@ -110,6 +110,24 @@ def test_lag_is_shown_below_the_subtitles(subtitles):
     assert terminal.status() == 0
 
 
+def test_a_terminal_shows_that_the_program_has_started_before_its_libraries_are_imported():
+    program = "from pipeline.apps.cli import program; program('.missing', 'missing')()"
+    terminal = Terminal("-c", program)
+    terminal.wait_for("No module named 'pipeline.apps.missing'")
+    assert terminal.shown.startswith("loading …\r".encode())
+    quiet = Terminal("-c", program, "--quiet")
+    quiet.wait_for("No module named 'pipeline.apps.missing'")
+    assert b"loading" not in quiet.shown
+
+
+def test_a_terminal_shows_which_model_is_loaded_and_then_a_table(tmp_path):
+    terminal = Terminal("-m", "pipeline.translate", PHRASES, "--config", "demo-zh", "--output-dir", tmp_path)
+    terminal.wait_for("loading base …\r\n")
+    assert terminal.shown.startswith(f"loading …\r{'':9}\rloading base …".encode())
+    terminal.wait_for("outcome")
+    assert terminal.status() == 0
+
+
 @pytest.mark.slow
 def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles):
     """Ctrl-S stops the terminal's output, and with it whatever writes to the terminal."""

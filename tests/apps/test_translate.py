@@ -31,6 +31,7 @@ from pipeline.apps import translate
 from pipeline.apps.journal import SUFFIX
 from pipeline.apps.outputs import OutputName, OutputNames
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
+from pipeline.apps.results import Result, plain, table
 from pipeline.apps.translate import for_recordings
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
@@ -505,8 +506,8 @@ def test_a_failure_does_not_affect_other_recordings(translated, tmp_path):
     assert "no subtitles: no speech was found; the next run tries again" in rows[1]
     length = f"{len(read_wav(PHRASES)) / 16_000:.0f}"
     assert re.search(rf"^3 of 3, phrases\.wav: {length} s of {length} s, [\d.]+ times real time$", said, re.MULTILINE)
-    assert re.search(r"silent\.wav +1 s +0 ", rows[1])
-    assert re.search(rf"phrases\.wav +{length} s +{COUNT} ", rows[2])
+    assert "; 1 s of audio, 0 sentences, " in rows[1]
+    assert f"phrases.wav: done; {length} s of audio, {COUNT} sentences, " in rows[2]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["phrases.srt", "silent.srt"]
     assert len(list(srt.parse((tmp_path / "out" / "phrases.srt").read_text("utf-8")))) == COUNT
     assert (tmp_path / "out" / "silent.srt").read_text() == ""
@@ -518,30 +519,43 @@ def test_long_paths_are_not_wrapped_without_a_terminal(translated, tmp_path):
     save(folder / "silent.wav", np.zeros(16_000, np.int16))
     status, said, _ = translated(folder / "silent.wav", "--output-dir", folder / "out")
     assert status == 0
-    assert f" {folder / 'silent.wav'} " in said
-    assert f" {folder / 'out' / 'silent.srt'} " in said
+    (line,) = [line for line in said.splitlines() if line.startswith(f"{folder / 'silent.wav'}: no subtitles")]
+    assert line.endswith(f"; {folder / 'out' / 'silent.srt'}")
 
 
-def test_the_summary_shows_each_recordings_outcome_and_speed(tmp_path, monkeypatch):
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """The results of three recordings: translated, failed and not begun."""
     monkeypatch.chdir(tmp_path)
     Path("talk.srt").touch()
-    jobs = [
-        Job(Path(f"{name}.wav"), {}, OutputNames(OutputName(tmp_path, name))) for name in ("talk", "[b]bad", "later")
-    ]
-    files = {("srt", "zh"): Path("talk.srt"), ("vtt", "zh"): Path("none.vtt")}
-    done = translate.Result(jobs[0], "done", False, 60.0, 12.0, 7, "4.2 s: uncertain", files)
+    names = ("talk", "[b]bad", "later")
+    jobs = [Job(tmp_path / f"{name}.wav", {}, OutputNames(OutputName(tmp_path, name))) for name in names]
+    files = {("srt", "zh"): tmp_path / "talk.srt", ("vtt", "zh"): tmp_path / "none.vtt"}
+    done = Result(jobs[0], "done", False, 60.0, 12.0, 7, "4.2 s: uncertain", files)
+    return [done, Result(jobs[1], "failed", True), Result(jobs[2])]
+
+
+def test_a_terminal_of_80_columns_has_room_for_each_recordings_outcome_and_speed(results):
     shown = io.StringIO()
-    Console(file=shown, width=200).print(
-        translate.summary([done, translate.Result(jobs[1], "failed", True), translate.Result(jobs[2])])
-    )
+    Console(file=shown, width=80).print(table(results))
     lines = [line.split() for line in shown.getvalue().splitlines() if line.strip(" ─")]
     assert lines == [
-        ["recording", "audio", "sentences", "times", "real", "time", "heard", "and", "not", "shown", "outcome"],
-        ["talk.wav", "60", "s", "7", "5.0", "4.2", "s:", "uncertain", "done"],
+        ["recording", "audio", "sentences", "speed", "outcome"],
+        ["talk.wav", "60", "s", "7", "5.0", "×", "done"],
+        ["heard", "and", "not", "shown:", "4.2", "s:", "uncertain"],
         ["talk.srt"],
         ["[b]bad.wav", "failed"],
         ["later.wav", "not", "begun"],
-        ["3", "recordings", "60", "s", "7", "5.0", "1", "done,", "1", "failed,", "1", "not", "begun"],
+        ["3", "recordings", "60", "s", "7", "5.0", "×", "1", "done,", "1", "failed,", "1", "not", "begun"],
+    ]
+
+
+def test_a_file_gets_a_line_for_each_recording(results):
+    assert plain(results) == [
+        "talk.wav: done; 60 s of audio, 7 sentences, 5.0 × real time; heard and not shown: 4.2 s: uncertain; talk.srt",
+        "[b]bad.wav: failed",
+        "later.wav: not begun",
+        "3 recordings: 1 done, 1 failed, 1 not begun; 60 s of audio, 7 sentences, 5.0 × real time",
     ]
 
 
