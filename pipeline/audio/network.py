@@ -8,8 +8,10 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -23,6 +25,7 @@ from av.stream import Discard
 from ..errors import AudioError, UsageError
 from ..events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
 from .capture import backoff_s
+from .overlap import LOOKED_AT, overlap
 from .recording import Recording
 from .source import CHUNK_SAMPLES, Address
 from .spool import Spooled
@@ -35,8 +38,9 @@ SCHEMES = frozenset({"http", "https", "rtmp", "rtmps", "rtsp", "rtsps", "rtp", "
 _ANSWER_S = 10.0
 # Connections in a row without audio before a stream is given up: about half a minute, and the time they take.
 MOST_ATTEMPTS = 9
-# Silence at once when a stream breaks off, so that what was said before is translated without waiting for it.
-_PAUSE_S = 2.0
+# A server may keep so much for those who connect (Icecast: 64 KB), which comes within the other time.
+_HELD_S, _SETTLING_S = 5.0, 1.0
+_POLL_S = 0.1
 _LIST_BYTES = 1 << 16
 
 
@@ -57,8 +61,11 @@ def open_stream(
     """
     check_address(url)
     connect = partial(_Connection, url, language=language, track=track)
+    began_s = time.monotonic()  # FFmpeg may take some seconds of sound to know what it is
     first = connect()
-    return StreamSource(NetworkStream(first.path, first, connect), limit_s) if first.duration_s is None else first
+    if first.duration_s is not None:
+        return first
+    return StreamSource(NetworkStream(first.path, first, connect, began_s=began_s), limit_s)
 
 
 def check_address(url: str) -> None:
@@ -155,7 +162,11 @@ class _Connection(Recording):
 
 
 class NetworkStream:
-    """A live stream, over as many connections as it takes. While it is away, its time passes in silence."""
+    """A live stream, over as many connections as it takes. Silence takes the place of the time that no connection delivers.
+
+    A server may begin with the past seconds, so that what was missed comes after all. So silence is given only once the
+    stream has been away for longer, and of a new connection what was heard already is left out.
+    """
 
     duration_s: float | None = None
     overflows = 0
@@ -168,19 +179,31 @@ class NetworkStream:
         connect: Callable[[], Recording],
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], object] | None = None,
+        began_s: float | None = None,
     ) -> None:
-        """``connect``: opens another connection. ``wait``: sleeps for so many seconds, or until the stream is closed."""
+        """``connect``: opens another connection. ``wait``: sleeps for so many seconds, or until the stream is closed.
+
+        ``began_s``: when the first connection was asked for; None: now.
+        """
         self.name = name
         self._connection: Recording | None = first
         self._connect, self._clock = connect, clock
-        self._closed = threading.Event()
+        self._closed, self._reading = threading.Event(), threading.Lock()
         self._wait = wait or self._closed.wait
         self._notify: Callable[[SourceNotice], None] = lambda notice: None
-        self._heard_at_s = clock()
-        self._delivered = self._silence = 0  # samples; of silence, those to come
-        self._opening: Samples | None = None  # the first sound of a connection
+        self._began_s = self._heard_at_s = clock() if began_s is None else began_s
+        self._delivered = 0  # samples
+        self._lead = -SAMPLE_RATE // 2  # samples that the first connection gave before their time, at most
+        self._ready: Samples = np.zeros(0, np.int16)  # what is delivered before more is read
+        self._heard: Samples = self._ready  # the end of what was delivered before the stream broke off
+        self._recent: deque[Samples] = deque(maxlen=LOOKED_AT // CHUNK_SAMPLES)
+        self._lost_at = 0  # where it broke off, in samples delivered
+        self._beginning: list[Samples] | None = None  # of a connection whose place in time is not known yet
+        self._began_again_s = 0.0
+        self._first_sound: Samples | None = None  # of a connection
         self._fresh = True  # the connection has given none yet
         self._attempts = 0
+        self._opening: Future[Recording] | None = None
         self._reason = ""
 
     def listen(self, notify: Callable[[SourceNotice], None]) -> None:
@@ -189,31 +212,62 @@ class NetworkStream:
 
     def read(self) -> Samples | None:
         """The next audio, or silence in its place; None if the stream has ended or is given up."""
+        with self._reading:
+            found = self._next()
+        if self._closed.is_set():
+            self._release()
+        return found
+
+    def close(self) -> None:
+        """Stop reading, and close the connection. A read in progress ends within ten seconds, and closes it then."""
+        self._closed.set()
+        self._release()
+
+    def _release(self) -> None:
+        """Close the connection unless a read is in progress."""
+        if self._reading.acquire(blocking=False):
+            try:
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection = None
+                if self._opening is not None:
+                    self._opening.add_done_callback(_close)
+            finally:
+                self._reading.release()
+
+    def _next(self) -> Samples | None:
         while not self._closed.is_set():
-            if self._silence:
-                size = min(self._silence, CHUNK_SAMPLES)
-                self._silence -= size
-                return self._counted(np.zeros(size, np.int16))
+            if len(self._ready):
+                chunk, self._ready = self._ready[:CHUNK_SAMPLES], self._ready[CHUNK_SAMPLES:]
+                return self._counted(chunk)
             if self._connection is None:
                 if not self._connected_again():
                     return None
                 continue
             try:
-                chunk, self._reason = self._connection.read(), "it ended"
+                found, self._reason = self._connection.read(), "it ended"
             except AudioError as error:
-                chunk, self._reason = None, self._said(error)
-            if chunk is None:
+                found, self._reason = None, self._said(error)
+            if found is None:
                 self._lose()
-            elif self._begins_again(chunk):
+            elif self._begins_again(found):
                 return None
+            elif self._beginning is not None:
+                self._began_again_s = self._began_again_s if self._beginning else self._clock()
+                self._beginning.append(found)
+                if self._clock() - self._began_again_s >= _SETTLING_S:
+                    self._settle()
             else:
-                chunk, self._heard_at_s = self._back(chunk), self._clock()
-                return self._counted(chunk)
+                self._heard_at_s = self._clock()
+                if not self._lost_at:
+                    self._lead = max(self._lead, self._delivered + len(found) - self._passed)
+                return self._counted(found)
         return None
 
-    def close(self) -> None:
-        """Stop reading. A read in progress ends within ten seconds."""
-        self._closed.set()
+    @property
+    def _passed(self) -> int:
+        """In samples."""
+        return round((self._clock() - self._began_s) * SAMPLE_RATE)
 
     def _said(self, error: Exception) -> str:
         """The message of an error, without the name, which stands before it already."""
@@ -221,45 +275,70 @@ class NetworkStream:
 
     def _counted(self, samples: Samples) -> Samples:
         self._delivered += len(samples)
+        self._recent.append(samples)
         return samples
 
     def _begins_again(self, chunk: Samples) -> bool:
         """Whether a connection begins as the one before: with a recording, which would be the same to its end."""
         if self._fresh and chunk.any():
-            before, self._opening, self._fresh = self._opening, chunk, False
+            before, self._first_sound, self._fresh = self._first_sound, chunk, False
             return before is not None and np.array_equal(before, chunk)
         return False
 
     def _lose(self) -> None:
         assert self._connection is not None
+        self._settle()
         self._connection.close()
-        self._connection = None
+        self._connection = self._beginning = None
         if not self._attempts:  # else it was away already
-            self._silence = round(_PAUSE_S * SAMPLE_RATE)
-            self._notify(DeviceLost(self._delivered / SAMPLE_RATE, self.name, self._reason))
+            self._lost_at = self._delivered + len(self._ready)
+            self._heard = np.concatenate([*self._recent, self._ready])[-LOOKED_AT:]
+            self._notify(DeviceLost(self._lost_at / SAMPLE_RATE, self.name, self._reason))
 
     def _connected_again(self) -> bool:
-        """Try to connect; False if that has been tried often enough."""
-        if self._attempts == MOST_ATTEMPTS:
-            log.warning("%s is given up after %d attempts: %s", self.name, self._attempts, self._reason)
-            return False
-        self._wait(backoff_s(self._attempts))
-        self._attempts += 1
+        """Try to connect, and give silence meanwhile; False if that has been tried often enough."""
+        if self._opening is None:
+            if self._attempts == MOST_ATTEMPTS:
+                log.warning("%s is given up after %d attempts: %s", self.name, self._attempts, self._reason)
+                return False
+            pool = ThreadPoolExecutor(1, "connecting")
+            pool.submit(self._wait, backoff_s(self._attempts))
+            self._opening = pool.submit(self._connect)
+            pool.shutdown(wait=False)
+            self._attempts += 1
+        if not futures.wait([self._opening], _POLL_S).done:
+            held = max(0, round(_HELD_S * SAMPLE_RATE) - self._lead)
+            self._ready = np.zeros(max(0, self._passed - held - self._delivered), np.int16)
+            return True
+        opened, self._opening = self._opening, None
         try:
-            self._connection, self._fresh = self._connect(), True
+            self._connection, self._beginning, self._fresh = opened.result(), [], True
         except (AudioError, UsageError) as error:
             self._reason = self._said(error)
         # With a length, as that of a playlist has which has been completed, the stream is now a recording.
         return self._connection is None or self._connection.duration_s is None
 
-    def _back(self, chunk: Samples) -> Samples:
-        """The first audio of another connection, after the rest of the silence."""
-        if not self._attempts:
-            return chunk
-        self._attempts = 0
-        away_s = self._clock() - self._heard_at_s
-        self._notify(DeviceBack(self._delivered / SAMPLE_RATE, self.name, away_s))
-        return np.concatenate([np.zeros(round(max(0.0, away_s - _PAUSE_S) * SAMPLE_RATE), np.int16), chunk])
+    def _settle(self) -> None:
+        """Find the place of the beginning of another connection in the time of the stream."""
+        chunks, self._beginning = self._beginning, None
+        if not chunks:
+            return
+        start = np.concatenate(chunks)
+        kept = max(0, len(start) - round((self._clock() - self._began_again_s) * SAMPLE_RATE))  # by the server
+        known = overlap(self._heard, start)
+        if 0 < known <= kept + SAMPLE_RATE // 2:
+            known, missing = known + self._delivered - self._lost_at, 0
+        else:
+            known, missing = 0, max(0, self._passed + min(self._lead, kept) - self._delivered - len(start))
+        self._ready = np.concatenate([np.zeros(missing, np.int16), start[known:]])
+        if len(self._ready):
+            self._attempts, away_s, self._heard_at_s = 0, self._began_again_s - self._heard_at_s, self._clock()
+            self._notify(DeviceBack((self._delivered + missing) / SAMPLE_RATE, self.name, away_s))
+
+
+def _close(opened: Future[Recording]) -> None:
+    if opened.exception() is None:
+        opened.result().close()
 
 
 class StreamSource(Spooled):

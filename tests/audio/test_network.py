@@ -23,7 +23,7 @@ from pipeline.audio.network import MOST_ATTEMPTS, NetworkStream, StreamSource, c
 from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import DeviceBack, DeviceLost, Samples, SourceNotice
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, read_wav
 
 SPEECH = read_wav(PHRASES)[: 6 * 16_000]
 # As FFmpeg writes to a pipe: the length is not known.
@@ -289,6 +289,8 @@ class Broken:
     duration_s = None
 
     made = itertools.count(1)
+    time = SimpleNamespace(now_s=0.0)
+    closed = False
     stall: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, chunks: int, reason: str | None = "it broke off", sound: int | None = None) -> None:
@@ -297,6 +299,7 @@ class Broken:
     def read(self) -> Samples | None:
         if self.left:
             self.left -= 1
+            self.time.now_s += 0.1
             return np.full(1_600, self.sound, np.int16)
         self.stall()
         if self.reason is not None:
@@ -304,7 +307,7 @@ class Broken:
         return None
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
 
 class Time:
@@ -322,9 +325,13 @@ def stream(first: Broken, *later: Broken | AudioError) -> SimpleNamespace:
     time, coming, notices = Time(), list(later), list[SourceNotice]()
 
     def connect() -> Any:
-        if not coming or isinstance(coming[0], AudioError):
-            raise coming.pop(0) if coming else AudioError("nobody answers")
-        return coming.pop(0)
+        found = coming.pop(0) if coming else AudioError("nobody answers")
+        if isinstance(found, AudioError):
+            raise found
+        found.time = time
+        return found
+
+    first.time = time
 
     made: Any = NetworkStream("a radio", first, connect, lambda: time.now_s, time.wait)
     made.listen(notices.append)
@@ -334,15 +341,16 @@ def stream(first: Broken, *later: Broken | AudioError) -> SimpleNamespace:
 def test_a_stream_that_comes_back_goes_on_after_silence_of_its_absence():
     first = Broken(10)
     found = stream(first, AudioError("refused"), AudioError("refused"), Broken(10))
-    first.stall = lambda: setattr(found.time, "now_s", 10.0)
+    first.stall = lambda: setattr(found.time, "now_s", 11.0)
     heard = read_all(found.source)
     lost, back, again = found.notices
     assert (lost, again.device) == (DeviceLost(1.0, "a radio", "it broke off"), "a radio")
     assert isinstance(back, DeviceBack)
-    assert back.away_s == pytest.approx(10 + 0.5 + 1 + 2)
+    assert back.away_s == pytest.approx(10 + 0.5 + 1 + 2 + 0.1)  # the last for the first chunk
+    assert back.at_s == pytest.approx(1 + 10 + 0.5 + 1 + 2)
     ones = np.flatnonzero(heard)
     assert len(ones) == 20 * 1_600
-    assert (ones[-1] - ones[0] + 1 - len(ones)) / 16_000 == pytest.approx(back.away_s)
+    assert (ones[-1] - ones[0] + 1 - len(ones)) / 16_000 == pytest.approx(back.away_s - 0.1)
 
 
 def test_the_limit_of_attempts_ends_the_stream_with_what_was_heard(caplog):
@@ -365,6 +373,64 @@ def test_a_recording_of_unknown_length_is_not_played_again():
     assert [type(notice) for notice in found.notices] == [DeviceLost]
 
 
+class Radio:
+    """Stands for a server that keeps so many seconds for those who connect, and whose connections break off."""
+
+    def __init__(self, since_s: float, kept_s: float, cuts: list[tuple[float, float]]) -> None:
+        """``since_s``: for how long it has been on. ``cuts``: when a connection breaks off, and for how long nobody can connect."""
+        self.sound = np.random.default_rng(1).integers(-9_000, 9_000, 16_000 * 300).astype(np.int16)
+        self.began_s, self.now_s, self.kept_s, self.cuts = (
+            100 - since_s,
+            100.0,
+            kept_s,
+            [(100 + at_s, away_s) for at_s, away_s in cuts],
+        )
+
+    def connect(self) -> Any:
+        if self.cuts and self.cuts[0][0] <= self.now_s:
+            if self.now_s < sum(self.cuts[0]):
+                raise AudioError("refused")
+            self.cuts.pop(0)
+        at = round(max(self.began_s, self.now_s - self.kept_s) * 16_000)
+
+        def read() -> Samples | None:
+            nonlocal at
+            if self.cuts and self.now_s >= self.cuts[0][0]:
+                raise AudioError("it broke off")
+            if self.now_s >= 200:
+                return None
+            if at == round(self.now_s * 16_000):
+                self.now_s += 0.1
+            at += 1_600
+            return self.sound[at - 1_600 : at]
+
+        return SimpleNamespace(read=read, duration_s=None, close=lambda: None)
+
+    def wait(self, seconds: float) -> None:
+        self.now_s = round(self.now_s + seconds, 1)
+
+
+@pytest.mark.parametrize(
+    ("since_s", "kept_s", "cuts", "missed_s"),
+    [
+        (60.0, 0.0, [(5.0 * number, 0.1) for number in range(1, 15)], 14 * 0.5),
+        (60.0, 5.0, [(5.0 * number, 0.1) for number in range(1, 15)], 0.0),
+        (60.0, 5.0, [(7.0, 3.0), (17.0, 12.0), (50.0, 30.0)], 12.5 - 5 + 32.5 - 5),
+        (60.0, 20.0, [(7.0, 3.0), (27.0, 30.0)], 32.5 - 20),
+        (0.0, 5.0, [(7.0, 3.0), (17.0, 3.0), (27.0, 3.0)], 0.0),
+    ],
+)
+def test_times_stay_those_of_the_stream_after_any_number_of_cuts(since_s, kept_s, cuts, missed_s):
+    radio = Radio(since_s, kept_s, cuts)
+    source = NetworkStream("a radio", radio.connect(), radio.connect, lambda: radio.now_s, radio.wait)
+    heard = read_all(source)
+    begin = round((100 - min(since_s, kept_s)) * 16_000)
+    said = radio.sound[begin : begin + len(heard)]
+    assert np.array_equal(heard[heard != 0], said[heard != 0])  # each sample at its time
+    assert np.count_nonzero(heard == 0) / 16_000 == pytest.approx(missed_s, abs=0.2)
+    assert len(heard) / 16_000 == pytest.approx(200 - begin / 16_000, abs=0.2)
+
+
 def test_a_stream_that_broke_off_is_read_from_a_server_again(web, monkeypatch):
     monkeypatch.setattr(network, "backoff_s", lambda attempt: 0.0)
     parts = {2: SPEECH[:48_000], 3: SPEECH[48_000:]}  # the first request looks what it is
@@ -375,7 +441,7 @@ def test_a_stream_that_broke_off_is_read_from_a_server_again(web, monkeypatch):
     source.listen(notices.append)
     heard = read_all(source)
     assert np.array_equal(heard[:48_000], SPEECH[:48_000])
-    assert np.array_equal(heard[-32_000 - 48_000 : -32_000], SPEECH[48_000:])  # between and after: 2 s of silence
+    assert np.array_equal(heard[-48_000:], SPEECH[48_000:])
     assert [type(notice) for notice in notices] == [DeviceLost, DeviceBack, DeviceLost]
 
 
@@ -385,3 +451,56 @@ def test_a_close_does_not_wait_for_the_server(web):
     assert source.read() is not None
     source.close()
     read_all(source)
+
+
+def test_closing_a_stream_closes_its_connection():
+    first = Broken(1_000)
+    source = StreamSource(stream(first).source, 60.0)
+    source.start()
+    assert source.read() is not None
+    source.close()
+    assert source._thread is not None
+    source._thread.join(HANG_S)
+    assert first.closed
+    unread = Broken(1)
+    stream(unread).source.close()
+    assert unread.closed
+
+
+def test_a_connection_that_comes_after_the_end_is_closed():
+    late, asked, go_on = Broken(5), threading.Event(), threading.Event()
+
+    def connect() -> Any:
+        asked.set()
+        go_on.wait(HANG_S)
+        return late
+
+    first: Any = Broken(1)
+    source = StreamSource(NetworkStream("a radio", first, connect, wait=lambda seconds: None), 60.0)
+    source.start()
+    assert asked.wait(HANG_S)
+    closed = threading.Event()
+    late.close = closed.set  # type: ignore[method-assign]
+    source.close()
+    go_on.set()
+    assert closed.wait(HANG_S)
+
+
+def test_silence_is_given_while_nobody_answers():
+    time, coming = Time(), threading.Event()
+    first: Any = Broken(50)
+    first.time = time
+
+    def connect() -> Any:
+        time.now_s += 60
+        coming.wait(HANG_S)
+        raise AudioError("refused")
+
+    source = NetworkStream("a radio", first, connect, lambda: time.now_s, time.wait)
+    for _ in range(50):
+        assert source.read() is not None
+    silence = source.read()
+    coming.set()
+    source.close()
+    assert silence is not None
+    assert not silence.any()
