@@ -1,4 +1,6 @@
-"""The audio of a session: from the rate of the speaker's device to 16 kHz, waiting until the stages take it; when it was spoken."""
+"""The audio of a session: from the rate of the speaker's device to 16 kHz, waiting until the stages take it; when it was spoken;
+silence in the place of none.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ _PACE_S = 3.0
 _SLOWEST, _FASTEST = 0.5, 1.5
 # The most that a client buffers: the page gives up after some 50 s.
 _MOST_S = 60.0
+# A sender that sends no audio for this long is silent. Networks stall for less.
+_SILENT_S = 1.5
 
 
 class Intake:
@@ -28,6 +32,8 @@ class Intake:
         """``limit_s``: seconds of audio that may wait before ``room`` makes the sender wait."""
         self.received = 0
         """Samples received, at the sender's rate."""
+        self.holding = False
+        """Whether the sender waits, see ``room``."""
         self._rate, self._limit = sample_rate, round(limit_s * SAMPLE_RATE)
         self._resampler = AudioResampler("s16", "mono", SAMPLE_RATE) if sample_rate != SAMPLE_RATE else None
         self._half = b""  # the first byte of a sample of which the second has not come
@@ -77,6 +83,10 @@ class Intake:
             frame.sample_rate = self._rate
             self._resample(frame)
 
+    def fill(self, seconds: float) -> None:
+        """Add silence, which the sender has not sent."""
+        self._add(np.zeros(round(seconds * SAMPLE_RATE), np.int16))
+
     def resume(self) -> None:
         """The sender has connected again, and goes on after the last whole sample."""
         self._half = b""
@@ -104,9 +114,13 @@ class Intake:
 
     async def room(self) -> None:
         """Wait while too much audio waits."""
-        while self.full and not self._ended:
-            self._changed.clear()
-            await self._changed.wait()
+        try:
+            while self.full and not self._ended:
+                self.holding = True
+                self._changed.clear()
+                await self._changed.wait()
+        finally:
+            self.holding = False
 
     def _resample(self, frame: av.AudioFrame | None) -> None:
         assert self._resampler is not None
@@ -156,3 +170,30 @@ class BufferedSpeech:
         self._window = now_s, heard_s
         self._known = _SLOWEST <= (heard_s - before_s) / (now_s - since_s) <= _FASTEST and self._buffered_s <= _MOST_S
         return self._began_s - self._buffered_s if self._known else None
+
+
+class SilentSender:
+    """Tells how much silence stands for the time in which a sender sends nothing. Pure: the caller tells the time."""
+
+    def __init__(self, ending_s: float, now_s: float) -> None:
+        """``ending_s``: the silence that ends a sentence."""
+        self.ahead_s = 0.0
+        """Silence by which the audio is longer than the time that it took."""
+        self._ending_s, self._heard_s, self._given_s = ending_s, now_s, 0.0
+
+    def heard(self, now_s: float) -> None:
+        """Audio has come, or none is expected."""
+        self._heard_s, self._given_s = now_s, 0.0
+
+    def due_s(self, now_s: float, behind_s: float) -> float:
+        """Seconds of silence that are due now; the audio is as long as the time that has passed less ``behind_s``.
+
+        Audio that came faster than it plays has no time for silence. It gets only what ends its sentence.
+        """
+        silent_s = now_s - self._heard_s
+        if silent_s < _SILENT_S:
+            return 0.0
+        due_s = max(0.0, min(silent_s - self._given_s, max(behind_s, self._ending_s - self._given_s)))
+        self._given_s += due_s
+        self.ahead_s += max(0.0, due_s - max(0.0, behind_s))
+        return due_s

@@ -6,8 +6,10 @@ import asyncio
 import json
 import logging
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ..captions.changes import States
@@ -27,6 +29,11 @@ SUBTITLES = ("srt", "vtt")
 _WRITE_S = 5.0
 # Writing the subtitles of eight hours anew.
 _REWRITE_S = 60.0
+
+
+def new_name() -> str:
+    """A name that begins with the time, and says nothing of the session's ``id``, which lets one read."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 class Record:

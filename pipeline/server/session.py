@@ -10,7 +10,6 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +29,11 @@ from .corrections import Corrections
 from .feed import Feed
 from .glossary import SessionGlossary
 from .history import History
-from .intake import BufferedSpeech, Intake
+from .intake import BufferedSpeech, Intake, SilentSender
 from .limits import ServerLimits
 from .operator import Operator
 from .protocol import ProtocolError
-from .record import Record
+from .record import Record, new_name
 from .scheduling import Scheduler, scheduled
 from .targets import SessionTargets
 
@@ -43,16 +42,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How often a session looks at its limits.
-_WATCH_S = 1.0
+# How often a session looks at its limits, and whether its speaker still sends.
+_WATCH_S = 0.25
 # A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
 # that a client buffered is ahead for a few seconds only (``BufferedSpeech``).
 _AHEAD_S = 30.0
-
-
-def new_name() -> str:
-    """A name that begins with the time, and says nothing of the session's ``id``, which lets one read."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 class Session:
@@ -105,6 +99,7 @@ class Session:
         )
         self._translator.stats.backlog_s = self._backlog_s
         self._buffered = BufferedSpeech()
+        self._silent = SilentSender(config.sentences.long_pause_ms / 1000 + _WATCH_S, clock())
         self._record = Record(record, self.name, config.subtitles, config.languages.targets) if record else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
@@ -130,7 +125,7 @@ class Session:
 
     def _age_s(self, spoken_s: float) -> float | None:
         """See ``pipeline.server.scheduling.Age``. Called on the threads of the stages."""
-        return None if self.stats.ahead_s > _AHEAD_S else self.stats.age_s(spoken_s)
+        return None if self.stats.ahead_s - self._silent.ahead_s > _AHEAD_S else self.stats.age_s(spoken_s)
 
     @property
     def recorded(self) -> bool:
@@ -309,6 +304,7 @@ class Session:
         self.intake.push(bytes(len(data)) if self.operator.paused else data)
         if data:
             self._heard_s = self._clock()
+            self._silent.heard(self._heard_s)
             now_s, heard_s = self.stats.clock(), self.intake.arrived_s
             if (spoken_at_s := self._buffered.heard(now_s, heard_s, self.intake.full)) is not None:
                 self.stats.spoken_from(spoken_at_s)
@@ -334,7 +330,10 @@ class Session:
         while not self.intake.ended:
             await asyncio.sleep(_WATCH_S)
             now_s, limits = self._clock(), self._limits
-            if self.intake.full or self.operator.paused:  # the speaker has to wait, or wants to
+            if self._lost_s is not None or self.intake.full or not self.intake.arrived_s:
+                self._silent.heard(now_s)
+            self.intake.fill(self._silent.due_s(now_s, self.stats.stream_s - self.intake.arrived_s))
+            if self.intake.holding or self.operator.paused:  # the speaker has to wait, or wants to
                 self._heard_s = now_s
             if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
                 log.info("session %s: its speaker did not come back", self.name)

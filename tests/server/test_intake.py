@@ -1,4 +1,4 @@
-"""Audio of any rate becomes 16 kHz, nothing of it is lost, and too much of it waits."""
+"""Audio of any rate becomes 16 kHz, nothing of it is lost, and too much of it waits. Who sends nothing is silent."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.server.intake import Intake
+from pipeline.server.intake import Intake, SilentSender
 from pipeline.server.protocol import ProtocolError
 
 
@@ -98,3 +98,71 @@ async def test_the_sender_waits_while_too_much_waits():
     intake.push(bytes(4 * SAMPLE_RATE))
     intake.end()
     await intake.room()
+
+
+class Sender:
+    """A sender as it is seen at the times at which a session looks."""
+
+    def __init__(self) -> None:
+        self.now_s, self.sent_s, self.given_s = 50.0, 0.0, 0.0
+        self.silent = SilentSender(2.25, self.now_s)
+
+    def send(self, seconds: float, *, pace: float = 1.0) -> None:
+        for _ in range(round(seconds / 0.25)):
+            self.now_s += 0.25 / pace
+            self.sent_s += 0.25
+            self.silent.heard(self.now_s)
+            assert self.due() == 0.0
+
+    def stall(self, seconds: float) -> float:
+        """The silence that it gets."""
+        before_s = self.given_s
+        for _ in range(round(seconds / 0.25)):
+            self.now_s += 0.25
+            self.due()
+        return self.given_s - before_s
+
+    def due(self) -> float:
+        due_s = self.silent.due_s(self.now_s, self.now_s - 50.0 - self.sent_s - self.given_s)
+        self.given_s += due_s
+        return due_s
+
+
+def test_a_sender_that_sends_nothing_is_silent_for_as_long():
+    sender = Sender()
+    sender.send(10)
+    assert sender.stall(1.25) == 0.0
+    assert sender.stall(0.25) == 1.5
+    assert sender.stall(60) == 60.0
+    sender.send(5)
+    assert sender.stall(3) == 3.0
+    assert sender.silent.ahead_s == 0.0
+
+
+def test_what_comes_late_after_a_stall_does_not_add_up():
+    sender = Sender()
+    for _ in range(20):
+        sender.send(10)
+        sender.stall(3)
+        sender.send(3, pace=1e6)
+    ahead_s = sender.sent_s + sender.given_s - (sender.now_s - 50.0)
+    assert ahead_s == pytest.approx(sender.silent.ahead_s + 3, abs=0.5)  # so that the session knows of it
+
+
+def test_a_sender_that_is_faster_than_speech_gets_what_ends_its_sentence():
+    sender = Sender()
+    sender.send(30, pace=1e6)
+    assert sender.stall(20) == 2.25
+    assert sender.stall(60) == pytest.approx(47.75, abs=0.01)  # since its recording would have ended
+
+
+async def test_silence_counts_as_audio_that_has_come_and_not_as_received():
+    intake = Intake(8_000, 60.0)
+    intake.push(tone(8_000, 1.0).tobytes())
+    before_s = intake.arrived_s
+    intake.fill(0.5)
+    assert (intake.received, intake.arrived_s) == (8_000, before_s + 0.5)
+    intake.fill(0.0)
+    found = await intake.take()
+    assert found is not None
+    assert not found[-8_000:].any()

@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
 from pipeline.captions.changes import ChangeEvent
+from pipeline.events import SourceText, Translation
 from pipeline.languages.marks import letters
 from pipeline.server import session as session_module
 from pipeline.server import websocket
@@ -21,7 +22,7 @@ from pipeline.server.feed import Snapshot
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.session import Session
-from tests.conftest import PHRASES, ROOT, read_wav
+from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, ROOT, read_wav
 from tests.server.running import CHUNK, Running, Texts, ask, final, finish, heard, rest, running, say, speak, translated
 from tests.streams import changes
 
@@ -264,6 +265,35 @@ async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkey
     await watching
     assert session.failure is not None
     assert session.failure.code == "idle"
+
+
+async def test_the_sentence_of_a_speaker_who_sends_nothing_more_ends(demo_config, demo_models, monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
+    session = Session(demo_config, demo_models, ServerLimits(), 16_000, clock=lambda: now_s)
+    speaker = object()
+    feed = session.connect(speaker)
+    working = asyncio.create_task(session.run())
+    await session.hear(SPEECH[: round(PHRASE_SECONDS * 16_000) - 8_000].tobytes())  # without the pause after it
+
+    async def told(kind: type) -> None:
+        async with asyncio.timeout(HANG_S):
+            while not isinstance(await feed.take(), kind):
+                pass
+
+    await told(SourceText)
+    now_s = 1.4
+    session.disconnect(speaker, object())  # who is away may go on with what was said meanwhile
+    now_s = 10.0
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert session.intake.arrived_s < PHRASE_SECONDS
+    session.connect(speaker)
+    now_s = 13.0
+    await told(Translation)
+    assert not session.intake.ended
+    session.end()
+    await working
 
 
 @pytest.mark.slow
