@@ -146,11 +146,11 @@ def with_hebrew(config: PipelineConfig, models: Models) -> tuple[PipelineConfig,
 
 
 class Network:
-    """Forwards connections to a port of this machine until told not to."""
+    """Forwards connections to a port of this machine, ``to``, until told not to."""
 
     def __init__(self, to: int) -> None:
         self.port = 0
-        self._to = to
+        self.to = to
         self._stalled: set[asyncio.StreamWriter] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -175,7 +175,7 @@ class Network:
         self._stalled |= self._writers
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._to)
+        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self.to)
         self._writers |= {writer, server_writer}
         for pipe in (self._pipe(reader, server_writer), self._pipe(server_reader, writer)):
             task = asyncio.create_task(pipe)

@@ -55,6 +55,42 @@ async def test_the_speaker_chooses_what_is_spoken(
         assert (session.config.languages.source, session.config.languages.targets) == (spoken, targets)
 
 
+async def test_the_languages_change_places(browser, demo_config, demo_models):
+    languages = [
+        LanguageConfig("en", ("zh", "de")),
+        LanguageConfig("zh", ("en",)),
+        LanguageConfig("fr", ("de", "en")),
+        LanguageConfig("auto", ("fr", "it")),
+    ]
+    async with page_of(browser, offering(demo_config, demo_models, *languages)) as (_, page):
+        await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
+        source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
+        swap = page.get_by_role("button", name="Swap the languages")
+
+        async def has(spoken: str, into: str) -> None:
+            await expect(source).to_have_value(spoken)
+            await expect(target).to_have_value(into)
+
+        await target.select_option("zh")
+        await source.select_option("zh")  # what it was translated into: the other way round
+        await has("zh", "en")
+        await swap.click()
+        await has("en", "zh")
+        await swap.click()
+        await has("zh", "en")
+        await target.select_option("zh")  # captions
+        await expect(swap).to_be_disabled()
+        await source.select_option("fr")
+        await target.select_option("en")
+        await expect(swap).to_be_disabled()  # nothing translates English into French
+        await source.select_option("en")  # nor here: all languages
+        await has("en", "")
+        await target.select_option("de")
+        await expect(swap).to_be_disabled()  # nobody speaks German
+        await source.select_option("auto")
+        await expect(swap).to_be_hidden()
+
+
 async def test_one_language_needs_no_menu(browser, demo_config, demo_models):
     async with running(Service(demo_config, demo_models)) as server, page_at(browser, server.url) as page:
         await expect(page.locator("body")).to_have_attribute("data-ready", "yes")

@@ -6,6 +6,7 @@ from playwright.async_api import expect
 from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, Network, has_said, has_state, page_at, page_of
 from tests.server.running import running
 from tests.server.test_page import downloaded, enter_on
+from tests.server.test_page_layout import BAR
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -25,6 +26,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }).observe(document.body, { attributeFilter: ["data-state"] });
 });
 """
+LIGHT = "getComputedStyle(document.querySelector('#state'), '::before').backgroundColor"
 NEW = "更正的第一句 <b>。"
 
 
@@ -84,12 +86,15 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
         await expect(speaker.locator("#start")).to_be_enabled()
         await enter_on(speaker, "start")
         await has_state(speaker, "open")
-        who = speaker.get_by_label("Who speaks now")
+        who, menu = speaker.get_by_label("Who speaks now"), speaker.locator("#speaking summary")
+        await menu.press("Enter")
         await who.focus()
         await speaker.keyboard.insert_text(" Ana  <b> ")
         await speaker.keyboard.press("Enter")
         await expect(speaker.locator("#named")).to_have_text("Ana <b> speaks now.")
-        await expect(speaker.locator("#names option")).to_have_count(1)
+        await expect(menu).to_have_text("Ana <b>")
+        await expect(menu).to_be_focused()
+        await expect(who).to_be_hidden()
         view = f"{await speaker.get_attribute('#viewer', 'href')}?language=zh"
         async with page_at(browser, view) as reader:
             await has_said(speaker, 4)
@@ -140,10 +145,16 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
             assert "<v Ana &lt;b&gt;>" in vtt
             assert f"\nBo: {masked}\n".replace(": ", "：") in await downloaded(reader, "srt")
             # A name that is no name, and what comes after the pause.
+            await menu.press("Enter")
             await who.fill("x" * 30 + "\u202e")
             await who.press("Enter")
             await expect(speaker.get_by_role("alert")).to_contain_text("A name has 60 characters at most")
             await expect(speaker.locator("#named")).to_have_text("Ana <b> speaks now.")
+            # A name of before is a button.
+            await menu.press("Enter")
+            await speaker.get_by_role("button", name="Ana <b>", exact=True).press("Enter")
+            await expect(who).to_be_hidden()
+            await expect(speaker.get_by_role("alert")).to_be_hidden()
             await enter_on(speaker, "pause")
             await expect(reader.locator("#state")).to_have_text("Live")
             await enter_on(speaker, "stop")
@@ -158,12 +169,15 @@ async def test_a_pause_finishes_what_was_said(browser, service_of):
         await expect(speaker.locator("#start")).to_be_enabled()
         await enter_on(speaker, "start")
         await has_state(speaker, "open")
+        listening = await speaker.evaluate(LIGHT)
         await speaker.locator("#pause").focus()
         await expect(speaker.locator("#text .source .draft:not(:empty)").first).to_be_attached()
         await speaker.keyboard.press("Enter")
         await expect(speaker.locator("#text p:not([data-done])")).to_have_count(0)
         await expect(speaker.locator("#text .target").first).to_be_attached()
         await expect(speaker.locator("#state")).to_have_text("Paused")
+        assert await speaker.evaluate(LIGHT) != listening
+        assert await speaker.evaluate(BAR) < 120
         await enter_on(speaker, "stop")
         await has_state(speaker, "ended")
 

@@ -1,14 +1,15 @@
 """How the pages look and are used, in Chromium without a server: colours, sizes, phones, the keyboard."""
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
 from pipeline.events import SourceText, TargetText
-from tests.server.browser import NEEDS_BROWSER, page_of_files
+from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_of_files
 from tests.server.test_page_scripts import records
 from tests.streams import spoken, translated
 
 pytestmark = NEEDS_BROWSER
+expect.set_options(timeout=HANG_MS)
 
 PAGES = pytest.mark.parametrize("path", ["/", "/view/x"])
 PHONES = pytest.mark.parametrize("size", [(390, 844), (320, 568)], ids=["390x844", "320x568"])
@@ -63,6 +64,7 @@ LOWEST = """() => {
 }"""
 DRAFTED = [*spoken(0, "A sentence."), *translated(0, ["一句"]), SourceText(1, "en", "Half a sen", 4, 1.0, 2.0, 2.0)]
 DRAFTED += [TargetText(1, "zh", "半句", 1), TargetText(1, "he", "חצי", 1)]
+TWO_FRAMES = "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
 LINES = "[...document.querySelectorAll('#text .target')].map((line) => [line.lang, getComputedStyle(line).direction])"
 
 
@@ -129,14 +131,14 @@ ORDER = {
         "Skip to the text",
         "Terms",
         "Display",
+        "Share",
+        "Speech and translation",
         "Sound from",
         "Translate",
         "Token",
         "Start",
-        "Speech and translation",
-        "Share",
     ],
-    "/view/x": ["Skip to the text", "Language", "Display", "Speech and translation", "Download", "SRT", "VTT", "TXT"],
+    "/view/x": ["Skip to the text", "Language", "Display", "Download", "Speech and translation"],
 }
 
 
@@ -166,6 +168,57 @@ async def test_every_control_has_a_name(path, browser):
     controls = [line.strip("- ").rstrip(":") for line in snapshot.splitlines() if line.strip("- ").startswith(kinds)]
     assert len(controls) > 8
     assert [line for line in controls if '"' not in line] == []
+
+
+SHOW_FIELDS = "(names) => document.querySelectorAll('#setup .field, #swap').forEach((each) => (each.hidden = !each.matches(names)))"
+MICROPHONE_FIELDS, RECORDING_FIELDS = "#setup .field:has(select), #swap", "#setup .field:not(#device), #swap"
+BAR = "[...document.querySelectorAll('header, #controls')].reduce((sum, each) => sum + each.offsetHeight, 0)"
+# The middles of what stands beside Start, in pixels from the top.
+ROW = """() => [...document.querySelectorAll("#setup .field, #start")].filter((each) => each.checkVisibility()).map((each) => {
+  const { top, bottom } = each.getBoundingClientRect();
+  return Math.round((top + bottom) / 2);
+})"""
+
+
+async def test_the_bars_are_low_and_everything_to_choose_is_in_one_row(browser):
+    async with page_of_files(browser, "/", height=800) as page:
+        await page.wait_for_selector("body[data-ready=yes]")
+        for names in (MICROPHONE_FIELDS, RECORDING_FIELDS):
+            await page.evaluate(SHOW_FIELDS, names)
+            assert await page.evaluate(BAR) < 120
+            row = await page.evaluate(ROW)
+            assert len(row) >= 5
+            assert len(set(row)) == 1, row
+
+
+async def test_what_was_said_is_told_apart_from_its_translation(browser):
+    style = "(line) => [getComputedStyle(line).color, getComputedStyle(line).fontWeight]"
+    async with page_of_files(browser, "/view/x", DRAFTED) as page:
+        said, translated = [await page.locator(f"#text .{kind}").first.evaluate(style) for kind in ("source", "target")]
+    assert said[0] != translated[0]
+    assert int(said[1]) < int(translated[1])
+
+
+TALK = [event for n in range(30) for event in (*spoken(n, f"Sentence {n}."), *translated(n, [f"第{n}句"]))]
+FROM_THE_END = "(list) => list.scrollHeight - list.scrollTop - list.clientHeight"
+
+
+@pytest.mark.parametrize("setting", [("size", "220"), ("size", "85"), ("layout", "beside"), ("layout", "target")])
+async def test_the_end_stays_in_sight_when_the_letters_change(setting, browser):
+    async with page_of_files(browser, "/view/x", TALK) as page:
+        text, newest = page.locator("#text"), page.locator("#newest")
+        await expect(page.locator("#text article")).to_have_count(30)
+        await page.click("#display summary")
+        await page.locator(f"[name={setting[0]}]").select_option(setting[1])
+        await page.evaluate(TWO_FRAMES)
+        assert await text.evaluate(FROM_THE_END) < 2
+        await expect(newest).to_be_hidden()
+        # A reader of earlier text is left there.
+        await text.evaluate("(list) => list.scrollTo(0, 0)")
+        await expect(newest).to_be_visible()
+        await page.locator(f"[name={setting[0]}]").select_option(index=1)
+        await page.evaluate(TWO_FRAMES)
+        assert await text.evaluate(FROM_THE_END) > 100
 
 
 # Counts in ``locks`` how often the screen was asked to stay on, less how often it was let go.

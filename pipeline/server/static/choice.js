@@ -19,7 +19,13 @@ export class Choice {
     controls.source.closest("label").hidden = this.languages.length < 2;
     const [{ source }] = languages;
     if (this.languages.length === 1) label.textContent = source === "auto" ? t("Translate") : t("Translate {language} into", { language: languageName(source) });
+    this.spoken = controls.source.value;
     controls.source.addEventListener("change", () => this.offer());
+    controls.target.addEventListener("change", () => this.#offerSwap());
+    controls.swap.addEventListener("click", () => {
+      controls.source.value = this.reverse;
+      controls.source.dispatchEvent(new Event("change", { bubbles: true }));
+    });
     this.offer();
   }
 
@@ -49,9 +55,27 @@ export class Choice {
     const captions = targets.some((code) => sameLanguage(code, source)) ? [] : [[source, t("{language}, as it is spoken", { language: languageName(source) })]];
     const choices = both ? [["", targets.map(languageName).join(" ↔ ")]] : [...targetChoices(targets), ...targetChoices(more).slice(more.length > 1), ...captions];
     const used = [...this.recent].sort(([one], [other]) => (other === source) - (one === source)).map(([, target]) => target);
-    fill(this.controls.target, first(choices, used));
-    this.controls.target.closest("label").hidden = both && this.languages.length > 1;
+    const { target } = this.controls;
+    const wasTarget = sameLanguage(target.value, source) && !sameLanguage(this.spoken, source);
+    fill(target, first(choices, used));
+    if (wasTarget) target.value = choices.map(([code]) => code).find((code) => sameLanguage(code, this.spoken)) ?? choices[0][0];
+    this.spoken = source;
+    this.#offerSwap();
+    target.closest("label").hidden = both && this.languages.length > 1;
     this.pickers.forEach((picker) => picker.show());
+  }
+
+  // The source with which the languages change places; undefined if that cannot be done.
+  get reverse() {
+    const { source, target } = this.controls;
+    const isReverse = (one) => sameLanguage(one.source, target.value) && [...one.targets, ...one.more].some((code) => sameLanguage(code, source.value));
+    return sameLanguage(source.value, target.value) ? undefined : this.languages.find(isReverse)?.source;
+  }
+
+  #offerSwap() {
+    const { swap, source } = this.controls;
+    swap.hidden = this.languages.length < 2 || source.value === "auto";
+    swap.disabled = !this.reverse;
   }
 
   // The fields of the first message.

@@ -8,11 +8,12 @@ const ROOM = /^[\w-]{22}$/;
 
 // name: from the page's address. handlers: onBegin(description) when another session begins, onEvent(event), and
 // onState(state, detail) with the connection's states. In a room, "waiting" stands before the first session, and "ended" after
-// one comes with true if the page waits for the next. Returns a function that has the session translated into one more language.
+// one comes with true if the page waits for the next; "cut" stands for "ended" where the end of a session was not told. Returns a function that has the session translated into one more language.
 export function follow(name, { onBegin, onEvent, onState }) {
   const isRoom = ROOM.test(name);
   let session = null;
   let connection = null;
+  let isOpen = false;
 
   function connect() {
     connection = new Connection({ type: "watch", version: 1, session: name }, { onEvent, onState: changed }, undefined, name);
@@ -24,8 +25,10 @@ export function follow(name, { onBegin, onEvent, onState }) {
       onBegin(detail);
     }
     const missing = state === "refused" && detail.code === "no-session";
+    const cut = missing && isOpen;
+    isOpen = state === "open" || (isOpen && state === "lost");
     if (!isRoom || !(missing || state === "ended")) return onState(state, detail);
-    onState(session ? "ended" : "waiting", true);
+    onState(cut ? "cut" : session ? "ended" : "waiting", true);
     setTimeout(ask, ASK_MS);
   }
 

@@ -12,7 +12,7 @@ import { counts, GlossaryPanel, kept } from "./glossary.js";
 import { fill } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
-import { CUT_SHORT, errorMessage, showProblem, SILENCE, STATES, translationLost } from "./messages.js";
+import { CUT_SHORT, endedEarly, errorMessage, showProblem, SILENCE, STATES, translationLost } from "./messages.js";
 import { offered, prepare as prepareLanguages, showPreparing } from "./prepare.js";
 import { progress } from "./progress.js";
 import { Board } from "./render.js";
@@ -61,7 +61,7 @@ const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: 
   connection?.replaceGlossary(text);
   return connection !== null;
 });
-const who = new Who($("who"), (name) => connection?.mark({ type: "speaker", name }));
+const who = new Who($("speaking"), $("named"), (name) => connection?.mark({ type: "speaker", name }));
 const problem = (text) => showProblem($("problem"), text);
 
 settings($("display").querySelector("form"));
@@ -236,9 +236,9 @@ function onState(now, detail) {
   preparing = null;
   if (now !== "connecting") showPreparing("");
   if (now === "open") opened(detail);
-  if (now === "refused") problem(errorMessage(detail, true));
+  if (now === "refused") problem(endedEarly(errorMessage(detail, true), texts));
   if (now === "ended") glossary.counted(texts);
-  if (now === "ended" && !finishing) problem(t("The server has ended the session."));
+  if (now === "ended" && !finishing) problem(endedEarly(t("The server has ended the session."), texts));
   if (now === "ended" || now === "refused") finished();
   else tell();
   if (now === "refused" && detail.code === "wrong-token") controls.token.focus();
@@ -273,6 +273,7 @@ function tell() {
   const text = state === "open" ? listening : state === "ended" ? ended : STATES[state];
   if ($("state").textContent !== text) $("state").textContent = text;
   document.body.dataset.state = state;
+  document.body.dataset.live = paused || finishing ? "no" : "yes";
 }
 
 async function pause() {
@@ -332,7 +333,7 @@ function running(on) {
   editor.on = on;
   if (!on) editor.close();
   $("setup").hidden = $("start").hidden = on;
-  $("who").hidden = !on;
+  $("speaking").hidden = !on;
   $("pause").hidden = $("stop").hidden = $("gauges").hidden = !on;
   $("meter").hidden = seconds > 0;
   $("pause").textContent = paused ? t("Continue") : t("Pause");

@@ -1,6 +1,7 @@
 // What the pages say to people about errors, and the speaker's page about its session.
 
 import { languageName } from "./languages.js";
+import { clock } from "./render.js";
 import { t } from "./ui.js";
 
 const TO_ALL = {
@@ -45,6 +46,12 @@ export function errorMessage({ code, message }, isSpeaker) {
 function sentence(text) {
   const shown = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(shown) ? shown : `${shown}.`;
+}
+
+// Why a session ended that its speaker did not end, and what is left of it.
+export function endedEarly(reason, { reached }) {
+  if (!reached) return reason;
+  return `${reason} ${t("What was said until {time} stays on this page and can be downloaded. What was said after that is not translated.", { time: clock(reached) })}`;
 }
 
 export function translationLost({ language, reason }) {

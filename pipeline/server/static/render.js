@@ -24,7 +24,8 @@ export class Board {
       this.following = true;
       this.#follow();
     });
-    new ResizeObserver(() => this.#follow()).observe(list);
+    this.sizes = new ResizeObserver(() => this.#follow()); // the window's, and those of the letters
+    this.sizes.observe(list);
     this.#forget(null);
   }
 
@@ -81,11 +82,7 @@ export class Board {
   #row(number) {
     const sentence = this.texts.sentences.get(number);
     const lines = sentence ? rows(sentence, this.language, this.withTerms) : [];
-    if (!lines.length) {
-      this.rows.get(number)?.remove();
-      this.rows.delete(number);
-      return;
-    }
+    if (!lines.length) return this.#remove(number);
     const row = this.rows.get(number) ?? this.#insert(number);
     if (row.querySelector("textarea")) return; // it is drawn when the correction has ended
     const focused = [...row.querySelectorAll("p")].indexOf(document.activeElement);
@@ -94,8 +91,19 @@ export class Board {
     body.append(...lines);
     body.classList.toggle("several", lines.filter((each) => each.className === "target").length > 1);
     row.replaceChildren(time(sentence), body);
+    row.dataset.speaker = sentence.speaker ?? "";
+    nameOnce(row);
+    nameOnce(row.nextElementSibling);
     if (focused >= 0) choose(row.querySelectorAll("p")[focused] ?? this.list);
     for (const [code, text] of finished(sentence, this.language)) this.#say(number, code, text);
+  }
+
+  #remove(number) {
+    const row = this.rows.get(number);
+    const after = row?.nextElementSibling;
+    row?.remove();
+    nameOnce(after);
+    this.rows.delete(number);
   }
 
   #insert(number) {
@@ -104,6 +112,7 @@ export class Board {
     const after = [...this.rows.keys()].filter((other) => other > number).sort((one, other) => one - other)[0];
     this.list.insertBefore(row, after === undefined ? null : this.rows.get(after));
     this.rows.set(number, row);
+    this.sizes.observe(row);
     return row;
   }
 
@@ -197,6 +206,11 @@ function speaker(sentence) {
   found.className = "speaker";
   found.textContent = sentence.speaker;
   return found;
+}
+
+// A speaker's name stands where it changes.
+function nameOnce(row) {
+  row?.classList.toggle("same", row.previousElementSibling?.dataset.speaker === row.dataset.speaker);
 }
 
 function divider() {

@@ -22,7 +22,9 @@ export class Share {
     $("viewer").href = $("viewer").textContent = page;
     this.code = new URL(`view/${name}/qr.svg`, BASE).href;
     $("overlay").href = new URL(`overlay/${name}`, BASE);
-    $("local").hidden = Boolean(address) || !LOOPBACK.test(location.hostname);
+    const here = !address && LOOPBACK.test(location.hostname);
+    $("local").hidden = !here;
+    $("invitation").hidden = $("qr").hidden = here;
     $("share").hidden = false;
     this.#draw();
   }
@@ -33,7 +35,7 @@ export class Share {
   }
 
   #draw() {
-    if ($("share").open && $("qr").src !== this.code) $("qr").src = this.code;
+    if ($("share").open && !$("qr").hidden && $("qr").src !== this.code) $("qr").src = this.code;
   }
 }
 

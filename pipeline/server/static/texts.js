@@ -40,9 +40,10 @@ export class Texts {
       .sort((one, other) => one.number - other.number);
   }
 
-  // Seconds of the speech of which the text is finished.
+  // Seconds of the speech of which the text is finished, translations included.
   get reached() {
-    return Math.max(0, ...[...this.sentences.values()].filter(({ source }) => source.done).map(({ end }) => end));
+    const isDone = ({ source, targets }) => [source, ...targets.values()].every(({ done }) => done);
+    return Math.max(0, ...[...this.sentences.values()].filter(isDone).map(({ end }) => end));
   }
 
   // A snapshot has whole texts: they take the place of what is known of these sentences, and drafts that it lacks are gone.

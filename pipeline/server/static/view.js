@@ -21,6 +21,7 @@ const STATES = {
   open: t("Live"),
   lost: t("Connection lost. The text goes on as soon as it is back."),
   ended: t("The speaker has finished"),
+  cut: t("The talk was cut off, and its last words may be missing. The next talk appears here."),
   refused: t("Not connected"),
 };
 const address = new URL(location);
@@ -102,6 +103,7 @@ function onEvent(event) {
 
 // The speaker pauses, or goes on. A new connection begins with a snapshot, which says so again.
 function pausing(on) {
+  document.body.dataset.live = on ? "no" : "yes";
   if (document.body.dataset.state === "open") say(on ? t("The speaker has paused") : STATES.open);
 }
 
@@ -113,7 +115,7 @@ function onState(state, detail) {
   say(state === "ended" && detail ? t("The speaker has finished. The next talk appears here.") : STATES[state]);
   document.body.dataset.state = state;
   if (state === "refused") showProblem($("problem"), errorMessage(detail, false));
-  if (state === "ended" || state === "refused") {
+  if (["ended", "cut", "refused"].includes(state)) {
     more = []; // nothing can be added any more
     showPreparing("");
     if (targets.length) offer();
