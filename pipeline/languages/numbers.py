@@ -1,6 +1,13 @@
-"""Numbers below 10,000 in English words, hours in Portuguese ones, and where a number may go on. Pure."""
+"""Numbers in words: below 10,000 in English, written as digits, and where a number may go on. Pure."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from text_to_num import find_numbers
 
 # fmt: off
 _ONES = (
@@ -32,3 +39,108 @@ def english(value: int, joint: str = " ") -> str:
         return _ONES[value]
     tens, ones = divmod(value, 10)
     return _TENS[tens - 2] + (f"-{_ONES[ones]}" if ones else "")
+
+
+_DIGITS_OF = ("de", "en", "es", "fr", "it", "pt")
+_COMMAS = ("de", "es", "fr", "it", "pt")
+_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+# Kept after the digits (1.5 million), which is how they are printed.
+_POWERS = re.compile(r"[mbt]r?il[hl]?(?:[iãõó]\w*|h\w+|ones)", re.IGNORECASE)
+# What makes another number of the one before it: one million and a half.
+_HALF = re.compile(r"\s+(?:and a half|e mei[ao]|y medi[ao]|et demie?)\b", re.IGNORECASE)
+_ZERO = {"en": ("oh", "o")}
+
+
+@dataclass
+class _Word:
+    """A word or a mark of a text, as ``find_numbers`` takes it."""
+
+    value: str
+    start: int
+    end: int
+
+    def text(self) -> str:
+        return self.value
+
+    def nt_separated(self, previous: _Word) -> bool:
+        return False
+
+    def not_a_number_part(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class _Number:
+    words: Sequence[_Word]
+    digits: str
+    ordinal: bool
+
+    @property
+    def is_digit(self) -> bool:
+        return len(self.digits) == 1
+
+
+def in_digits(text: str, language: str, *, complete: bool = True) -> str:
+    """Write the numbers of two words or more in digits: "two hundred and fifty three" as 253, "one point five million" as 1.5 million.
+
+    Years are told by their halves ("nineteen eighty four"), and digits that are said one by one are put together. What may
+    be more than one number ("two thirty", "one two three") and ordinals stay in words. So does a number at the end of a text
+    that is not ``complete``.
+    """
+    if language not in _DIGITS_OF:
+        return text
+    words = [_Word(found.group(), *found.span()) for found in _TOKEN.finditer(text)]
+    for before, word in pairwise(words):
+        if word.value.lower() in _ZERO.get(language, ()) and _numbers([before], language):
+            word.value = "zero"
+    made, done = [], 0
+    for group in _groups(_numbers(words, language)):
+        start, end = group[0].words[0].start, group[-1].words[-1].end
+        goes_on = _HALF.match(text, end) or (not complete and not text[end:].strip())
+        if not goes_on and (digits := _one_number(group, language)):
+            made += [text[done:start], digits]
+            done = end
+    return "".join(made) + text[done:]
+
+
+def _numbers(words: Sequence[_Word], language: str) -> list[_Number]:
+    return [_Number(words[one.start : one.end], one.text, one.is_ordinal) for one in find_numbers(words, language, 0)]
+
+
+def _groups(numbers: Sequence[_Number]) -> list[list[_Number]]:
+    """The numbers that follow one another with nothing but a space between."""
+    groups: list[list[_Number]] = []
+    for number in numbers:
+        if groups and number.words[0].start == groups[-1][-1].words[-1].end + 1:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
+
+
+def _one_number(group: Sequence[_Number], language: str) -> str | None:
+    words = [word for number in group for word in number.words]
+    if len(words) + sum("-" in word.value for word in words) < 2 or any(number.ordinal for number in group):
+        return None
+    if _POWERS.fullmatch(words[-1].value):
+        head = _numbers(words[:-1], language)
+        return (
+            f"{head[0].digits} {words[-1].value}" if len(head) == 1 and len(head[0].words) == len(words) - 1 else None
+        )
+    if len(group) == 1:
+        return _grouped(group[0].digits, language)
+    values = [number.digits for number in group]
+    if language == "en" and values[0].isdigit() and 13 <= int(values[0]) <= 20:
+        year = "".join(values)
+        return year if len(year) == 4 and len(values) == 2 + ("0" in values) else None
+    alone = [int(number.digits) for number in group if number.is_digit and number.digits.isdigit()]
+    counting = all(abs(two - one) == 1 for one, two in pairwise(alone))
+    return "".join(values) if len(alone) >= 3 and not counting and all(len(one) <= 2 for one in values) else None
+
+
+def _grouped(digits: str, language: str) -> str:
+    """Digits with separators of thousands, from five digits on."""
+    whole, mark, rest = digits.partition("," if language in _COMMAS else ".")
+    if len(whole) > 4 and whole.isdigit():
+        whole = f"{int(whole):,}".replace(",", "." if language in _COMMAS else ",")
+    return whole + mark + rest

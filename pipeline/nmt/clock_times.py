@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
@@ -80,6 +81,17 @@ def times(text: str, language: str) -> Iterator[Time]:
             yield Time(*match.span(), hour, int(minute or 0), known=True, said=True)
         else:
             yield Time(*match.span(), hour % 24, int(minute or 0), known=hour > 12 or hour == 0, said=False)
+
+
+@functools.cache
+def like_times(language: str) -> re.Pattern[str]:
+    """What a model may write for a time: a clock with any parts of the day after it, or in Chinese before it."""
+    parts = "|".join(part.replace(".", r"\.?") + r"\b\.?" for part in (*_PARTS["en"], *_PARTS["pt"]))
+    before = f"(?:{'|'.join(_PARTS['zh'])})*" if language == "zh" else ""
+    return re.compile(
+        rf"{before}\d+(?:(?:[:.h点點]|\sh\s)\d+分?)?(?:[点點]|h\b|\so'clock|\shoras?\b)?(?:\s?(?:{parts}))*",
+        re.IGNORECASE,
+    )
 
 
 def time_forms(time: Time, language: str) -> tuple[list[str], list[str]]:

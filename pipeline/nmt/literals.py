@@ -7,6 +7,7 @@ so are numbers that are glued to letters.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from decimal import Decimal
 from itertools import islice
 
 from ..glossary.terms import Match, Term
-from ..languages import language_tag
-from .clock_times import time_forms, times
+from ..languages import language_tag, spaced
+from .clock_times import like_times, time_forms, times
 
 # Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
 _MOST = 8
@@ -50,7 +51,7 @@ _LITERAL = re.compile(
     )
     (?! \s* (?:{_SCALE}) | [\w:/%] | [.,-]\d )
     |
-    (?: (?P<currency> (?<![\w]) (?:R|US)?\$\s? | [€£¥]\s? ) | (?<![\w:/.,百千万亿-]) )
+    (?: (?P<currency> (?<![\w]) (?:R|US)?\$\s? | [€£¥]\s? ) | (?<![\w:/.,百千万亿-]) (?P<minus> [-−] )? )
     (?P<number> \d+ (?:[.,]\d+)* )
     (?: \s* (?P<scale> {_SCALE} ) (?!\d)
         | (?P<ordinal> st\b | nd\b | rd\b | th\b | 日(?!元|[圆圓]) | 号(?![线楼站房门车院台桌机]) )  # but not line 10 or building 12
@@ -81,7 +82,7 @@ _COMMA_DECIMALS = {
 # What stands before and after a number for a currency sign, by language.
 _CURRENCIES = {
     "en": {
-        "$": (("$", ""), ("", " dollars"), ("", " dollar"), ("", " US dollars")),
+        "$": (("$", ""), ("US$", ""), ("US$ ", ""), ("", " dollars"), ("", " dollar"), ("", " US dollars")),
         "€": (("€", ""), ("", " euros"), ("", " euro")),
         "£": (("£", ""), ("", " pounds"), ("", " pound")),
         "¥": (("¥", ""), ("", " yuan"), ("", " yen")),
@@ -102,6 +103,11 @@ _CURRENCIES = {
         "R$": (("", "雷亚尔"), ("R$", "")),
     },
 }
+# What a model may write instead of an address or a code, of a date, and of a telephone number.
+_LIKE_WORDS = re.compile(r"[^\s\"“”()]*[^\s\"“”()!?,;:.]")
+_LIKE_DATES = re.compile(r"(?:[^\W\d_]+ )?\d[\d/.-]*(?:st|nd|rd|th)?(?: de [^\W\d_]+ de \d{4}|, \d{4})?", re.IGNORECASE)
+_LIKE_TELEPHONES = re.compile(r"[+(]?\d(?:[\d ()/-]*\d)?")
+_MINUS = {"en": ("minus ", "negative "), "pt": ("menos ",)}
 _AMBIGUOUS = re.compile(r"\d{1,3}[.,]\d{3}")
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _TURNED = str.maketrans(".,", ",.")
@@ -113,6 +119,8 @@ class Literal(Match):
 
     refused: tuple[str, ...] = ()
     """Translations that are wrong though an accepted one is in them, such as 9:30 p.m."""
+    like: re.Pattern[str] | None = None
+    """The pattern of what a model may write instead of it."""
 
 
 def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:
@@ -133,7 +141,8 @@ def _matches(text: str, source: str, target: str) -> Iterator[Literal]:
         found.append((time.start, time.end))
         accepted, refused = time_forms(time, target)
         name = text[time.start : time.end]
-        yield Literal(*found[-1], Term(name, accepted[0], target_variants=tuple(accepted[1:])), tuple(refused))
+        term = Term(name, accepted[0], target_variants=tuple(accepted[1:]))
+        yield Literal(*found[-1], term, tuple(refused), like_times(target))
     for match in _LITERAL.finditer(text):
         if any(start < match.end() and match.start() < end for start, end in found):
             continue
@@ -141,7 +150,34 @@ def _matches(text: str, source: str, target: str) -> Iterator[Literal]:
         if forms:
             # An address that goes on with a hyphen is another one.
             others = (f"{match.group()}-",) if match["address"] else ()
-            yield Literal(*match.span(), Term(match.group(), forms[0], target_variants=tuple(forms[1:])), others)
+            term = Term(match.group(), forms[0], target_variants=tuple(forms[1:]))
+            yield Literal(*match.span(), term, others, _like(match, target))
+
+
+def _like(match: re.Match[str], target: str) -> re.Pattern[str] | None:
+    if match["telephone"] or match["date"]:
+        return _LIKE_TELEPHONES if match["telephone"] else _LIKE_DATES
+    if match["number"] is None:
+        return _LIKE_WORDS if spaced(target) else None
+    return _like_numbers(target, priced=bool(match["currency"] or match["unit"]), scaled=bool(match["scale"]))
+
+
+@functools.cache
+def _like_numbers(target: str, *, priced: bool, scaled: bool) -> re.Pattern[str]:
+    """Numbers with their separators wrong; with currencies or names of powers of ten, if the source has such."""
+    affixes = [pair for pairs in _CURRENCIES.get(target, {}).values() for pair in pairs] if priced else []
+    before, after, scales = (
+        "|".join(sorted(map(re.escape, {one for one in some if one}), key=len, reverse=True)) or "(?!)"
+        for some in (
+            (before for before, _ in affixes),
+            (after for _, after in affixes),
+            (name for name, _ in _SCALE_WORDS.get(target, ())) if scaled else (),
+        )
+    )
+    return re.compile(
+        rf"(?P<before>{before})?(?:(?<!\w)[-−])?\d+(?:[.,]+\d+)*(?:st|nd|rd|th)?(?:{scales})?(?P<after>(?:{after})(?!\w))?",
+        re.IGNORECASE,
+    )
 
 
 def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
@@ -155,6 +191,9 @@ def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
         if match["date"] and "/" in match["date"]:
             day, month, year = match["date"].split("/")
             yield f"{month}/{day}/{year}"
+    elif match["minus"]:
+        for form in _spellings(match, source, target):
+            yield from (sign + form for sign in ("-", "−", *_MINUS.get(target, ())))
     elif not sign or target not in _CURRENCIES:
         yield from _spellings(match, source, target)
     else:
@@ -170,7 +209,7 @@ def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
         if value is not None and counted:
             yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), target)
         return
-    priced = match["currency"] or match["unit"]
+    priced = match["currency"] or match["unit"] or match["minus"]
     if target in _OWN_DIGITS or (not priced and len(written) < (2 if counted else 3)):
         return
     if match["ordinal"] and target == "en" and written.isdigit():

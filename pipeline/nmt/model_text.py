@@ -154,7 +154,14 @@ class ModelText:
     def _given(self, text: str, language: str, target: str) -> tuple[int, ...]:
         """The target tokens of a text that needs no model."""
         phrase = rules(language).phrase(text, language_tag(target).language) if self.knows_print_only else None
-        return self._speller(target).copy(phrase + final_marks(text)) if phrase else ()
+        if phrase:
+            return self._speller(target).copy(phrase + final_marks(text))
+        made = rest = text
+        for literal in reversed(literals(text, target, language)):
+            form = self.writing(target)(literal.term.targets[0])
+            made = made[: literal.start] + form + made[literal.end :]
+            rest = rest[: literal.start] + rest[literal.end :]
+        return () if any(map(str.isalpha, rest)) else self._speller(target).copy(made)
 
     def _neighbour(self, language: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """A sentence to put before a short one, as source tokens, and its translation as target tokens.

@@ -15,7 +15,7 @@ import unicodedata
 from ..languages import language_tag
 from ..languages.chinese import simplified
 from ..languages.marks import letters
-from ..languages.numbers import PORTUGUESE_HOURS, english
+from ..languages.numbers import PORTUGUESE_HOURS, english, in_digits
 from ..languages.rules import rules
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
@@ -38,7 +38,9 @@ _DROPPED = re.compile(
 )
 _SPACE = re.compile(r"\s")
 # Words that consist only of letters; "COVID-19", "B2B" and "U.S.A." do not match and keep their capitals.
-_WORD = re.compile(r"(?<!\w)(?<!\w\.)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w|-?\d|\.\w)")
+_WORD = re.compile(r"(?<!\w)(?<!\w\.)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w|-?\d|\.\w|@|://)")
+# A word that is no part of a code, a unit or an address. Without one, a text is no sentence.
+_PROSE = re.compile(r"(?<![\w@/.:$-])[^\W\d_]{2,}(?![\w@]|[./-]\w|://)")
 # Times in words. Students read "half past nine" as the half of nine, and "nove e meia" as nine and a half.
 _HOURS = {
     "en": {english(hour): hour for hour in range(1, 13)},
@@ -58,6 +60,11 @@ _SPOKEN_TIME = {
 # As in "at 7.35".
 _DOTTED_TIME = re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))")
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)")
+# Which students read as "less than" in Portuguese, and keep as a sign.
+_MINUS = {
+    "en": re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE),
+    "pt": re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE),
+}
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
 _QUESTION = {
@@ -136,8 +143,17 @@ def written(text: str, language: str, *, complete: bool) -> str:
         text = _DOTTED_TIME.sub(":", _SMALL_I.sub("I", text))
     if language in _SPOKEN_TIME:
         text = _SPOKEN_TIME[language].sub(lambda found: _clock_time(found, language), text)
+    text = in_digits(text, language, complete=complete)
+    if language in _MINUS:
+        text = _MINUS[language].sub("-", text)
     bare = text.rstrip()
-    if not complete or language not in _QUESTION or not bare or not (bare[-1].isalnum() or bare[-1] in "%€£$"):
+    if (
+        not complete
+        or not _PROSE.search(bare)
+        or language not in _QUESTION
+        or not bare
+        or not (bare[-1].isalnum() or bare[-1] in "%€£$")
+    ):
         return text
     return f"{bare}?" if _QUESTION[language].match(bare) else f"{bare}."
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +20,8 @@ from .written import RunningSearch
 
 # Places that are tried for a term.
 _PLACES = 3
+# The least share of the attention, on the average of its tokens, of what is written for a literal.
+_LOOKED_AT = 0.2
 
 
 def repairing(
@@ -91,6 +97,12 @@ class Repair:
         rows = decoder.attention(state, [request.options.start_token, *ids[:-1]])
         assert rows is not None
         shares = rows[:, list(term.tokens)].sum(axis=1)
+        mended, end = None, 0
+        if (found := self._mended(ids, term, shares)) is not None:
+            start, right, end = found
+            mended = [*tokens[: start - done], *given(right), *tokens[end - done :]]
+            if end < len(ids) - 1:
+                yield mended
         if term.targets[0] == term.name and (run := self._run(ids, term, rows, shares)) is not None:
             start, end = run
             copied = speller.copy(term.targets[0], speller.piece(ids[start - 1]) if start else "")
@@ -106,6 +118,41 @@ class Repair:
             rest = list(TermSearch(begun, self._wording, fork, term).tokens())
             if rest and not rest[-1].truncated:
                 yield [*tokens[: at - done], *given(wanted), *rest]
+        if mended is not None:  # without what should have followed
+            yield mended
+
+    def _mended(
+        self, ids: Sequence[int], term: SourceTerm, shares: NDArray[np.float32]
+    ) -> tuple[int, Sequence[int], int] | None:
+        """Where a literal is written wrong, if it is: the first token, the right ones, and the token after the last.
+
+        It is what is like the literal where the model looks at it most, and no other literal.
+        """
+        if term.like is None:
+            return None
+        speller, done = self._wording.speller, len(self._request.committed)
+        pieces = [speller.piece(one) for one in ids]
+        ends = list(accumulate(map(len, pieces)))
+        text = "".join(pieces)
+        token_at = partial(bisect_right, ends)  # by the place of a character
+        others = [span for other in self._wording.terms for span in other.found_in(text)]
+        best, span = _LOOKED_AT, None
+        for found in term.like.finditer(text, ends[done - 1] if done else 0):
+            if any(start < found.end() and found.start() < end for start, end in others):
+                continue
+            share = float(shares[token_at(found.start()) : token_at(found.end() - 1) + 1].mean())
+            if share >= best:
+                best, span = share, found
+        if span is None:
+            return None
+        first, last = token_at(span.start()), token_at(span.end() - 1)
+        while first > done and not pieces[first - 1].strip():
+            first -= 1
+        before, after = text[ends[first] - len(pieces[first]) : span.start()], text[span.end() : ends[last]]
+        form = _form_like(term, span)
+        if form[-1] == "." == text[span.end() : span.end() + 1]:
+            form = form[:-1]
+        return first, speller.copy((before + form + after).strip(), pieces[first - 1] if first else ""), last + 1
 
     def _places(
         self, ids: Sequence[int], term: SourceTerm, rows: NDArray[np.float32], shares: NDArray[np.float32]
@@ -149,3 +196,11 @@ class Repair:
         while end < last and glued(piece(ids[end - 1]), piece(ids[end])):
             end += 1
         return (start, end) if end < last else None
+
+
+def _form_like(term: SourceTerm, span: re.Match[str]) -> str:
+    """The accepted form of a literal with the same currency before or after it, else the preferred one."""
+    before, after = (span.groupdict().get(name) or "" for name in ("before", "after"))
+    if not before and not after:
+        return term.targets[0]
+    return next((one for one in term.targets if one.startswith(before) and one.endswith(after)), term.targets[0])

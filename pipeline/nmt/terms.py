@@ -37,11 +37,18 @@ class SourceTerm:
     """Whether it is a number or an address, and in no glossary; see ``pipeline.nmt.literals``."""
     refused: tuple[str, ...] = ()
     """See ``Literal.refused``."""
+    like: re.Pattern[str] | None = None
+    """See ``Literal.like``."""
+
+    def found_in(self, text: str) -> list[tuple[int, int]]:
+        """Where accepted translations are in a target text. That of a literal is no part of a longer number or address."""
+        found = _accepted(self.targets, self.refused, self.exact_case).found_in(text)
+        spans = [(match.start, match.end) for match in found if match.term.target is None]
+        return [one for one in spans if not (self.literal and _goes_on(text, *one))]
 
     def count_in(self, text: str) -> int:
         """How many accepted translations are in a target text."""
-        found = _accepted(self.targets, self.refused, self.exact_case).found_in(text)
-        return sum(match.term.target is None for match in found)
+        return len(self.found_in(text))
 
     def refuses(self, text: str) -> bool:
         """Whether a translation that is refused begins with ``text``."""
@@ -84,6 +91,17 @@ def _accepted(targets: tuple[str, ...], refused: tuple[str, ...], exact_case: bo
     return Glossary((*terms, *(Term(one, "") for one in refused)))
 
 
+_LONGER_BEFORE = re.compile(r"(?:\d[.,:/]|[@/]|[^\W\d]\.)$")
+_LONGER_AFTER = re.compile(r"[.,:/]\d|@|\.[^\W\d_]")
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether a number or an address goes on before or after a place in it: R$ is no $."""
+    other = text[start] == "$" and text[start - 1 : start] == "R"
+    before = _LONGER_BEFORE.search(text, max(0, start - 2), start)
+    return other or before is not None or _LONGER_AFTER.match(text, end) is not None
+
+
 def terms_in(
     text: str, pieces: Sequence[str], matches: Sequence[Match], written: Callable[[str], str] = str, *, first: int = 0
 ) -> tuple[SourceTerm, ...]:
@@ -104,8 +122,9 @@ def terms_in(
         term = match.term
         literal = isinstance(match, Literal)
         refused = tuple(map(written, match.refused)) if isinstance(match, Literal) else ()
+        like = match.like if isinstance(match, Literal) else None
         found.append(
-            SourceTerm(term.source, tuple(touching), tuple(inside), targets, term.exact_case, literal, refused)
+            SourceTerm(term.source, tuple(touching), tuple(inside), targets, term.exact_case, literal, refused, like)
         )
     return tuple(found)
 

@@ -1,8 +1,8 @@
-"""Numbers in English words."""
+"""Numbers in words."""
 
 import pytest
 
-from pipeline.languages.numbers import ends_in_number, english
+from pipeline.languages.numbers import ends_in_number, english, in_digits
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,38 @@ def test_numbers_in_words(value, american, british):
 )  # fmt: skip
 def test_a_text_may_end_in_a_number_that_goes_on(text, open_):
     assert ends_in_number(text) is open_
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "digits"),
+    [
+        ("en", "two hundred and fifty three euros and forty cents", "253 euros and forty cents"),
+        ("en", "one point five million people", "1.5 million people"),
+        ("en", "one million two hundred fifty thousand", "1,250,000"),
+        ("en", "in nineteen eighty four, twenty twenty four and nineteen oh five", "in 1984, 2024 and 1905"),
+        ("en", "Call five five five one two three four.", "Call 5551234."),
+        ("en", "Twenty-five people, three point one four", "25 people, 3.14"),
+        ("en", "two fifty, one or two, one two three four", "two fifty, one or two, one two three four"),
+        (
+            "en",
+            "twenty first, two thirds, a hundred, half a million",
+            "twenty first, two thirds, a hundred, half a million",
+        ),
+        ("en", "two million and a half", "two million and a half"),
+        ("pt", "um vírgula cinco milhões, dois milhões", "1,5 milhões, 2 milhões"),
+        ("pt", "mil novecentos e oitenta e quatro", "1984"),
+        ("pt", "um milhão e duzentos mil reais", "1.200.000 reais"),
+        ("pt", "um milhão e meio, trinta por cento, uma ou duas", "um milhão e meio, trinta por cento, uma ou duas"),
+        ("es", "doscientos cincuenta y tres", "253"),
+        ("de", "ein Komma fünf Millionen", "1,5 Millionen"),
+        ("fr", "deux cent cinquante-trois", "253"),
+        ("zh", "twenty five", "twenty five"),
+        ("en", "", ""),
+    ],
+)
+def test_numbers_of_two_words_are_written_in_digits(language, words, digits):
+    assert in_digits(words, language) == digits
+
+
+def test_a_number_at_the_end_of_a_beginning_may_go_on():
+    assert in_digits("two hundred people and two hundred", "en", complete=False) == "200 people and two hundred"

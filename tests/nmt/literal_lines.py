@@ -24,6 +24,26 @@ WORDS = {
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """A sentence with one or more literals."""
+
+    text: str
+    literals: tuple[re.Pattern[str], ...]
+    """What is right for each."""
+    rest: re.Pattern[str]
+    """What shows that the rest was translated."""
+
+    def is_right(self, translation):
+        """Whether each literal is in a translation once, no other number is, and nothing is lost or follows the end."""
+        left = translation
+        for right in self.literals:
+            left, count = right.subn(" ", left, count=1)
+            if not count:
+                return False
+        return not re.search(r"\d|[.!?]\s*\S", left) and self.rest.search(translation) is not None
+
+
+@dataclass(frozen=True)
 class Line:
     kind: str
     text: str
@@ -44,6 +64,29 @@ def lines(source, target, count, seed=1):
         literal, right = MAKERS[kind](rng, source, target)
         text = rng.choice(CARRIERS[source, kind.split()[0]]).format(literal).replace("..", ".")
         made.append(Line(kind, text, re.compile(right, re.IGNORECASE)))
+    return made
+
+
+def sentences(source, target, count, seed=1):
+    """``count`` sentences with literals, made of literal_sentences.tsv."""
+    rng = random.Random(f"{source}-{target}-{seed}")
+    table = [
+        line.split("\t") for line in Path(__file__).with_name("literal_sentences.tsv").read_text("utf-8").splitlines()
+    ]
+    table = [(text, rest) for language, text, rest in table if language == source]
+    made = []
+    for number in range(count):
+        text, rest = table[number % len(table)]
+        rights: list[re.Pattern[str]] = []
+
+        def literal(found, rights=rights):
+            written, right = KINDS[found.group(1)](rng, source, target)
+            rights.append(re.compile(right, re.IGNORECASE))
+            return written
+
+        text = re.sub(r"\{(\w+)\}", literal, text)
+        # Longer ones first, since a shorter one may be a part of them.
+        made.append(Sentence(text.replace("..", "."), tuple(rights), re.compile(rest, re.IGNORECASE)))
     return made
 
 
@@ -227,3 +270,26 @@ ORDER = (
     "time", "price", "e-mail", "telephone", "time of 24 hours", "thousands", "code", "number", "date", "address", "price",
     "time", "file", "percent", "host", "time of 24 hours", "telephone", "year", "date in digits", "e-mail",
 )  # fmt: skip
+
+
+def _any_number(rng, source, target):
+    value = rng.choice([rng.randrange(1001, 10_000), rng.randrange(10_000, 10**6), rng.randrange(10**6, 10**9)])
+    return _grouped(value, source), _number_right(value, "", target)
+
+
+def _small(rng, source, target):
+    value = rng.randrange(21, 100)
+    return str(value), rf"(?<![\d.,]){value}(?![\d.,]*\d)"
+
+
+def _minus(rng, source, target):
+    whole, cents = rng.randrange(2, 40), str(rng.randrange(1, 10))
+    written = rng.choice(["-", "minus " if source == "en" else "menos "]) + _decimal(whole, cents, source)
+    word = "menos" if target == "pt" else "minus|negative"
+    return written, rf"(?:[-−]|\b(?:{word}) )" + _number_right(whole, cents, target).replace(r"(?<![\d.,])", "")
+
+
+KINDS: dict[str, Callable[[random.Random, str, str], Made]] = {
+    "number": _any_number, "small": _small, "price": _price, "minus": _minus, "phone": _telephone, "mail": _mail,
+    "host": _host, "code": _code, "time": _time, "percent": _percent, "file": _file, "year": _year,
+}  # fmt: skip

@@ -17,7 +17,7 @@ from pipeline.nmt.search import greedy
 from pipeline.nmt.term_search import Wording
 from pipeline.nmt.terms import SourceTerm, Speller, kept
 from tests.conftest import SHIPPED_TRANSLATORS
-from tests.nmt.literal_lines import lines
+from tests.nmt.literal_lines import lines, sentences
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_sentences_without_literals_have_no_terms(models):
 @pytest.mark.parametrize(
     ("pair", "said", "kept"),
     [
-        ("en-pt", "The population is 13,800,138,000.", "13.800.138.000 habitantes"),
+        ("en-pt", "The population is 13,800,138,000.", "13.800.138.000"),
         ("en-pt", "He paid £3,000 for it.", "3.000 libras por isso"),
         ("en-pt", "In 2021-2022 sales fell by 7.25%.", "2021-2022, as vendas caíram 7,25%"),
         ("pt-en", "O preço é R$ 1.250,50.", "1,250.50"),
@@ -230,6 +230,48 @@ def test_students_keep_99_percent_of_the_literals(source, target, seed):
         if not line.is_right(made := model.translate(line.text))
     ]
     assert len(wrong) <= count // 100, wrong
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("source", "target"), [("en", "pt"), ("pt", "en")])
+def test_students_lose_no_word_for_a_literal(source, target, count):
+    """Each literal is in the translation once, no other number is, and nothing follows the end of the sentence."""
+    model = load_translation_model(source, target, NmtConfig(f"firefox/{source}-{target}-tiny"))
+    made = {each.text: (each, model.translate(each.text)) for each in sentences(source, target, count)}
+    wrong = {text: translation for text, (each, translation) in made.items() if not each.is_right(translation)}
+    assert len(wrong) <= count // 100 + 1, wrong
+
+
+@pytest.mark.parametrize(
+    ("pair", "text", "wanted"),
+    [
+        ("en-pt", "We sold 31,536,000 tickets.", "Nós vendemos 31.536.000 bilhetes."),
+        ("en-pt", "12:30", "12h30"),
+        ("en-pt", "$1,250.50", "1.250,50 dólares"),
+        ("en-pt", "anna@example.com", "anna@example.com"),
+        ("en-pt", "-12.5", "-12,5"),
+        ("en-pt", "It costs €50 and £45.", "Custa 50 euros e 45 libras."),
+        ("en-pt", "I was born in nineteen eighty four.", "Eu nasci em 1984."),
+        ("en-pt", "My number is five five five one two three four.", "Meu número é 5551234."),
+        ("pt-en", "Custa 50 € e 45 £.", "It costs €50 and £45."),
+        ("pt-en", "A temperatura caiu para menos 12,5 graus.", "The temperature dropped to -12.5 degrees."),
+    ],
+)
+def test_literals_take_the_place_of_what_was_written_for_them(pair, text, wanted):
+    model = load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny"))
+    assert model.translate(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("accepted", "text", "count"),
+    [
+        ("exemplo.com", "escreva para ana@exemplo.com ou visite exemplo.com.", 1),
+        ("234.567", "1.234.567 e 234.567.", 1),
+        ("$300", "R$300 or $300", 1),
+    ],
+)
+def test_a_literal_is_no_part_of_a_longer_one(accepted, text, count):
+    assert SourceTerm("", (), (), (accepted,), literal=True).count_in(text) == count
 
 
 @pytest.mark.parametrize(
