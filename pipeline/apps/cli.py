@@ -170,7 +170,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that escapes arguments in its error messages. Its subcommands' parsers have the same class."""
+    """A parser whose errors are one line, with arguments escaped. Its subcommands' parsers have the same class."""
 
     def __init__(self, *, examples: Sequence[str] = (), **settings: Any) -> None:
         """Make a parser.
@@ -186,7 +186,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings)
 
     def error(self, message: str) -> NoReturn:
-        super().error(escaped(message))
+        self.exit(2, f"error: {escaped(message)}; {self.prog} --help shows what is possible\n")
 
 
 def description_of(docstring: str | None) -> str:

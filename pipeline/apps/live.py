@@ -44,7 +44,7 @@ from .cli import (
     tell,
     tell_loading,
 )
-from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
+from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured, naming_demo
 from .outputs import Output, named_outputs
 from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
@@ -206,7 +206,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
                 sink.start(str(recording) if recording is not None else "live", lambda: stats.stream_s)
         for push in pushes:
             push.begin(lambda: stats.stream_s)
-        asyncio.run(live.run())
+        with naming_demo(options):
+            asyncio.run(live.run())
         close_all([*files, *pushes])  # a terminal that is closed, or Ctrl-C, while the voice ends costs them nothing
         speech.finish()
     except asyncio.CancelledError:

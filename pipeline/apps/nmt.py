@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from dataclasses import replace
 
 from ..captions.changes import Changes
 from ..config import pinned_revisions
 from ..errors import SinkError, UsageError
 from ..events import SourceSentence, Translation
+from ..nmt.compiled import find_translation_model
 from ..nmt.load import load_translation_model
 from ..nmt.model import MarianModel
 from ..nmt.model_text import UNDETERMINED
 from ..nmt.options import NmtConfig
 from ..nmt.pivot import PivotTranslator
-from ..nmt.routing import AUTO, described, routed
+from ..nmt.routing import AUTO, all_pairs, described, routed, weights
 from ..sinks.jsonl import line
-from .cli import Parser, description_of, some_path, some_text, standard_input, whole_number
+from .cli import Parser, description_of, some_text, standard_input, whole_number
 
 _EXAMPLES = (
     "echo 'Where is the hotel?' | %(prog)s --model models/demo/nmt-en-zh",
@@ -29,9 +32,10 @@ def arguments(prog: str = "python -m pipeline.nmt") -> Parser:
     models = parser.add_argument_group("languages and models")
     models.add_argument(
         "--model",
-        type=some_path,
-        metavar="DIR",
-        help="a Marian model exported to ONNX (default: looked up in the table of pairs by --source and --target)",
+        type=some_text,
+        metavar="M",
+        help="a directory, a student such as firefox/en-pt-tiny, or a hub id (default: looked up in the table of pairs by "
+        "--source and --target)",
     )
     models.add_argument(
         "--file-suffix", default="", metavar="S", help='precision among a hub repository\'s files, such as "_quantized"'
@@ -97,7 +101,11 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
         threads=options.threads,
     )
     if options.model is not None:
-        return MarianModel.load(options.model, nmt)
+        nmt = replace(nmt, model=options.model, revision=pinned_revisions().get(options.model))
+        if not os.path.isdir(options.model):
+            note = next((pair.note for pair in all_pairs() if pair.repository == options.model), "")
+            print(weights(options.model, note), file=sys.stderr, flush=True)
+        return MarianModel.load(find_translation_model(nmt), nmt)
     if options.source is None or options.target is None:
         raise UsageError("no model is given; give --model, or both --source and --target to look one up")
     nmt, pairs = routed(options.source, options.target, nmt, pinned_revisions())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from ..asr.script import script_conversions
 from ..config import PipelineConfig, load_config, pinned_revisions, with_overrides
-from ..errors import UsageError
+from ..errors import HubUnreachableError, UsageError
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary
@@ -153,6 +155,17 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     if nmt.model != named.nmt.model:
         config = replace(config, nmt=replace(nmt, revision=_pulled_revision(nmt.model)))
     return config
+
+
+@contextmanager
+def naming_demo(options: argparse.Namespace) -> Iterator[None]:
+    """Name the demo in errors of models that cannot be fetched, if the default configuration names these models."""
+    try:
+        yield
+    except HubUnreachableError as error:
+        if options.config not in (None, _DEFAULT_CONFIG) or options.source or options.target:
+            raise
+        raise type(error)(f"{error}, or give --config demo, which needs no network") from error
 
 
 def configured_several(options: argparse.Namespace) -> list[PipelineConfig]:

@@ -34,7 +34,7 @@ from .listening import (
     tls_context,
     wyoming_address,
 )
-from .options import add_model_arguments, configured_several
+from .options import add_model_arguments, configured_several, naming_demo
 from .pushes import add_push_argument, open_pushes
 from .speaking import voices_for
 
@@ -225,7 +225,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         shared = SharedModels(options.model_memory * 1_000_000)
         tell_loading(*(config.asr.model for config in configs))
-        models = load_shared(configs, several_calls=True, shared=shared)
+        with naming_demo(options):
+            models = load_shared(configs, several_calls=True, shared=shared)
         most = options.max_sessions or measured_sessions(models)
         limits = ServerLimits(max_sessions=most, reader_targets=options.reader_targets)
         allow_files(limits.connections + _OTHER_FILES)

@@ -34,7 +34,7 @@ from .cli import (
     tell_loading,
     whole_number,
 )
-from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured
+from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured, naming_demo
 from .outputs import language_tags
 from .recording_run import Options, make_folder, open_recording, translate_recording
 from .recordings import check_unused, plan, read_manifest
@@ -186,7 +186,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
         if options.processes > 1 and len(jobs) > 1:
             translate_in_processes(results, what, options.processes)
         else:
-            asyncio.run(translate_all(results, what))
+            with naming_demo(options):
+                asyncio.run(translate_all(results, what))
     except KeyboardInterrupt:
         interrupted = True
     if is_told():

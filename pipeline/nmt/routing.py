@@ -13,7 +13,9 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..languages import known_language, language_tag
-from ..store.firefox import PREFIX
+from ..store.firefox import PREFIX, cached_student, is_student
+from ..store.known import known_translator
+from ..store.packages import model_from_packages
 from .options import NmtConfig
 
 AUTO = "auto"
@@ -114,11 +116,23 @@ def student_routes(via: str = "en") -> Mapping[LanguagePair, tuple[Pair, ...]]:
 def described(pairs: tuple[Pair, ...]) -> str:
     """Describe the models of a route in one line."""
     source, target = pairs[0].source, pairs[-1].target
-    models = ", then ".join(f"{pair.repository} ({pair.note})" if pair.note else pair.repository for pair in pairs)
+    models = ", then ".join(weights(pair.repository, pair.note) for pair in pairs)
     if len(pairs) == 1:
         return f"{source} → {target}: {models}"
     via = _NAMES.get(pairs[0].target, pairs[0].target)
     return f"{source} → {target}: no direct model; in two steps through {via}: {models}"
+
+
+def weights(model: str, note: str = "") -> str:
+    """The model that runs for a name, with ``note`` or what else is known: of a student, the smaller one of an installed
+    package until it is fetched."""
+    known = known_translator(model)
+    if known is None and is_student(model) and cached_student(model) is None:
+        smaller = known_translator(f"{model}-tiny")
+        known = smaller if smaller is not None and model_from_packages(smaller) is not None else None
+    if known is not None:
+        model, note = known.hub_id, known.note
+    return f"{model} ({note})" if note else model
 
 
 def _no_route_message(source: str, target: str, via: str) -> str:

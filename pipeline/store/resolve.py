@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import DownloadError, ModelError, first_line
+from ..errors import DownloadError, ModelError, UsageError, first_line
 from ..run.progress import Progress, progress_bar
 from .cache import check_room, locked, readable, writable
 from .known import KnownModel, known_model
@@ -76,7 +76,7 @@ def local_directory(model: str) -> Path | None:
     if os.path.exists(model):
         raise ModelError(f"{model} is a file; give the directory that holds the model")
     if model.count("/") != 1 or model.startswith((".", "/", "~")):
-        raise ModelError(
+        raise UsageError(
             f"no such model directory: {model}; give an existing directory, or a hub id such as owner/name"
         )
     # A slow import that only hub models need.

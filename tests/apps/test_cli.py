@@ -297,11 +297,30 @@ def test_wrong_usage_of_a_program(status, arguments, message, folder):
     check_usage_error(done.returncode, done.stderr.decode(), status, message)
 
 
+@pytest.mark.parametrize("command", ["live", "translate", "serve"])
+def test_without_a_network_the_default_configuration_names_the_demo(command, tmp_path):
+    recording = [] if command == "serve" else [TRAVEL]
+    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    offline = (
+        "faster-whisper-small is not in the cache and HF_HUB_OFFLINE forbids fetching it. Unset it and run this again"
+    )
+    done = run(command, *recording, **nowhere)
+    assert done.returncode == 1
+    assert f"{offline}, or give --config demo, which needs no network\n" in done.stderr.decode()
+    assert f"{offline}\n" in run(command, *recording, "--source", "de", "--target", "en", **nowhere).stderr.decode()
+
+
+def test_nmt_takes_a_student_by_its_name_and_says_which_weights_run():
+    done = run("nmt", "--model", "firefox/en-pt-tiny", stdin=b"Hello.\n")
+    assert (done.stdout.decode(), done.stderr.decode()) == ("Olá.\n", "firefox/en-pt-tiny (tiny, BLEU 46.1)\n")
+
+
 def check_usage_error(found: object, error: str, status: int, message: str) -> None:
     assert found == status, error
     assert message in error
     assert "Traceback" not in error
     assert "\x1b" not in error
+    assert "usage:" not in error
     assert len([line for line in error.splitlines() if "error:" in line]) == 1
 
 

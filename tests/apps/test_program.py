@@ -1,6 +1,7 @@
 """The program speech-translate, its commands, and what all commands' help has in common."""
 
 import io
+import re
 import shlex
 import shutil
 import subprocess
@@ -75,7 +76,7 @@ def test_version_is_the_package_s():
 def test_wrong_usage_exits_with_2(arguments):
     done = started("-c", SCRIPT, *arguments)
     assert done.returncode == 2
-    assert "speech-translate: error: " in done.stderr
+    assert re.fullmatch("error: .*; speech-translate --help shows what is possible\n", done.stderr)
     assert not done.stdout
 
 

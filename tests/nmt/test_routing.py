@@ -11,7 +11,7 @@ from pipeline.config import ConfigError, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import known_language
 from pipeline.loading import translation_options
-from pipeline.nmt.routing import all_pairs, described, direct, route
+from pipeline.nmt.routing import all_pairs, described, direct, route, weights
 from tests.conftest import SETTINGS, TINY
 
 
@@ -85,11 +85,17 @@ def test_two_models_are_used_if_there_is_no_direct_model():
     assert [(pair.source, pair.target) for pair in route("pt", "eu", "ca")] == [("pt", "ca"), ("ca", "eu")]
     assert described(route("pt", "zh")) == (
         "pt → zh: no direct model; in two steps through English: "
-        "firefox/pt-en (base-memory, BLEU 47.7), then firefox/en-zh (base-memory)"
+        "firefox/pt-en-tiny (tiny, BLEU 43.8), then firefox/en-zh (base-memory)"
     )
     assert "through ca: " in described(route("pt", "eu", "ca"))
-    assert described(route("pt", "en")) == "pt → en: firefox/pt-en (base-memory, BLEU 47.7)"
+    assert described(route("pt", "en")) == "pt → en: firefox/pt-en-tiny (tiny, BLEU 43.8)"
     assert "names are made up" in described(route("tr", "az", "none"))
+
+
+def test_a_student_that_is_not_fetched_is_described_as_the_installed_one_that_runs():
+    assert weights("firefox/en-pt", "base-memory, BLEU 50.4") == "firefox/en-pt-tiny (tiny, BLEU 46.1)"
+    assert weights("firefox/en-pt-tiny") == "firefox/en-pt-tiny (tiny, BLEU 46.1)"
+    assert weights("firefox/en-de", "base-memory") == "firefox/en-de (base-memory)"
 
 
 def test_an_uncovered_pair_gives_an_error_that_lists_known_pairs():
@@ -104,7 +110,7 @@ def test_an_uncovered_pair_gives_an_error_that_lists_known_pairs():
 def test_changed_languages_select_another_model(capsys):
     config = configured(options("--config", "en-zh", "--source", "pt", "--target", "en"))
     assert (models(config), config.nmt.revision) == (["firefox/pt-en"], None)
-    assert capsys.readouterr().err == "pt → en: firefox/pt-en (base-memory, BLEU 47.7)\n"
+    assert capsys.readouterr().err == "pt → en: firefox/pt-en-tiny (tiny, BLEU 43.8)\n"
     assert (config.languages.source, config.languages.targets) == ("pt", ("en",))
 
 

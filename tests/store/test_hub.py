@@ -9,7 +9,7 @@ import pytest
 from pipeline import load_config
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper.files import find_recognizer
-from pipeline.errors import DownloadError, ModelError
+from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.resources import CONFIGS
 from pipeline.store import FileSet, resolve, resolve_model
 from pipeline.store.listing import Listing, RemoteFile
@@ -26,7 +26,7 @@ def test_a_file_and_a_missing_directory_are_reported(tmp_path):
     with pytest.raises(ModelError, match="is a file; give the directory"):
         resolve_model(str(tmp_path / "model.bin"), None)
     for name in ("./nowhere", "nowhere", "/a/b/c", "~/model"):
-        with pytest.raises(ModelError, match="no such model directory"):
+        with pytest.raises(UsageError, match="no such model directory"):
             resolve_model(name, None)
 
 

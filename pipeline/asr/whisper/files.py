@@ -61,7 +61,11 @@ def check_files(directory: Path, config: AsrConfig, known: KnownModel | None) ->
 
 def find_recognizer(config: AsrConfig) -> Path:
     """The directory of the configured Whisper model; fetched if necessary."""
-    return resolve_model(recognizer_name(config), config.revision, RECOGNIZER_FILES)
+    if "/" not in (name := recognizer_name(config)) and not os.path.exists(name):
+        raise UsageError(
+            f"there is no speech model {name!r}; give one of {', '.join(_SIZES)}, a directory, or a hub id such as owner/name"
+        )
+    return resolve_model(name, config.revision, RECOGNIZER_FILES)
 
 
 def recognizer_name(config: AsrConfig) -> str:
