@@ -28,6 +28,7 @@ from av.audio.layout import AudioLayout
 from av.audio.resampler import AudioResampler
 
 from ..events import SAMPLE_RATE, Samples
+from .frames import pieces
 from .source import CHUNK_SAMPLES
 
 Floats = npt.NDArray[np.float32]
@@ -105,11 +106,6 @@ def channel_names(context: AudioCodecContext) -> tuple[str, ...]:
     if _CUSTOM_LAYOUT.match(layout.name):
         context.layout = f"{len(names)} channels"  # now only ``layout`` owns the list
     return names
-
-
-def kind_of(frame: AudioFrame) -> tuple[str, str, int]:
-    """Sample format, layout and rate. A resampler accepts only frames of one kind."""
-    return frame.format.name, frame.layout.name, frame.sample_rate
 
 
 def mono_weights(layout: AudioLayout) -> Floats:
@@ -297,18 +293,20 @@ class MonoMixer:
         """Yield samples [n] of this frame and those held back.
 
         Raises:
-            av.error.FFmpegError: see ``ChannelResampler``.
+            AudioError, av.error.FFmpegError: see ``pieces`` and ``ChannelResampler``.
         """
         if self._mono:
             self._mono_resampler = self._mono_resampler or AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-            yield from map(_samples, self._mono_resampler.resample(frame))
+            for piece in pieces(frame):
+                yield from map(_samples, self._mono_resampler.resample(piece))
             return
         self._channel_resampler = self._channel_resampler or ChannelResampler(self._layout)
-        rest = np.concatenate([self._held_back, self._channel_resampler.push(frame)])
-        whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES
-        self._held_back = rest[whole:]
-        for start in range(0, whole, CHUNK_SAMPLES):
-            yield self._mixed(rest[start : start + CHUNK_SAMPLES])
+        for piece in pieces(frame):
+            rest = np.concatenate([self._held_back, self._channel_resampler.push(piece)])
+            whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES
+            self._held_back = rest[whole:]
+            for start in range(0, whole, CHUNK_SAMPLES):
+                yield self._mixed(rest[start : start + CHUNK_SAMPLES])
 
     def drain(self) -> Iterator[Samples]:
         """Yield the remaining samples, at the end or before a gap. More frames may follow; the weights are kept."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import wave
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -20,10 +21,21 @@ from av.stream import Disposition, Stream
 
 from ..errors import AudioError, UsageError
 from ..events import SAMPLE_RATE, Samples
-from .channels import MonoMixer, kind_of
+from .channels import MonoMixer
+from .frames import HIGHEST_RATE, LOWEST_RATE, kind_of
 from .pipe import GrowingFile, PipeReader, relayed
 from .source import CHUNK_SAMPLES, Address
-from .tracks import Sound, choose, open_container, open_input, probe_tracks, selection_note, track_by_number, tracks_of
+from .tracks import (
+    SELF_CONTAINED,
+    Sound,
+    choose,
+    open_container,
+    open_input,
+    probe_tracks,
+    selection_note,
+    track_by_number,
+    tracks_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +44,30 @@ log = logging.getLogger(__name__)
 _GAP_S = 0.3
 # A longer gap is a wrong timestamp. This applies to files without a duration, as recorded from streams.
 _LONGEST_GAP_S = 3600.0
-# Containers that store the duration; for others, FFmpeg estimates it.
-_DURATION_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac"}
+# Containers that store the duration; for others, FFmpeg estimates it from the size and the bit rate.
+_DURATION_FORMATS = {
+    "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "flac", "aiff", "ape", "au", "flv", "rm", "tta", "wav", "wv",
+}  # fmt: skip
+_MAYBE_DURATION_FORMATS = {"asf", "mp3"}
+# A WAV file that was written to a pipe has this length or more, or none, in its header.
+_PIPED_BYTES = 0x7FFF0000
+# A duration that needs no more of the file's size than this is an estimate, perhaps.
+_MOST_ESTIMATED = 1.05
 # A recording that ends this much before its stored duration was cut off.
 _CUT_OFF_S = 2.0
 # Containers used for films, in which channels may be unnamed. Unnamed channels in WAV come from mixing consoles.
 _FILM_FORMATS = {"matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mxf"}
-# Containers that hold all of their audio. Others name further files or addresses, which FFmpeg opens: playlists (hls, dash,
-# concat), sdp, image sequences. References in mov files are not followed by default (enable_drefs).
-_SELF_CONTAINED = (
-    "aac,ac3,aiff,amr,amrnb,amrwb,ape,asf,au,avi,caf,dts,eac3,flac,flv,loas,matroska,mov,mp3,mpeg,mpegts,mxf,ogg,tta,voc,"
-    "w64,wav,webm,wv"
-)
 # The header of a WAV file that is still being written has a length of nothing, or of a part.
 _UNFINISHED = {"ignore_length": "1"}
-_UNTRUSTED = {"format_whitelist": _SELF_CONTAINED, "protocol_whitelist": "file"}
 
 
 class Recording:
-    """One audio track of a file, as mono with the file's times. Memory use does not depend on the file's length."""
+    """One audio track of a file, as mono with the file's times. Memory use does not depend on the file's length.
 
-    _ADVICE = "give a recording such as wav, mp3, m4a"
+    Nothing else is opened: neither files nor addresses that the file names.
+    """
+
+    _ADVICE = "give a recording such as wav, mp3, m4a, not a playlist"
 
     def __init__(
         self,
@@ -60,7 +75,6 @@ class Recording:
         *,
         language: str | None = None,
         track: int | None = None,
-        untrusted: bool = False,
         growing: bool = False,
         speaker: int | None = None,
     ) -> None:
@@ -70,8 +84,6 @@ class Recording:
             path: a file, or in a subclass the address of a stream.
             language: the spoken language; prefer a track tagged with it.
             track: use this audio track, counted from 1.
-            untrusted: the file comes from somebody else. Accept only containers that hold all of their audio, so that no
-                other file and no connection is opened.
             growing: the file is still being written. Its end is waited for.
             speaker: take this channel alone, counted from 0, without what others say in it.
 
@@ -84,7 +96,6 @@ class Recording:
         """A message that says which of several tracks is read, and why; None if there is only one."""
         self._pipe: PipeReader | GrowingFile | None = None
         self._growing, self._speaker = growing, speaker
-        self._options = _UNTRUSTED if untrusted else {}
         try:
             self._container = self._open_container()
         except FileNotFoundError:
@@ -114,9 +125,9 @@ class Recording:
         assert isinstance(self.path, Path)
         if self._growing:
             self._pipe = GrowingFile(self.path)
-            return open_input(self._pipe, options=_UNFINISHED)
+            return open_input(self._pipe, options=_UNFINISHED | SELF_CONTAINED)
         if not self.path.is_fifo():
-            return open_container(self.path, self._options)
+            return open_container(self.path)
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
         # av.open reads the beginning of the pipe, and signals do not interrupt it. Run it on another thread, so that
@@ -143,7 +154,7 @@ class Recording:
             # What is read once has its tracks chosen by tags alone.
             sounds: dict[int, Sound] = {}
             if len(tracks) > 1 and not self.read_once and isinstance(self.path, Path):
-                sounds = probe_tracks(self.path, tracks, self._options)
+                sounds = probe_tracks(self.path, tracks)
             choice = choose(tracks, sounds, language)
         if len(tracks) > 1:
             self.track_note = selection_note(self.path, tracks, choice)
@@ -174,7 +185,7 @@ class Recording:
         rest: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
-            has_duration = self._has_audio_duration()
+            promised_s = self._promised_s()
             for piece in self._decoded_samples():
                 total += len(piece)
                 rest = np.concatenate([rest, piece])
@@ -190,20 +201,25 @@ class Recording:
             raise AudioError(f"{self.path} holds no audio: no sample could be decoded; check the file")
         # In Matroska, the duration counts from timestamp 0, even if the file begins later.
         end_s = total / SAMPLE_RATE + max(0.0, self._start_s)
-        if has_duration and self.duration_s is not None and self.duration_s - end_s > _CUT_OFF_S:
-            self.damage.append(f"cut off after {end_s:.0f} s of {self.duration_s:.0f} s")
+        if promised_s - end_s > _CUT_OFF_S:
+            self.damage.append(f"cut off after {end_s:.0f} s of {promised_s:.0f} s")
             log.warning(
-                "%s ends after %.0f s, but its stored duration is %.0f s: it was cut off",
-                self.path,
-                end_s,
-                self.duration_s,
+                "%s ends after %.0f s, but its stored duration is %.0f s: it was cut off", self.path, end_s, promised_s
             )
 
-    def _has_audio_duration(self) -> bool:
-        """Whether the file's duration is that of its audio: a film's is that of its picture, but a cover has none."""
+    def _promised_s(self) -> float:
+        """The duration of the audio that the file stores; 0 if it stores none, or that of a picture."""
         others = [stream for stream in self._container.streams if stream.index != self._stream.index]
-        only = all(stream.type == "attachment" or _is_cover(stream) for stream in others)
-        return only and self._container.format.name in _DURATION_FORMATS
+        if not all(stream.type == "attachment" or _is_cover(stream) for stream in others):
+            return 0.0
+        name, duration_s = self._container.format.name, self.duration_s or 0.0
+        if name == "wav" and not self.read_once:  # FFmpeg says what is there
+            with suppress(wave.Error, EOFError, OSError), wave.open(str(self.path)) as header:
+                size = header.getnframes() * header.getnchannels() * header.getsampwidth()
+                return header.getnframes() / header.getframerate() if size < _PIPED_BYTES else 0.0
+        estimated = duration_s * (self._stream.bit_rate or 0) / 8 <= _MOST_ESTIMATED * self._container.size
+        stored = name in _DURATION_FORMATS or (name in _MAYBE_DURATION_FORMATS and not estimated)
+        return duration_s if stored else 0.0
 
     def _decoded_samples(self) -> Iterator[Samples]:
         """Decoded audio, mono at 16 kHz, with silence for gaps in the file's times."""
@@ -232,10 +248,10 @@ class Recording:
     def _mix(self, mixer: MonoMixer, frame: AudioFrame) -> Iterator[Samples]:
         try:
             yield from mixer.push(frame)
-        except av.error.FFmpegError as error:
+        except (av.error.FFmpegError, AudioError) as error:
             raise AudioError(
                 f"{self.path} has audio that cannot be resampled ({', '.join(map(str, kind_of(frame)))}: {_reason(error)}); "
-                "give a recording with a usual sample rate and at most 64 channels"
+                f"give a recording of {LOWEST_RATE} to {HIGHEST_RATE} Hz and at most 64 channels"
             ) from error
 
     def _gap_samples(self, frame: AudioFrame | None, position: int) -> int:

@@ -26,7 +26,8 @@ from av.stream import Disposition, Stream
 from ..errors import AudioError, UsageError
 from ..languages import is_tag_of
 from ..names import escaped
-from .channels import ChannelResampler, channel_names, kind_of
+from .channels import ChannelResampler, channel_names
+from .frames import kind_of, pieces
 from .source import Address
 
 # Dispositions of tracks that are not the main sound: commentary, descriptions, or only a part of it.
@@ -49,6 +50,16 @@ _MAX_LISTED = 20
 # Bytes of tags that are not UTF-8 become surrogates, which are shown escaped. PyAV 19 does so and has no option for it.
 _TAGS = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "surrogateescape"}
 open_input: Callable[..., InputContainer] = functools.partial(av.open, mode="r", **_TAGS)
+# Containers that hold all of their audio. Others name further files or addresses, which FFmpeg opens: playlists (hls, dash,
+# concat), sdp, image sequences. References in mov files are not followed by default (enable_drefs).
+SELF_CONTAINED = {
+    "format_whitelist": (
+        "aa,aac,ac3,aiff,amr,amrnb,amrwb,ape,aptx,aptx_hd,asf,au,avi,caf,dsf,dss,dts,dtshd,dv,eac3,flac,flv,g722,g729,gsm,gxf,iff,"
+        "ilbc,ircam,lc3,loas,matroska,mlp,mov,mp3,mpc,mpc8,mpeg,mpegts,mxf,nistsphere,nut,ogg,oma,qcp,qoa,rm,sbc,shn,sln,sox,"
+        "spdif,tak,truehd,tta,voc,vqf,w64,wav,webm,wsd,wtv,wv,xwma"
+    ),
+    "protocol_whitelist": "file",
+}
 # To detect silence, read the beginning of a track and, if that is silent, passages at these parts of its length.
 _BEGINNING_S = 20.0
 _PROBE_POSITIONS = (0.2, 0.4, 0.6, 0.8, 0.95)
@@ -224,17 +235,17 @@ def selection_note(path: Path | Address, tracks: Sequence[Track], choice: Choice
     )
 
 
-def open_container(path: Path, options: dict[str, str] | None = None) -> InputContainer:
-    """Open a file with FFmpeg. ``options`` are FFmpeg's."""
-    return open_input(str(path.absolute()), options=options)
+def open_container(path: Path) -> InputContainer:
+    """Open a file with FFmpeg."""
+    return open_input(str(path.absolute()), options=SELF_CONTAINED)
 
 
-def probe_tracks(path: Path, tracks: Sequence[Track], options: dict[str, str] | None = None) -> dict[int, Sound]:
-    """Probe the tracks; return the results by track number. ``options``: for FFmpeg, to open the file.
+def probe_tracks(path: Path, tracks: Sequence[Track]) -> dict[int, Sound]:
+    """Probe the tracks; return the results by track number.
 
     Reads a bounded part of the file: the first 20 s of a track and, if they are silent, 10 s at each of five positions.
     """
-    with open_container(path, options) as container:
+    with open_container(path) as container:
         streams = container.streams.audio
         probes = {
             streams[t.number - 1].index: _TrackProbe(streams[t.number - 1], t.number) for t in tracks if t.decodable
@@ -260,6 +271,7 @@ class _TrackProbe:
     def __init__(self, stream: AudioStream, number: int) -> None:
         self.stream, self.number = stream, number
         self.heard = False
+        self.decoded_s = 0.0
         self._packets = self._frames = 0
         self._kind: tuple[str, str, int] | None = None
         self._resampler: ChannelResampler | None = None
@@ -277,8 +289,9 @@ class _TrackProbe:
             for frame in packet.decode():
                 assert isinstance(frame, AudioFrame)
                 self._frames += 1
+                self.decoded_s += frame.samples / max(1, frame.sample_rate)
                 self.heard = self.heard or self._level(frame) >= _SOUND_POWER
-        except av.error.FFmpegError as error:
+        except (av.error.FFmpegError, AudioError) as error:
             log.debug("audio track %d: %s", self.number, error)
 
     def _level(self, frame: AudioFrame) -> float:
@@ -286,19 +299,20 @@ class _TrackProbe:
         kind = kind_of(frame)
         if self._resampler is None or kind != self._kind:
             self._kind, self._resampler = kind, ChannelResampler(frame.layout)
-        samples = self._resampler.push(frame)
-        return float(np.max(np.mean(samples**2, axis=0))) if len(samples) else 0.0
+        parts = (self._resampler.push(piece) for piece in pieces(frame))
+        return max((float(np.max(np.mean(part**2, axis=0))) for part in parts if len(part)), default=0.0)
 
 
 def _read_passage(container: InputContainer, probes: Mapping[int, _TrackProbe], seconds: float) -> None:
     """Read ``seconds`` of the file, or until sound was found in all tracks."""
     began_s: float | None = None
+    most_s = {probe: probe.decoded_s + 2 * seconds for probe in probes.values()}  # also if the times are wrong
     try:
         for packet in container.demux([probe.stream for probe in probes.values()]):
             probe = probes[packet.stream.index]
             if not probe.heard:
                 probe.hear(packet)
-            if all(probe.heard for probe in probes.values()):
+            if all(probe.heard for probe in probes.values()) or probe.decoded_s > most_s[probe]:
                 return
             if packet.dts is None:
                 continue

@@ -40,7 +40,7 @@ _BLOCK_BYTES = 1 << 20
 _OPEN_FILES = Path("/proc/self/fd")
 # Beside the file: its header and the other fields.
 _FORM_BYTES = 1 << 16
-_TYPE_CHARACTERS = 1_000
+_TYPE_CHARACTERS = 2_000
 
 
 class UploadError(PipelineError):
@@ -288,7 +288,7 @@ async def translated(
 
 
 def _opened(path: Path, chain: Chain, limits: ServerLimits) -> AudioSource:
-    recording = Recording(path, language=chain.config.languages.only_spoken, untrusted=True)
+    recording = Recording(path, language=chain.config.languages.only_spoken)
     return _Bounded(recording, limits.recording_s)
 
 

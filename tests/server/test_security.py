@@ -231,10 +231,10 @@ def test_uploads_that_name_other_files_are_refused(text, tmp_path):
     (tmp_path / "upload").write_text(text)
     files = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     with pytest.raises(AudioError, match="not audio"):
-        Recording(tmp_path / "upload", untrusted=True)
+        Recording(tmp_path / "upload")
     if files is not None:
         assert set(os.listdir("/proc/self/fd")) == files
-    Recording(tmp_path / "other.wav", untrusted=True).close()
+    Recording(tmp_path / "other.wav").close()
 
 
 def test_nothing_is_kept_of_a_session(new_service, own_folder, monkeypatch):
