@@ -22,7 +22,7 @@ from .asr.whisper.files import find_recognizer
 from .config import PipelineConfig, pinned_revisions
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
-from .nmt.load import find_translation_models, in_sequence, loaded_as
+from .nmt.load import find_translation_models, in_sequence, load_translation_model, loaded_as
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
 from .nmt.routing import AUTO, check_shared, resolved
@@ -73,6 +73,15 @@ def load_models(config: PipelineConfig) -> Models:
             spoken language.
     """
     return load_shared([config])[0]
+
+
+def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
+    """The translator into each target alone, for texts; see ``load_models``."""
+    found: dict[str, TextTranslator] = {
+        target: load_translation_model(*config.languages.pair(target), nmt)
+        for target, nmt in translation_options(config).items()
+    }
+    return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
 
 def load_shared(

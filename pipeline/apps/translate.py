@@ -1,4 +1,4 @@
-"""python -m pipeline.translate: subtitle files from recordings, as fast as the machine allows.
+"""python -m pipeline.translate: subtitle files from recordings, or from other subtitles, as fast as the machine allows.
 
 Give files, or folders to search for recordings. Existing subtitles are kept, unless they have no cue, and those that
 an interrupted run began are finished; --overwrite replaces them. The subtitles of NAME.wav are NAME.srt, or
@@ -42,6 +42,7 @@ from .results import Result, plain, table
 from .several import translate_in_processes
 from .shards import parse_shard
 from .speakers import speaker_names
+from .subtitle_files import SubtitleOptions, translate_subtitles, with_subtitles
 
 # Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
 # or more per second of speech in longer windows; see ``pipeline.asr.whisper``.
@@ -54,6 +55,7 @@ _EXAMPLES = (
     "%(prog)s talk.mp3 --config demo",
     "%(prog)s recordings --output-dir subtitles --format srt,vtt --bilingual",
     "%(prog)s film.mkv --source en --target zh,de --audio-track 2",
+    "%(prog)s film.en.srt --config demo --bilingual",
 )
 
 if TYPE_CHECKING:
@@ -64,7 +66,11 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     parser = Parser(prog=prog, description=description_of(__doc__), examples=_EXAMPLES)
     source = parser.add_argument_group("input")
     source.add_argument(
-        "audio", nargs="*", type=some_path, metavar="AUDIO", help="recordings, or folders that hold some"
+        "audio",
+        nargs="*",
+        type=some_path,
+        metavar="AUDIO",
+        help="recordings, subtitle files, or folders that hold some",
     )
     source.add_argument(
         "--manifest",
@@ -87,7 +93,9 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         metavar="D",
         help="folder for the subtitle files, created if missing (default: beside each recording)",
     )
-    files.add_argument("--format", default="srt", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt)")
+    files.add_argument(
+        "--format", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt; for subtitles their own format)"
+    )
     files.add_argument(
         "--lang-suffix",
         action="store_true",
@@ -172,8 +180,15 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     named = options.audio + (read_manifest(options.manifest) if options.manifest else [])
     if not named:
         raise UsageError("no recording is named; give AUDIO or --manifest")
+    named, subtitles = with_subtitles(named, config.languages.targets)
+    kinds = formats(options.format) if options.format else []
+    if subtitles:
+        mine = subtitles if shard is None else subtitles[shard.number - 1 :: shard.count]
+        good = translate_subtitles(mine, SubtitleOptions(config, kinds, options.output_dir, options.overwrite))
+        if not (good and named):
+            return 0 if good else 1
     tags = language_tags(config.languages.targets, always=options.lang_suffix)
-    jobs = plan(named, formats(options.format), options.output_dir, tags)
+    jobs = plan(named, kinds or ["srt"], options.output_dir, tags)
     if shard is not None:
         jobs = shard.of(jobs)
     check_unused(jobs)

@@ -58,12 +58,34 @@ class Places:
             if mark.pair is not None:
                 pairs.setdefault(mark.pair, []).append(number)
         at = {number: self._single(mark) for number, mark in enumerate(marks)}
+        lines = [number for number, mark in enumerate(marks) if mark.line and at[number] > 0]
+        for left, number in enumerate(lines):  # a word at least is between two breaks
+            low = at[lines[left - 1]] + 1 if left else 1
+            at[number] = max(low, min(at[number], len(self._found) - len(lines) + left))
+        # What is between two line breaks stays there: in the text from, in the translation from, and until.
+        ends = [
+            (0, 0),
+            *((self._unit(marks[number]), at[number]) for number in lines),
+            (len(self._said), len(self._found)),
+        ]
+        for number, mark in enumerate(marks):
+            if not mark.line:
+                line = bisect_left(lines, number)
+                (first, low), (last, high) = ends[line], ends[line + 1]
+                unit = self._unit(mark)
+                at[number] = low if unit == first and not mark.after else high if unit == last else at[number]
+                at[number] = min(max(at[number], low), high)
         outer = [(len(marks), 0, len(self._found))]
-        for first, last in (numbers for numbers in pairs.values() if len(numbers) == 2):
-            while outer[-1][0] < first:
+        for opening, closing in (numbers for numbers in pairs.values() if len(numbers) == 2):
+            while outer[-1][0] < opening:
                 outer.pop()
-            at[first], at[last] = self._span(self._unit(marks[first]), self._unit(marks[last]), *outer[-1][1:])
-            outer.append((last, at[first], at[last]))
+            (first, low), (last, high) = ends[bisect_left(lines, opening)], ends[bisect_left(lines, closing) + 1]
+            low, high = max(low, outer[-1][1]), min(high, outer[-1][2])
+            begin, end = self._unit(marks[opening]), self._unit(marks[closing])
+            at[opening], at[closing] = (
+                (low, high) if (begin, end) == (first, last) else self._span(begin, end, low, high)
+            )
+            outer.append((closing, at[opening], at[closing]))
         return [(self._character(mark, at[number]), mark) for number, mark in enumerate(marks)]
 
     def _unit(self, mark: Mark) -> int:
@@ -85,8 +107,6 @@ class Places:
     def _span(self, begin: int, end: int, low: int, high: int) -> tuple[int, int]:
         """The units of the translation, of those from ``low`` to ``high``, that translate those of the text."""
         said, found = len(self._said), len(self._found)
-        if (begin, end) == (0, said):
-            return low, high
         if end <= begin or low >= high:
             return low, low
         if self._alignment is None:

@@ -19,9 +19,11 @@ from ..languages.marks import CLOSERS, MARKS
 from ..sentences.splitting import split_sentences
 from .mark_places import Alignment, Mark, Places
 
+NEXT = "\x1e"
+"""Stands between the subtitles of one text, and is kept like a line break."""
 _TOKEN = re.compile(
     r"""
-    (?P<line> [^\S\n]* (?: <br\s*/?> \n? | \n ) [^\S\n]* )
+    (?P<line> [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
     | (?P<open> < (?P<opened> [A-Za-z][\w.:-]* ) (?: \s [^<>\n]* )? (?<!/) > | \{\\ (?P<style>[ibus]) 1\} )
     | (?P<close> </ (?P<closed> [A-Za-z][\w.:-]* ) \s* > | \{\\ (?P<styled>[ibus]) 0\} )
     | (?P<word> %(?:\d+\$)?[sdif@](?!\w) | %\(\w+\)[sdif] | \$?\{\{?[\w.,:\ -]+\}?\} | `[^`\n]+`
@@ -82,7 +84,7 @@ class Fragment:
         ]
         found = Places(self.text, source, text, target, alignment).of([*self.marks, *lost])
         pieces, before = [], 0
-        for at, mark in sorted(found, key=lambda one: (one[0], not one[1].after)):
+        for at, mark in sorted(found, key=lambda one: (one[0], not one[1].after, not one[1].line)):
             piece = text[before:at]
             pieces += [self._with_entities(piece.rstrip() if mark.line else piece), mark.text]
             before = at
