@@ -117,7 +117,7 @@ _MIN_TIME_LIMIT_S = 0.001
 
 
 def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
-    """Load a configuration by name ("demo", "en-zh", "zh-en") or from a path.
+    """Load a configuration from a path, or one of ``configs`` by its name, such as "demo".
 
     A model path is relative to the file if such a directory exists.
     """

@@ -16,6 +16,7 @@ from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary
 from ..languages.options import AUTO_SOURCE
 from ..nmt.routing import AUTO, check_shared, described, is_same_pair, may_translate, names_pair, routed, translates_all
+from ..resources import named_configs
 from ..subtitles.rules import PRESETS
 from .cli import some_path, some_text, tell, whole_number
 
@@ -34,7 +35,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         action="append" if several else "store",
         default=None if several else _DEFAULT_CONFIG,
         metavar="NAME|FILE",
-        help="demo, en-zh (default), zh-en, or a TOML file"
+        help=f"{', '.join(named_configs())} (default: {_DEFAULT_CONFIG}), or a TOML file"
         + (
             "; give it again for each further spoken language, from which clients then choose (models that are the same "
             "are loaded once)"

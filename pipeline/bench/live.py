@@ -92,7 +92,7 @@ def some_policies(text: str) -> list[Policy]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "audio", nargs="*", type=Path, metavar="FILE",
-        help="recordings, played one after the other (default: read speech that comes with the examples); what is said in "
+        help="recordings, played one after the other (default: novel.wav of the examples, read by a person, or travel.wav, which voices of the demo speak); what is said in "
         "talk.wav is compared with talk.txt if there is one",
     )  # fmt: skip
     add_model_arguments(parser)

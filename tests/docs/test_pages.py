@@ -6,6 +6,9 @@ import re
 import pytest
 
 import pipeline
+from pipeline.__main__ import COMMANDS
+from pipeline.apps.translate import arguments
+from pipeline.resources import named_configs
 from tests.conftest import ROOT
 from tests.docs.pages import PAGES
 
@@ -21,6 +24,25 @@ def test_linked_files_exist(page):
 def test_the_site_has_every_page():
     listed = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(path.name for name, path in PAGES.items() if name.startswith("docs/"))
+
+
+def test_getting_started_names_every_command():
+    text = " ".join(PAGES["docs/index.md"].read_text("utf-8").split())
+    listed = re.search(r"whose commands are (.*?) and (`\w+`);", text)
+    assert listed is not None
+    assert {*listed[1].split(", "), listed[2]} == {f"`{name}`" for name in COMMANDS}
+
+
+def test_every_configuration_is_on_the_pages_and_in_the_help():
+    help_text = " ".join(arguments().format_help().split())
+    assert f"--config NAME|FILE {', '.join(named_configs())} (default: en-zh), or a TOML file" in help_text
+    page = PAGES["docs/models.md"].read_text("utf-8")
+    assert [name for name in named_configs() if f"`{name}`" not in page] == []
+
+
+def test_make_serve_is_the_command_of_the_page():
+    (command,) = re.findall(r"pipeline\.(serve .*?) --port", (ROOT / "Makefile").read_text("utf-8"))
+    assert f"speech-translate {command}\n" in PAGES["docs/server.md"].read_text("utf-8")
 
 
 def test_every_public_name_is_in_the_reference():
