@@ -214,7 +214,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         from ..sinks.sink import close_all
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not a line for each malformed request
+    for name in ("uvicorn.error", "python_multipart"):  # not a line for each malformed request
+        logging.getLogger(name).setLevel(logging.ERROR)
     if options.record is not None:
         os.umask(0o077)  # records are for the owner of the process
         check_folder(options.record)

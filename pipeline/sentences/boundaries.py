@@ -61,7 +61,7 @@ class WordLists:
     word: frozenset[str] = frozenset()
 
 
-@functools.cache
+@functools.lru_cache(64)  # clients name languages, too
 def word_lists(language: str) -> WordLists:
     """Return the word lists of a language, given any of its codes. Without rows of its own, it has those of "*"."""
     code = language_tag(language).language

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+# A name, or an address of IPv6 in brackets; a port.
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[^\s\[\]@/?#:\\]+)(?::[0-9]{0,5})?")
+_LONGEST_HOST = 300
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -67,6 +71,8 @@ class Access:
         """
         if origin is None:
             return True
+        if len(origin) > _LONGEST_HOST:
+            return False
         if origin.lower() in self.origins:
             return True
         try:
@@ -107,10 +113,5 @@ def bearer_token(authorization: str | None) -> str | None:
 
 def _host_name(host: str | None) -> str | None:
     """The name or address in a ``Host`` header, without the port; None if it is malformed."""
-    try:
-        parts = urlsplit(f"//{host}")
-        _ = parts.port  # raises if it is no number
-    except ValueError:
-        return None
-    alone = parts.username is None and not (parts.path or parts.query or parts.fragment)
-    return parts.hostname if host and alone else None
+    found = _HOST.fullmatch(host) if host is not None and len(host) <= _LONGEST_HOST else None
+    return found[1].strip("[]").lower() if found is not None else None

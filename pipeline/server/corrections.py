@@ -11,8 +11,11 @@ from ..glossary.table import TableError
 from .guard import Rate
 from .history import History
 from .limits import ServerLimits
-from .protocol import Correct, Mask, ProtocolError, sendable, shown
+from .protocol import Correct, Mask, ProtocolError, check_length, sendable, shown
 from .speakers import speaker_name
+
+_MOST_MASKS = 1_000
+_MOST_BLANKS = 10  # characters that are sent for each that is left
 
 
 class Corrections:
@@ -20,7 +23,7 @@ class Corrections:
 
     def __init__(self, limits: ServerLimits, history: History, masking: Masking, clock: Callable[[], float]) -> None:
         self._limits, self._history, self._masking = limits, history, masking
-        self._rate = Rate(limits.corrections_a_minute, clock)
+        self._rate, self._masks = Rate(limits.corrections_a_minute, clock), 0
 
     def checked(self, wanted: Correct | Mask) -> Correction:
         """The correction, with its text in one line and masked. A word to mask is masked from now on.
@@ -50,11 +53,16 @@ class Corrections:
             a_minute = self._limits.corrections_a_minute
             raise ProtocolError("too-many", f"{a_minute} lines were corrected in a minute; wait before the next")
         if isinstance(wanted, Mask):
+            if self._masks >= _MOST_MASKS:
+                raise ProtocolError("too-many", f"{_MOST_MASKS} words of this session are masked, which is the limit")
+            self._masks += 1
             self._masking.add(end.language, word)
         return Correction(wanted.sentence, wanted.language, self._masking.text(text, end.language), speaker)
 
     def _new_text(self, wanted: str) -> str:
-        text, most = " ".join(sendable(wanted).split()), self._limits.correction_characters
+        most = self._limits.correction_characters
+        check_length("the line", wanted, _MOST_BLANKS * most, "bad-correction")
+        text = " ".join(sendable(wanted).split())
         if not 0 < len(text) <= most:
             raise ProtocolError("bad-correction", f"the line has {len(text)} characters; it must have 1 to {most}")
         return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..captions.states import State, key
@@ -29,22 +28,20 @@ class _Text:
     newest: SourceText | TargetText | None = None
     end: SourceSentence | Translation | None = None
     correction: Correction | None = None
+    events: tuple[PipelineEvent, ...] = ()
+    """What a new reader is told of it. A thousand sentences are put together from these in a moment."""
 
-    def push(self, state: State) -> None:
-        if isinstance(state, TargetText):
-            self.newest = replace(state, tokens=())
-        elif isinstance(state, SourceText):
-            self.newest = state
+    def push(self, event: State | Correction) -> None:
+        if isinstance(event, TargetText):
+            self.newest = replace(event, tokens=())
+        elif isinstance(event, SourceText):
+            self.newest = event
+        elif isinstance(event, Correction):
+            self.correction = event
         else:
-            self.end = state
-
-    def events(self) -> Iterator[PipelineEvent]:
-        if self.newest is not None and self.newest.text:
-            yield self.newest
-        if self.end is not None:
-            yield self.end
-        if self.correction is not None:
-            yield self.correction
+            self.end = event
+        newest = self.newest if self.newest is not None and self.newest.text else None
+        self.events = tuple(each for each in (newest, self.end, self.correction) if each is not None)
 
 
 class History:
@@ -66,7 +63,7 @@ class History:
                 number, language = key(event)
                 self._texts.setdefault(number, {}).setdefault(language, _Text()).push(event)
             case Correction() if self.finished(event.sentence, event.language) is not None:
-                self._texts[event.sentence][event.language].correction = event
+                self._texts[event.sentence][event.language].push(event)
             case Paused() | Resumed():
                 self._paused = event if isinstance(event, Paused) else None
             case Transcript() if not event.is_noise and concerns(event, None):
@@ -89,7 +86,7 @@ class History:
         for _, texts in sorted(self._texts.items()):
             for target, text in texts.items():
                 if not target or language in (None, target):
-                    found += text.events()
+                    found += text.events
         found += self._missing
         found += [lost for lost in self._lost if language in (None, lost.language)]
         return [*found, *(each for each in (self._paused, self._end) if each is not None)]

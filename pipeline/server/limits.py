@@ -10,6 +10,9 @@ MOST_SESSIONS = 1_000
 MOST_TARGETS = 8
 """Languages into which one session is translated."""
 
+MOST_NAMED_TARGETS = 32
+"""Languages that a client may name at once."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLimits:

@@ -200,6 +200,8 @@ class Offers:
         return [step.repository for step in steps if local_student(step.repository) is None]
 
     def _wanted(self, source: str | None, targets: Sequence[str]) -> Languages:
+        if len(targets) > MOST_TARGETS:
+            raise ProtocolError("unknown-target", f"{len(targets)} targets; a session may have {MOST_TARGETS}")
         first = self._configs[0].languages
         spoken = _tag(source, "unknown-source") if source is not None else first.spoken[0]
         wanted = tuple(dict.fromkeys(_tag(target, "unknown-target") for target in targets))
@@ -212,8 +214,6 @@ class Offers:
     def _check(self, source: str, targets: Sequence[str], *, fetch: bool) -> None:
         if not self._hearing(source):
             raise ProtocolError("unknown-source", f"the speech model of this server does not know {shown(source)}")
-        if len(targets) > MOST_TARGETS:
-            raise ProtocolError("unknown-target", f"{len(targets)} targets; a session may have {MOST_TARGETS}")
         for target in targets:
             if not self._translates((source, target)):
                 raise ProtocolError("unknown-target", f"no model translates {shown(source)} into {shown(target)}")

@@ -14,12 +14,13 @@ from ..captions.changes import ChangeEvent
 from ..events import Paused, Resumed
 from ..languages import LONGEST_CODE
 from ..sinks.jsonl import line
+from .limits import MOST_NAMED_TARGETS
 
 VERSION = 1
 _LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000
-# Values of a message at most: a glossary of 65,536 characters may have as many commas, which are counted. 70,000 are read in 8 ms.
-_MOST_VALUES = 70_000
-_MOST_TARGETS = 32
+# A glossary of 65,536 characters may have as many escapes and commas, which are counted as if they came before values. Its quotation
+# marks are not strings: they are escaped. So much is read in 4 ms.
+_MOST_VALUES, _MOST_STRINGS = 70_000, 1_000
 # A room is an address for readers that stays the same from one session of a speaker to the next. The speaker chooses a secret, the
 # room's key. The room's name is a digest of it, so that the server keeps nothing between sessions, the name outlives a restart, and
 # whoever has only the name, as all readers do, cannot speak in the room. 128 bits: nobody finds another key with the same name.
@@ -211,7 +212,7 @@ def read_message(text: str) -> Message:
         if name not in _FIELDS[kind]:
             allowed = ", ".join(_FIELDS[kind]) or "none"
             raise ProtocolError("bad-message", f"a {kind} message has no field {shown(name)}; it may have: {allowed}")
-        if type(value) is not _FIELDS[kind][name]:
+        if type(value) is not _FIELDS[kind][name] or (isinstance(value, int) and value.bit_length() > 64):
             raise ProtocolError("bad-message", f"{name} is {shown(value)}; it must be {_FIELDS[kind][name].__name__}")
         if name in _LONGEST:
             check_length(name, record[name], _LONGEST[name])
@@ -231,10 +232,9 @@ def read_object(text: str) -> dict[str, Any]:
     Raises:
         ProtocolError: it is none, or has too many values.
     """
-    if sum(map(text.count, ",[{")) > _MOST_VALUES:
-        raise ProtocolError(
-            "bad-message", f"the message has more than {_MOST_VALUES} values; send an object with a type"
-        )
+    strings = text.count('"') - text.count('\\"')
+    if strings > _MOST_STRINGS or sum(map(text.count, ",[{\\")) > _MOST_VALUES:
+        raise ProtocolError("bad-message", "the message has too many values or escapes; send an object with a type")
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
@@ -262,8 +262,8 @@ def kind_of(message: Message) -> str:
 def _start(record: dict[str, Any]) -> Start:
     check_rate(record.get("sample_rate", Start.sample_rate))
     targets = record.pop("targets", [])
-    if not (len(targets) <= _MOST_TARGETS and all(isinstance(target, str) for target in targets)):
-        raise ProtocolError("bad-message", f"targets must be a list of at most {_MOST_TARGETS} language codes")
+    if not (len(targets) <= MOST_NAMED_TARGETS and all(isinstance(target, str) for target in targets)):
+        raise ProtocolError("bad-message", f"targets must be a list of at most {MOST_NAMED_TARGETS} language codes")
     for target in targets:
         check_length("a target", target, LONGEST_CODE)
     return Start(**record, targets=tuple(targets))

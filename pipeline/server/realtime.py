@@ -20,12 +20,12 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from ..events import SourceSentence, SourceText, TargetText, Translation
-from ..languages import nearest, normalized_code, same_text
+from ..languages import LONGEST_CODE, nearest, normalized_code, same_text
 from ..languages.chinese import Convert
 from ..nmt.scripts import needed_conversion
 from .access import Access, bearer_token
 from .feed import AppendOnlyText, Feed, Snapshot
-from .protocol import ProtocolError, Start, sendable, shown
+from .protocol import ProtocolError, Start, check_length, read_object, sendable, shown
 from .served_languages import MODEL
 from .service import Service
 from .session import Session
@@ -37,6 +37,7 @@ _SAMPLE_RATE = 24_000
 _SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
 # elapsed_ms is a multiple of this, and speech has frames of this length.
 _FRAME_MS = 200
+_LONGEST_ECHO = 512  # characters of what a client gets back
 _FRAME_BYTES = 2 * _SAMPLE_RATE * _FRAME_MS // 1000
 
 
@@ -91,7 +92,7 @@ class RealtimeConnection(Connection):
             message = await self._received()
             record: dict[str, Any] = {}
             try:
-                record = _read(message.get("text"))
+                record = read_object(message.get("text") or "")
                 await self._obey(record, session)
             except ProtocolError as error:  # the session goes on
                 await self._tell("error", error=_details(error, record.get("event_id")))
@@ -117,6 +118,8 @@ class RealtimeConnection(Connection):
         audio = _object(_object(record, "session"), "audio")
         given, output = _object(audio, "input"), _object(audio, "output")
         language, targets = output.get("language", self._written or self._language), session.config.languages.targets
+        if isinstance(language, str):
+            check_length("language", language, LONGEST_CODE)
         written, convert = "", None
         if isinstance(language, str) and (found := same_text(language, targets)) is not None:
             language = found
@@ -137,7 +140,10 @@ class RealtimeConnection(Connection):
                 targets = session.config.languages.targets
                 language = same_text(language, targets)
         if "transcription" in given:
-            self._transcription = _object(given, "transcription") or None
+            wanted = _object(given, "transcription")
+            named = {name: wanted.get(name) for name in ("model", "language", "prompt")}
+            kept = {name: value[:_LONGEST_ECHO] for name, value in named.items() if isinstance(value, str)}
+            self._transcription = kept if wanted else None
         self._language, self._captions = language, language not in (None, *targets)
         self._written, self._convert = written, convert
 
@@ -179,8 +185,7 @@ class RealtimeConnection(Connection):
                         text = source.push(event)
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case TargetText() | Translation() if self._language in (None, event.language):
-                        text, kinds = translation.push(event), ["output"]
-                        text = self._convert(text) if self._convert is not None else text
+                        text, kinds = translation.push(event, self._convert), ["output"]
                     case _:
                         continue
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
@@ -215,16 +220,6 @@ class RealtimeConnection(Connection):
         }
 
 
-def _read(text: str | None) -> dict[str, Any]:
-    try:
-        record = json.loads(text) if text is not None else None
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        raise ProtocolError("bad-message", "the message is no JSON object; send one with a type")
-    return record
-
-
 def _object(record: dict[str, Any], name: str) -> dict[str, Any]:
     """The object in a field; empty if it is missing or null."""
     value = record.get(name)
@@ -246,7 +241,8 @@ def _audio(text: object) -> bytes:
 
 def _details(error: ProtocolError, event_id: object = None) -> dict[str, Any]:
     kind = "server_error" if error.code in (*LATER, "failed") else "invalid_request_error"
-    return {"type": kind, "code": error.code, "message": str(error), "param": None, "event_id": event_id}
+    event = event_id if isinstance(event_id, str) and len(event_id) <= _LONGEST_ECHO else None
+    return {"type": kind, "code": error.code, "message": str(error), "param": None, "event_id": event}
 
 
 def realtime_route(service: Service, access: Access) -> WebSocketRoute:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..errors import UsageError
 from ..languages import language_tag, nearest, normalized_code, same_language
 from ..languages.options import AUTO_SOURCE, LanguageConfig
+from .limits import MOST_NAMED_TARGETS
 from .protocol import ProtocolError, shown
 
 MODEL = "speech-translation"
@@ -57,6 +58,8 @@ class ServedLanguages:
         Raises:
             ProtocolError: there is none.
         """
+        if len(targets) > MOST_NAMED_TARGETS:
+            raise ProtocolError("unknown-target", f"{len(targets)} targets; at most {MOST_NAMED_TARGETS} may be named")
         candidates = self.recognising(source)
         if not candidates:
             raise ProtocolError(

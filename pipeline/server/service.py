@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import PipelineConfig
 from ..glossary.terms import Glossary
+from ..languages import nearest, normalized_code
 from ..loading import Models
 from .capacity import calls_at_once
 from .chains import Chain, chain_of
@@ -62,6 +63,8 @@ class Service:
             UsageError: see ``ServedLanguages``.
             ConfigError: a glossary or a list of masked words has mistakes.
         """
+        # Have the tables of languages read now; later, they would hold the loop for 0.2 s.
+        nearest(normalized_code("English"), ("en-GB", "en-US"))
         self.languages = ServedLanguages((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record, self.offers = limits or ServerLimits(), record, offers
         self.sessions: dict[str, Session] = {}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..events import PipelineEvent, SourceSentence, SourceText
 from ..names import escaped
-from .protocol import ProtocolError, sendable, shown
+from .protocol import ProtocolError, check_length, sendable, shown
 
 _LONGEST = 60  # characters of a name
 _MOST_CHANGES = 256  # that are kept until their sentences have ended
@@ -19,6 +19,7 @@ def speaker_name(text: str) -> str:
     Raises:
         ProtocolError: it is too long, or has control or invisible characters.
     """
+    check_length("the name", text, 10 * _LONGEST, "bad-speaker")
     name = " ".join(sendable(text).split())
     if len(name) > _LONGEST or name != escaped(name):
         raise ProtocolError(

@@ -28,6 +28,13 @@ def test_own_names_and_addresses_are_known(host):
         "localhost:x",
         "localhost/x",
         "[",
+        "[::1].evil.example",
+        "[::1]evil.example:80",
+        "evil.example[::1]",
+        "[localhost]",
+        "localhost:8000:1",
+        "localhost\n",
+        "a" * 1_000_000,
     ],
 )
 def test_other_names_are_not(host):
@@ -49,6 +56,7 @@ def test_other_names_are_not(host):
         ("file://localhost:8000", "localhost:8000", False),
         ("http://localhost:8000", None, False),
         ("http://[", "localhost:8000", False),
+        ("http://" + "a" * 1_000_000, "a" * 1_000_000, False),
     ],
 )
 def test_only_own_pages_may_connect(origin, host, known):

@@ -4,11 +4,13 @@ import asyncio
 import pickle
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.captions.states import State
 from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from pipeline.languages.chinese import conversion
 from pipeline.server.feed import AppendOnlyText, Feed, Snapshot
 from pipeline.server.history import History
 from tests.streams import spoken, streams
@@ -33,6 +35,21 @@ def test_the_pieces_add_up_to_the_final_text(stream):
     )
     zh = [text for (_, language), text in stream.translations.items() if language == "zh"]
     assert "".join(pieces(AppendOnlyText(), stream.events, "zh")) == "".join(zh)
+
+
+@pytest.mark.parametrize(
+    "text", ["她的头发很长。", "我们理发以后再去后面。", "皇后面条", "干燥的饼干", "请给我一个复制的答复", "一只面包"]
+)
+def test_text_is_converted_as_a_whole_wherever_it_is_committed(text):
+    convert = conversion("Hant", "TW")
+    for cut in range(1, len(text)):
+        states = (
+            TargetText(0, "zh", text[:cut], cut),
+            TargetText(0, "zh", text, len(text)),
+            Translation(0, "zh", text),
+        )
+        appended = AppendOnlyText()
+        assert "".join(appended.push(state, convert) for state in states) == convert(text)
 
 
 @given(streams(ENGLISH), st.data())

@@ -35,6 +35,7 @@ from pipeline.server.protocol import (
         ('{"type": "watch", "session": "s", "language": "zh"}', Watch("s", "zh")),
         ('{"type": "start", "glossary": "Acme\\t="}', Start(glossary="Acme\t=")),
         ('{"type": "glossary", "text": ""}', NewGlossary("")),
+        (json.dumps({"type": "glossary", "text": '",' * 32_768}), NewGlossary('",' * 32_768)),
         ('{"type": "end"}', End()),
         ('{"type": "listen", "session": "s", "language": "zh"}', Listen("s", "zh")),
         ('{"type": "correct", "sentence": 1, "text": "Yes."}', Correct(1, "Yes.")),
@@ -54,7 +55,8 @@ def test_messages_are_read(text, message):
     [
         ("", "bad-message", "not JSON"),
         ("[" * 50_000, "bad-message", "not JSON"),
-        ("[" * 100_000, "bad-message", "more than 70000 values"),
+        ("[" * 100_000, "bad-message", "too many values"),
+        (json.dumps({str(number): 1 for number in range(2_000)}), "bad-message", "too many values"),
         (f'{{"type": {"[" * 900}{"]" * 900}}}', "bad-message", "the type is a JSON array"),
         ("[1]", "bad-message", "a JSON array"),
         ("1", "bad-message", "a JSON number"),

@@ -125,6 +125,13 @@ async def test_the_source_is_sent_only_if_it_was_asked_for(new_service):
         ('{"type": "session.update", "session": {"audio": {"output": {"language": []}}}}', "unknown-target"),
         ('{"type": "session.update", "session": {"audio": {"output": {"language": "zh-Latn"}}}}', "unknown-target"),
         ('{"type": "session.input_audio_buffer.append"}', "bad-audio"),
+        ('{"type": "' + "a" * 1_000_000 + '"}', "bad-message"),
+        ('{"type": "none", "event_id": ' + "[" * 900 + "]" * 900 + "}", "bad-message"),
+        ('{"type": "none", "event_id": [' + "1," * 400_000 + "1]}", "bad-message"),
+        (
+            '{"type": "session.update", "session": {"audio": {"output": {"language": "%s"}}}}' % ("a" * 900_000),
+            "bad-message",
+        ),
         ('{"type": "session.input_audio_buffer.append", "audio": "?"}', "bad-audio"),
     ],
 )
@@ -155,6 +162,18 @@ async def test_an_error_names_the_message_that_caused_it(new_service):
         await connection.recv()
         await connection.session.input_audio_buffer.append(audio="?", event_id="mine")
         assert (await connection.recv()).error.event_id == "mine"
+
+
+@pytest.mark.parametrize("model", ["[" * 900 + "]" * 900, '"' + "a" * 900_000 + '"'])
+async def test_what_is_sent_back_is_short(model, new_service):
+    async with running(new_service()) as server, connected(server) as connection:
+        await connection.recv()
+        await connection.send_raw(
+            f'{{"type": "session.update", "session": {{"audio": {{"input": {{"transcription": {{"model": {model}}}}}}}}}}}'
+        )
+        updated = await connection.recv_bytes()
+        assert json.loads(updated)["type"] == "session.updated"
+        assert len(updated) < 2_000
 
 
 def with_second_target(config: PipelineConfig, models: Models) -> tuple[PipelineConfig, Models]:
