@@ -2,7 +2,7 @@
 
 Media time 0 is the beginning of the stream here: a segment's program date-time says when its audio was heard, and its
 timestamp map places it at an MPEG-TS time of 10 s. A segment is written a while after its time. A cue that comes later
-still is shown from the beginning of the next segment on, and counted.
+still is shown from the beginning of the next segment on, for as long as it leaves its successor time, and counted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Push:
         """Number of the segment at media time 0."""
         self._written = 0
         """Segments of this run."""
-        self._builder = CueBuilder(rules, languages[0])
+        self._builder, self._rules, self._gap_s = CueBuilder(rules, languages[0]), rules, rules.gap_ms / 1000
+        self._end_s = -self._gap_s
+        """Of the last cue."""
         self._cues: list[Cue] = []
         self._clock: Clock | None = None
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -111,12 +113,19 @@ class Push:
 
     def _take(self, cues: Sequence[Cue]) -> None:
         for cue in cues:
-            open_s = float(self._written * _SEGMENT_S)
-            if cue.end_s <= open_s:
+            open_s, least_s = float(self._written * _SEGMENT_S), self._rules.min_duration_ms / 1000
+            start_s, least_end_s = cue.start_s, cue.end_s
+            if start_s < open_s and cue.end_s < open_s + least_s:
                 self.late += 1
-                start_s = max([open_s, *(other.end_s for other in self._cues)])
-                cue = replace(cue, start_s=start_s, end_s=start_s + cue.end_s - cue.start_s)
-            self._cues.append(cue)
+                start_s, least_end_s = open_s, 0.0
+                least_s = cue.end_s - cue.start_s
+            elif self._cues and start_s < self._end_s + self._gap_s and self._cues[-1].start_s >= open_s:
+                before = self._cues[-1]  # was late, and makes room
+                self._end_s = min(before.end_s, max(start_s - self._gap_s, before.start_s + least_s))
+                self._cues[-1] = replace(before, end_s=self._end_s)
+            start_s = max(start_s, self._end_s + self._gap_s)
+            self._end_s = max(least_end_s, start_s + least_s)
+            self._cues.append(replace(cue, start_s=start_s, end_s=self._end_s))
 
     def _write_segment(self) -> None:
         begin_s = self._written * _SEGMENT_S

@@ -92,6 +92,29 @@ def test_segments_come_with_time_also_in_silence_and_late_cues_are_shown_next(tm
     assert "1 captions came later than their segments" in caplog.text
 
 
+def test_a_late_cue_leaves_its_successors_their_times(tmp_path, caplog):
+    stream = Stream(tmp_path)
+    stream.until(19.0, 1)
+    stream.say("Zu spät, und zwar sehr lang.", 2.0, 5.5)
+    stream.say("Auch zu spät.", 6.0, 8.0)
+    stream.say("Rechtzeitig.", 13.0, 15.0)
+    stream.until(25.0, 2)
+    stream.say("Danach.", 16.5, 18.5)  # some of it would be seen
+    stream.say("Und dann.", 20.0, 22.0)
+    stream.until(31.0, 3)
+    stream.sink.close()
+    cues = [cue for number in (2, 3) for cue in webvtt.read(str(tmp_path / f"captions-{number}.vtt"))]
+    texts = [html.unescape(cue.text) for cue in cues]
+    assert texts == ["Zu spät, und zwar sehr lang.", "Auch zu spät.", "Rechtzeitig.", "Danach.", "Und dann."]
+    ends = [0.0, *(cue.end_in_seconds for cue in cues)]
+    assert all(cue.start_in_seconds >= end for cue, end in zip(cues, ends, strict=False))
+    assert all(cue.end_in_seconds - cue.start_in_seconds > 0.8 for cue in cues)
+    assert (cues[-1].start, cues[-1].end) == ("00:00:20.000", "00:00:22.000")
+    assert [record.getMessage().partition("): ")[2] for record in caplog.records] == [
+        "3 captions came later than their segments"
+    ]
+
+
 def test_a_short_sentence_does_not_wait_for_the_next_one_beyond_its_segment(tmp_path):
     stream = Stream(tmp_path)
     stream.write(*spoken(0, "Hi.", 1.0, 1.4, before_pause=False), *translated(0, ["Ja."], language="de"))
