@@ -74,6 +74,8 @@ class Pusher(ABC):
 
     interval_s = 0.0
     """Between the beginnings of two sentences' sending, at least."""
+    stays_s: float | None = None
+    """After so many seconds without another sentence, ``lapse`` is called; None: never."""
 
     def __init__(self, name: str, languages: Sequence[str], rules: SubtitleRules) -> None:
         """``name``: for messages, without keys. ``languages``: of the translations that are sent."""
@@ -82,6 +84,7 @@ class Pusher(ABC):
         self._builders = {language: SentenceBuilder(language=language) for language in languages}
         self._waiting: deque[tuple[str, Sentence]] = deque()
         self._busy = self._failing = self._refused = self._closing = False
+        self._close_by = 0.0
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -93,6 +96,18 @@ class Pusher(ABC):
         Raises:
             PushError: it has not arrived.
         """
+
+    def lapse(self) -> None:
+        """Remove the last sentence. Called on the sink's thread, also at the end."""
+        self.stays_s = None
+
+    def hold(self, seconds: float) -> None:
+        """Wait on the sink's thread while a text is read: half as long if others wait, and at the end as long as there is time."""
+        with self._changed:
+            until = time.monotonic() + (seconds / 2 if len(self._waiting) > 1 else seconds)
+            if self._changed.wait_for(lambda: self._closing, until - time.monotonic()):
+                left_s = (self._close_by - time.monotonic()) / (2 + len(self._waiting))
+                self._changed.wait(max(0.0, min(until - time.monotonic(), left_s)))
 
     def begin(self, clock: Clock) -> None:
         """Tell the time of the stream."""
@@ -115,7 +130,7 @@ class Pusher(ABC):
         with self._changed:
             if self._closing:
                 return
-            self._closing = True
+            self._closing, self._close_by = True, time.monotonic() + _CLOSE_S
             self._changed.notify_all()
         self._thread.join(_CLOSE_S)
         with self._changed:
@@ -132,15 +147,20 @@ class Pusher(ABC):
             with self._changed:
                 self._busy = False
                 self._changed.wait_for(lambda: self._closing, max(0.0, begun + self.interval_s - time.monotonic()))
+        with contextlib.suppress(PushError):
+            self.lapse()
 
     def _next(self) -> tuple[str, Sentence] | None:
         """Wait for a sentence; None when the sink was closed and none is waiting."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing)
-            if not self._waiting:
-                return None
-            self._busy = True
-            return self._waiting.popleft()
+        while True:
+            with self._changed:
+                if self._changed.wait_for(lambda: self._waiting or self._closing, self.stays_s):
+                    if not self._waiting:
+                        return None
+                    self._busy = True
+                    return self._waiting.popleft()
+            with contextlib.suppress(PushError):
+                self.lapse()
 
     def _send(self, language: str, sentence: Sentence) -> None:
         """Try to send a sentence until it has arrived or is refused; once more after the sink was closed."""

@@ -11,8 +11,9 @@ import json
 import logging
 import os
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +21,7 @@ from ..errors import UsageError
 from ..subtitles.lines import layout
 from ..subtitles.rules import SubtitleRules
 from ..subtitles.sentences import Sentence
+from ..subtitles.text import reading_ms
 from .push import Pusher, PushError, PushRefusedError
 
 try:
@@ -34,6 +36,8 @@ log = logging.getLogger(__name__)
 
 _PASSWORD = "OBS_WEBSOCKET_PASSWORD"
 _ANSWER_S = 5.0
+# OBS keeps so many bytes of a caption; a decoder shows four lines well.
+_BYTES, _LINES, _COLUMNS = 128, 4, 32
 # Codes of obs-websocket: the connection's end, and requests' status.
 _WRONG_PASSWORD, _NOT_STREAMING = 4009, 501
 _HELLO, _IDENTIFY, _IDENTIFIED, _REQUEST, _RESPONSE = 0, 1, 2, 6, 7
@@ -59,15 +63,28 @@ class Push(Pusher):
         self._password = unquote(parts.password or "") or os.environ.get(_PASSWORD, "")
         self._socket: ClientConnection | None = None
         self._open = ExitStack()
-        self._idle = False
+        self._idle = self._shown = False
         super().__init__(f"obs ({host}:{port})", languages, rules)
 
     def deliver(self, language: str, sentence: Sentence) -> None:
+        rules = self.rules
+        source = ["\n".join(lines) for lines in layout(sentence.text, rules, seams=sentence.seams)]
+        for text in source if self._source else stream_captions(sentence, rules):
+            self._show(text)
+            self._shown = bool(self._source)
+            self.hold(max(rules.min_duration_ms, reading_ms(text.replace("\n", ""), rules)) / 1000)
+        self.stays_s = rules.linger_ms / 1000
+
+    def lapse(self) -> None:
+        super().lapse()
+        if self._shown:
+            self._shown = False
+            self._show("")
+
+    def _show(self, text: str) -> None:
+        kind, data = "SendStreamCaption", dict[str, object](captionText=text)
         if self._source:
-            text = "\n".join(line for block in layout(sentence.text, self.rules) for line in block)
             kind, data = "SetInputSettings", {"inputName": self._source, "inputSettings": {"text": text}}
-        else:
-            kind, data = "SendStreamCaption", {"captionText": sentence.text}
         try:
             if self._socket is None:
                 self._socket = self._connected()
@@ -101,6 +118,27 @@ class Push(Pusher):
     def _hang_up(self) -> None:
         self._socket = None
         self._open.close()
+
+
+def stream_captions(sentence: Sentence, rules: SubtitleRules) -> list[str]:
+    """A sentence in blocks that OBS keeps whole and that stream captions have room for."""
+    wide = _COLUMNS // 2
+    room = replace(rules, line_columns=_COLUMNS, line_cjk_characters=wide, line_japanese_characters=wide)
+    found: list[str] = []
+    for lines in range(_LINES, 0, -1):
+        blocks = layout(sentence.text, replace(room, max_lines=lines), seams=sentence.seams)
+        found = ["\n".join(block) for block in blocks]
+        if all(len(block.encode()) <= _BYTES for block in found):
+            return found
+    return [part for line in found for part in _parts(line)]  # letters of many code points
+
+
+def _parts(text: str) -> Iterator[str]:
+    data = text.encode()
+    while data:
+        part = data[:_BYTES].decode("utf-8", "ignore")
+        yield part
+        data = data[len(part.encode()) :]
 
 
 def _hashed(text: str) -> str:

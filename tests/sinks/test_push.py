@@ -20,13 +20,16 @@ from pipeline.apps import live
 from pipeline.apps.pushes import Where, open_pushes, some_push
 from pipeline.errors import UsageError
 from pipeline.events import PipelineEvent
-from pipeline.sinks import push
+from pipeline.sinks import push, push_obs
 from pipeline.sinks.push import PushSink
 from pipeline.subtitles.rules import SubtitleRules
+from pipeline.subtitles.sentences import Sentence
+from pipeline.subtitles.text import width
 from tests.conftest import HANG_S, PHRASES, read_wav, write_wav
 from tests.sinks.obs import FakeObs
 from tests.streams import spoken, translated
 
+LONG = "Meine Schwester stellt morgen früh in Berlin ein neues Produkt vor, und der Direktor kommt auch, also kommt bitte nicht zu spät."
 TEXTS = ["Wo ist der Bahnhof?", "Ich möchte ein Zimmer für zwei Nächte."]
 
 
@@ -160,8 +163,7 @@ def test_numbers_survive_a_restart(server, kind):
 
 
 def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server):
-    long = "Meine Schwester stellt morgen früh in Berlin ein neues Produkt vor, und der Direktor kommt auch, also kommt bitte nicht zu spät."
-    sent(opened("youtube", server.url), ["Hallo.", long])
+    sent(opened("youtube", server.url), ["Hallo.", LONG])
     first, second = server.next().body, server.next().body
     lines = first.splitlines()
     assert lines[1] == "Hallo."
@@ -171,7 +173,7 @@ def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server):
     times, texts = second.splitlines()[::2], second.splitlines()[1::2]
     assert len(times) == len(texts) >= 2
     assert times == sorted(set(times))
-    assert " ".join(texts).replace("<br>", " ") == long
+    assert " ".join(texts).replace("<br>", " ") == LONG
 
 
 def test_a_webhook_gets_json_of_all_languages(server):
@@ -246,14 +248,72 @@ def obs() -> Iterator[FakeObs]:
         yield obs
 
 
-def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs):
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how long each caption would have been held, which no test waits for."""
+    times_s: list[float] = []
+    monkeypatch.setattr(push.Pusher, "hold", lambda _, seconds: times_s.append(seconds))
+    return times_s
+
+
+def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs, held):
     assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")).lost == 0
-    assert obs.requests == [("SendStreamCaption", {"captionText": text}) for text in TEXTS]
+    assert obs.requests == [
+        ("SendStreamCaption", {"captionText": "Wo ist der Bahnhof?"}),
+        ("SendStreamCaption", {"captionText": "Ich möchte ein Zimmer für zwei\nNächte."}),
+    ]
+    assert held == pytest.approx([19 / 17, 37 / 17], abs=0.01)  # their reading times
     obs.requests.clear()
-    sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/My%20text"), TEXTS[:1])
-    assert obs.requests == [("SetInputSettings", {"inputName": "My text", "inputSettings": {"text": TEXTS[0]}})]
+    sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/My%20text"), [f"{LONG} {LONG}"])
+    assert {(kind, data["inputName"]) for kind, data in obs.requests} == {("SetInputSettings", "My text")}
+    *texts, last = (data["inputSettings"]["text"] for _, data in obs.requests)
+    assert len(texts) >= 2
+    assert all(len(line) <= 42 for text in texts for line in text.splitlines())
+    assert " ".join(texts).replace("\n", " ") == f"{LONG} {LONG}"
+    assert last == ""  # at the end
 
 
+def test_obs_has_no_text_when_nothing_follows(obs, held, monkeypatch):
+    obs.answered = queue.Queue()
+    (sink,) = open_pushes(
+        [Where("obs", "", f"ws://:pass@127.0.0.1:{obs.port}/Text")], ("de",), SubtitleRules(linger_ms=0)
+    )
+    for number in (0, 1):
+        for event in sentence(number, TEXTS[number]):
+            sink.write(event)
+        shown = [obs.answered.get(timeout=HANG_S)[1]["inputSettings"]["text"] for _ in range(2)]
+        assert shown == [TEXTS[number], ""]
+    sink.close()
+    assert obs.answered.empty()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG,
+        f"{LONG} {LONG}",
+        "今天下午三点在会议室开会讨论新产品的发布计划，" * 4,
+        "é" * 200,
+        "ก็" * 100,
+        "e" + "\u0301" * 300,
+    ],
+)
+def test_captions_of_a_stream_have_room_in_obs(text):
+    captions = push_obs.stream_captions(Sentence(0.0, 5.0, "", text), SubtitleRules())
+    assert all(len(caption.encode()) <= 128 and caption.count("\n") < 4 for caption in captions)
+    assert all(width(line) <= 32 for caption in captions for line in caption.splitlines())
+    assert "".join(captions).replace("\n", "").replace(" ", "") == text.replace(" ", "")
+
+
+def test_at_the_end_each_caption_is_held_while_there_is_time(obs, monkeypatch):
+    monkeypatch.setattr(push, "_CLOSE_S", 0.3)
+    sink = sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/Text"), [LONG] * 3)
+    texts = [data["inputSettings"]["text"] for _, data in obs.requests]
+    assert sink.lost == 0
+    assert " ".join(texts).replace("\n", " ") == f"{LONG} {LONG} {LONG} "
+
+
+@pytest.mark.usefixtures("held")
 def test_obs_refuses_a_wrong_password_and_a_missing_source(obs, caplog, monkeypatch):
     monkeypatch.setenv("OBS_WEBSOCKET_PASSWORD", "wrong")
     assert sent(opened("obs", f"ws://127.0.0.1:{obs.port}")).lost == 2
@@ -262,6 +322,7 @@ def test_obs_refuses_a_wrong_password_and_a_missing_source(obs, caplog, monkeypa
     assert "OBS refuses SetInputSettings (600 No source was found" in caplog.text
 
 
+@pytest.mark.usefixtures("held")
 def test_obs_that_does_not_stream_is_said_once_and_one_that_restarts_is_found_again(obs, caplog):
     obs.streaming = False
     assert sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}")).lost == 0
