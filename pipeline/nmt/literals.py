@@ -121,6 +121,8 @@ class Literal(Match):
     """Translations that are wrong though an accepted one is in them, such as 9:30 p.m."""
     like: re.Pattern[str] | None = None
     """The pattern of what a model may write instead of it."""
+    optional: bool = False
+    """Whether it is only written where the translation has what is like it."""
 
 
 def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import UsageError
-from ..glossary.terms import Glossary, Term
+from ..glossary.terms import Glossary, Match, Term
 from ..languages import language_tag
 from ..languages.chinese import Convert, simplified
 from ..languages.marks import MARKS, final_marks
 from ..languages.rules import rules
 from ..sentences.splitting import fit, split_sentences
+from . import stand_ins
 from .commitment import CertainSource, Commitment
 from .decoder import Decoder
 from .generation import OnStart
-from .literals import literals
+from .literals import Literal, literals
 from .preparation import capitalised, prepared, written
 from .scripts import check_script, choose_code, needed_conversion
 from .term_search import Wording
@@ -118,7 +119,7 @@ class ModelText:
 
     def sources(self, text: str, language: str, code: str | None) -> list[tuple[int, ...]]:
         """The ids of the parts of a text; ``code`` is put before each, see ``target_code``."""
-        return [ids for _, _, ids in self._split(text, language, code)]
+        return [ids for _, _, _, ids in self._split(text, language, code)]
 
     def parts(
         self,
@@ -139,14 +140,14 @@ class ModelText:
         first = 0 if code is None else 1  # token of text
         neighbour = self._neighbour(language, target) if neighbours and code is None else None
         found = []
-        for heard, readable, ids in self._split(text, language, code, complete=complete):
-            if neighbours and (given := self._given(readable, language, target)):
+        for heard, read, words, ids in self._split(text, language, code, complete=complete):
+            if neighbours and (given := self._given(prepared(heard, language), language, target)):
                 found.append(SourcePart(ids, given=given))
                 continue
-            part = SourcePart(ids, self._terms(heard, readable, glossary, language, target, first))
-            if neighbour is not None and _is_short(readable):
+            part = SourcePart(ids, self._terms(heard, read, words, glossary, language, target, first))
+            if neighbour is not None and _is_short(read):
                 before, begun = neighbour
-                terms = self._terms(heard, readable, glossary, language, target, len(before))
+                terms = self._terms(heard, read, words, glossary, language, target, len(before))
                 part = SourcePart((*before, *ids), terms, begun=begun, alone=part)
             found.append(part)
         return found
@@ -176,19 +177,20 @@ class ModelText:
 
     def _split(
         self, text: str, language: str, code: str | None, *, complete: bool = False
-    ) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-        """The parts of a text: as they are in it, as the tokenizer takes them, and their ids with the end token."""
+    ) -> Iterator[tuple[str, str, tuple[Literal, ...], tuple[int, ...]]]:
+        """The parts of a text: as they are in it, as the tokenizer takes them, with what stands for words, and their ids."""
 
         def as_printed(text: str) -> str:
             if not self.knows_print_only:
                 return text
             return written(self.tokenizer.with_capitals(text), language, complete=complete)
 
-        def readable(text: str) -> str:
-            return self.tokenizer.without_unknown_signs(prepared(text, language, self.scripts[0]))
+        def readable(text: str) -> tuple[str, tuple[Literal, ...]]:
+            text, near = prepared(text, language, self.scripts[0]), self.tokenizer.without_unknown_signs
+            return stand_ins.readable(text, near, self.tokenizer.knows) if self.knows_print_only else (near(text), ())
 
         def fits(text: str) -> bool:
-            return len(self.tokenizer.encode(readable(text), code)) <= self.max_source_tokens
+            return len(self.tokenizer.encode(readable(text)[0], code)) <= self.max_source_tokens
 
         # Lone surrogates are not characters and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -197,24 +199,38 @@ class ModelText:
         wholes = [capitalised(whole, language_tag(language).language) for whole in found]
         heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
         for part in heard:
-            ids = tuple(self.tokenizer.encode(text := readable(part), code))
+            text, words = readable(part)
+            ids = tuple(self.tokenizer.encode(text, code))
             if ids != nothing:  # from an empty source the model would hallucinate text
-                yield part, text, ids
+                yield part, text, words, ids
 
     def _terms(
-        self, heard: str, text: str, glossary: Glossary | None, language: str, target: str, first: int
+        self,
+        heard: str,
+        text: str,
+        words: Sequence[Literal],
+        glossary: Glossary | None,
+        language: str,
+        target: str,
+        first: int,
     ) -> tuple[SourceTerm, ...]:
         """The terms of a glossary and the literals in a part. ``first``: the number of its first token of text."""
-        # Terms are spelled as they are heard, in traditional characters for example. The spans are the same in the prepared
-        # text if only characters were replaced.
-        matches = () if glossary is None else glossary.found_in(heard if len(heard) == len(text) else text)
-        numbers = [
-            one
-            for one in literals(text, target, language)
-            if all(one.end <= two.start or two.end <= one.start for two in matches)
-        ]
-        pieces = self.tokenizer.source_pieces(text) if matches or numbers else []
-        return terms_in(text, pieces, [*matches, *numbers], self.writing(target), first=first)
+        matches: list[Match] = [] if glossary is None else list(self._terms_as_read(heard, text, glossary))
+        for found in (words, literals(text, target, language)):
+            matches += [one for one in found if all(one.end <= two.start or two.end <= one.start for two in matches)]
+        pieces = self.tokenizer.source_pieces(text) if matches else []
+        return terms_in(text, pieces, matches, self.writing(target), first=first)
+
+    def _terms_as_read(self, heard: str, text: str, glossary: Glossary) -> Iterator[Match]:
+        """The terms of a glossary in a part. They are spelled as they are heard, in traditional characters for example."""
+        done = 0
+        for match in glossary.found_in(heard):
+            form = heard[match.start : match.end]
+            if len(heard) == len(text):
+                yield match
+            elif (start := text.find(self.tokenizer.without_unknown_signs(form), done)) >= 0:
+                done = start + len(self.tokenizer.without_unknown_signs(form))
+                yield Match(start, done, match.term)
 
     def wording(self, terms: Sequence[SourceTerm], target: str) -> Wording | None:
         """How the terms of a part are written in ``target``; None if none is."""

@@ -101,8 +101,10 @@ class Repair:
         if (found := self._mended(ids, term, shares)) is not None:
             start, right, end = found
             mended = [*tokens[: start - done], *given(right), *tokens[end - done :]]
-            if end < len(ids) - 1:
+            if end < len(ids) - 1 or term.optional:
                 yield mended
+        if term.optional:
+            return
         if term.targets[0] == term.name and (run := self._run(ids, term, rows, shares)) is not None:
             start, end = run
             copied = speller.copy(term.targets[0], speller.piece(ids[start - 1]) if start else "")

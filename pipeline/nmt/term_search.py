@@ -55,8 +55,13 @@ class Wording:
     def missing(self, ids: Sequence[int]) -> list[SourceTerm]:
         """The terms without an accepted translation in target tokens."""
         if (key := tuple(ids)) not in self._known:
-            found = zip(self.terms, kept(self.terms, self.speller.text(ids)), strict=True)
-            self._known[key] = [term for term, done in found if not done]
+            text = self.speller.text(ids)
+            found = zip(self.terms, kept(self.terms, text), strict=True)
+            self._known[key] = [
+                term
+                for term, done in found
+                if not done and not (term.optional and term.like and not term.like.search(text))
+            ]
         return self._known[key]
 
 

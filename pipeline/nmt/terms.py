@@ -39,6 +39,8 @@ class SourceTerm:
     """See ``Literal.refused``."""
     like: re.Pattern[str] | None = None
     """See ``Literal.like``."""
+    optional: bool = False
+    """See ``Literal.optional``."""
 
     def found_in(self, text: str) -> list[tuple[int, int]]:
         """Where accepted translations are in a target text. That of a literal is no part of a longer number or address."""
@@ -122,10 +124,9 @@ def terms_in(
         term = match.term
         literal = isinstance(match, Literal)
         refused = tuple(map(written, match.refused)) if isinstance(match, Literal) else ()
-        like = match.like if isinstance(match, Literal) else None
-        found.append(
-            SourceTerm(term.source, tuple(touching), tuple(inside), targets, term.exact_case, literal, refused, like)
-        )
+        like, optional = (match.like, match.optional) if isinstance(match, Literal) else (None, False)
+        tokens = (tuple(touching), tuple(inside))
+        found.append(SourceTerm(term.source, *tokens, targets, term.exact_case, literal, refused, like, optional))
     return tuple(found)
 
 

@@ -25,6 +25,10 @@ _WORD = re.compile(r"(?<![\w.@/'’-])[^\W\d_]{2,}(?![\w@/]|\.\w)")
 # about 60 others (Bay, Tiger, Queen).
 _MARGIN = 2.0
 _PLAIN_SIGNS = str.maketrans("“”„«»‘’‚‐‑‒–—―−", '"""""\'\'\'-------')
+_PLAIN_LETTERS = str.maketrans(
+    dict(zip("łŁøØđĐðÐıħĦŧŦŋŊĸſ", "lLoOdDdDihHtTnNks", strict=True))
+    | {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "Þ": "Th"}
+)
 RESERVED = re.compile(r"\0?__[a-z]+\d*__")
 """A piece of newer Firefox models that stands for no text, such as __source__."""
 CHARACTERS = 1 << 20
@@ -91,7 +95,7 @@ class MarianTokenizer:
         return [*prefix, *(self._vocabulary.get(piece, self.unknown_token) for piece in pieces), self.end_token]
 
     def without_unknown_signs(self, text: str) -> str:
-        """Replace signs that the vocabulary lacks by known ones, of the same length in characters.
+        """Replace signs that the vocabulary lacks by similar ones that it knows.
 
         Accented letters become their base letters: a model reads "Muller" better than "M<unk>ller". Typographic quotes and
         dashes become plain ones. Letters of other scripts are kept.
@@ -102,13 +106,14 @@ class MarianTokenizer:
         if character.isascii():
             return character
         if character not in self._forms:
-            base = unicodedata.normalize("NFD", character)[0].translate(_PLAIN_SIGNS)
-            usable = base != character and base.isascii() and not self._knows(character) and self._knows(base)
+            base = unicodedata.normalize("NFD", character)[0].translate(_PLAIN_SIGNS).translate(_PLAIN_LETTERS)
+            usable = base != character and base.isascii() and not self.knows(character) and self.knows(base)
             self._forms[character] = base if usable else character
         return self._forms[character]
 
-    def _knows(self, character: str) -> bool:
-        return all(piece in self._vocabulary for piece in self.source_pieces(character))
+    def knows(self, text: str) -> bool:
+        """Whether the vocabulary has all signs of a text."""
+        return all(piece in self._vocabulary for piece in self.source_pieces(text))
 
     def with_capitals(self, text: str) -> str:
         """Write a text that is all in small letters with capitals in the words that the vocabulary knows better with one.

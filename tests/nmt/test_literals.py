@@ -208,7 +208,7 @@ def test_sentences_without_literals_have_no_terms(models):
         (
             "en-pt",
             "Read https://example.com/~anna/notes before the meeting.",
-            "Leia https://example.com/~anna/notes antes",
+            "https://example.com/~anna/notes antes da reunião.",
         ),
     ],
 )

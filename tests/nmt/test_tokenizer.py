@@ -175,8 +175,8 @@ def test_a_non_utf8_path_can_be_read(tmp_path):
     ("text", "expected"),
     [
         ("Jürgen, São Tomé.", "Jurgen, Sao Tome."),
-        ("chúng tôi muốn đặt", "chung toi muon đat"),
-        ("Straße; ガラス, 친구, № 5.", "Straße; ガラス, 친구, № 5."),
+        ("chúng tôi muốn đặt", "chung toi muon dat"),
+        ("Straße; ガラス, 친구, № 5.", "Strasse; ガラス, 친구, № 5."),
         ("我们在这里见。", "我们在这里见。"),
     ],
 )
