@@ -9,7 +9,7 @@ PORT ?= 8000-8019
 ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: demo serve test test-fast lint types docs clean
+.PHONY: demo serve test test-fast lint types docs pictures clean
 
 demo: $(VENV)/.installed
 	@for audio in examples/audio/*.wav; do \
@@ -39,6 +39,11 @@ types: $(VENV)/.installed-dev
 # The site in build/site. A broken link or anchor is an error.
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The pictures in docs/, from the demo as it is. Needs a Chromium; quiet, since the demo runs at the speech's own pace.
+pictures: $(VENV)/.installed-dev
+	$(BIN)/python docs/picture.py examples/audio/travel.wav docs/terminal.svg
+	$(BIN)/python -m docs.screenshots
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,12 +1,13 @@
 """Draw the moving picture of the README: the terminal during a live run of the demo, as an animated SVG.
 
-python docs/picture.py examples/audio/travel.wav docs/terminal.svg
+python docs/picture.py examples/audio/travel.wav docs/terminal.svg, or `make pictures`
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
+import re
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -64,11 +65,12 @@ class Screen:
             self._finished.add(number)
         self._passages[number] = after
 
-    def lines(self) -> Lines:
+    def lines(self, limit: int = ROWS) -> Lines:
+        """The last rows, ``limit`` at most."""
         shown = [(number, each) for number, each in sorted(self._passages.items()) if each.source]
         group = Group(*(drawn(each, number not in self._finished) for number, each in shown))
         rows = self._console.render_lines(group, pad=False)
-        return tuple("".join(map(_span, row)).rstrip() for row in rows[-ROWS:])
+        return tuple("".join(map(_span, row)).rstrip() for row in rows[-limit:])
 
 
 def _span(segment: Segment) -> str:
@@ -85,6 +87,17 @@ def _span(segment: Segment) -> str:
         ]
     )
     return f"<tspan{attributes}>{text}</tspan>" if attributes else text
+
+
+def words(text: str) -> tuple[str, ...]:
+    """What is compared of a text or row: a microphone's audio is not quite that of the file, which may change a comma or a tenth."""
+    return tuple(re.findall(r"\w+", re.sub(r"^[\d:.]+–[\d:.]+", "", text).lower()))
+
+
+async def finished(audio: Path) -> list[PipelineEvent]:
+    """The events of the demo with a recording, as fast as they come: the pictures show no other final text."""
+    async with SpeechTranslator(load_config("demo")) as translator:
+        return [event async for event in translator.run(Recording(audio))]
 
 
 async def recorded(audio: Path) -> list[Frame]:

@@ -1,10 +1,16 @@
-"""The README's moving picture: its frames follow each other, and the committed one shows drafts."""
+"""The pictures of the README: their texts are the demo's; the moving one's frames follow each other and show drafts."""
 
+import asyncio
+import json
 import re
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from pipeline.events import SourceSentence, SourceText, TargetText, Translation
-from tests.conftest import ROOT
+import pytest
+from PIL import Image
+
+from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from tests.conftest import EXAMPLES, ROOT
 from tests.docs.pages import script
 
 picture = script("picture")
@@ -41,3 +47,36 @@ def test_the_committed_picture_shows_drafts_of_the_demo():
     dim = {"".join(span.itertext()).strip() for span in root.iter(f"{SVG}tspan") if span.get("opacity") == ".5"}
     assert any(re.search("[ãõçáéíóúâêô]", text) for text in dim)
     assert any(re.search("[a-z]", text) for text in dim)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Sequence[PipelineEvent]:
+    """What the demo makes of the recording in the pictures."""
+    return asyncio.run(picture.finished(EXAMPLES / "travel.wav"))
+
+
+def shown(lines):
+    """The words of rows of the terminal."""
+    return [picture.words("".join(ElementTree.fromstring(f"<text>{line}</text>").itertext())) for line in lines]
+
+
+def test_the_terminal_shows_what_the_demo_makes_of_the_recording(demo):
+    screen = picture.Screen()
+    for event in demo:
+        screen.take(event)
+    film = ElementTree.parse(ROOT / "docs" / "terminal.svg").getroot().find(f".//{SVG}g[@id='film']")
+    assert film is not None
+    rows = [picture.words("".join(row.itertext())) for row in film]
+    last = shown(screen.lines())
+    assert rows[-len(last) :] == last, "run: make pictures"
+    assert set(shown(screen.lines(limit=100))) <= set(rows), "run: make pictures"
+
+
+def test_the_page_shows_what_the_demo_makes_of_the_recording(demo):
+    sentences = [event for event in demo if isinstance(event, SourceSentence | Translation)]
+    made = {(event.sentence, event.language): picture.words(event.text) for event in sentences}
+    with Image.open(ROOT / "docs" / "page.png") as page:
+        lines = json.loads(page.info["Description"])
+    assert len(lines) >= 4
+    for number, language, text in lines:
+        assert picture.words(text) == made[number, language], "run: make pictures"
