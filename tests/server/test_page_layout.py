@@ -191,6 +191,15 @@ async def test_the_bars_are_low_and_everything_to_choose_is_in_one_row(browser):
             assert len(set(row)) == 1, row
 
 
+async def test_downloads_are_out_of_the_way_on_a_phone_during_the_talk(browser):
+    async with page_of_files(browser, "/", width=390, height=844) as page:
+        await page.wait_for_selector("body[data-ready=yes]")
+        await page.evaluate("document.querySelector('#download').hidden = false")  # as once a session was there
+        await expect(page.locator("#download")).to_be_visible()
+        await page.evaluate("document.body.dataset.running = 'yes'")
+        await expect(page.locator("#download")).to_be_hidden()
+
+
 async def test_what_was_said_is_told_apart_from_its_translation(browser):
     style = "(line) => [getComputedStyle(line).color, getComputedStyle(line).fontWeight]"
     async with page_of_files(browser, "/view/x", DRAFTED) as page:
