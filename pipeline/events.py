@@ -323,6 +323,8 @@ class Translation:
     """The terms of the glossary in the source, in order, as the glossary has them."""
     missed_terms: tuple[str, ...] = ()
     """Those without an accepted translation in the text. The others are kept."""
+    doubtful: bool = False
+    """True if the translator of the other direction hardly finds the source in the text: something is probably missing or wrong."""
     error: str | None = None
     """Why the translator failed, in one line; then the text is only what was committed before. None if it did not fail."""
 

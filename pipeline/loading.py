@@ -22,7 +22,8 @@ from .asr.whisper.files import find_recognizer
 from .config import PipelineConfig, pinned_revisions
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
-from .nmt.load import find_translation_models, in_sequence, load_translation_model, loaded_as
+from .nmt.judge import judged_by, other_direction
+from .nmt.load import find_translation_models, in_sequence, loaded_as
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
 from .nmt.routing import AUTO, check_shared, resolved
@@ -77,10 +78,11 @@ def load_models(config: PipelineConfig) -> Models:
 
 def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
     """The translator into each target alone, for texts; see ``load_models``."""
-    found: dict[str, TextTranslator] = {
-        target: load_translation_model(*config.languages.pair(target), nmt)
-        for target, nmt in translation_options(config).items()
-    }
+    shared, found = SharedModels(), dict[str, TextTranslator]()
+    for target, nmt in translation_options(config).items():
+        steps = zip(nmt.steps, find_translation_models(nmt), strict=True)
+        models = [shared.translator(loaded_as(*step), *step) for step in steps]
+        found[target] = in_sequence(*config.languages.pair(target), nmt, models)
     return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
 
@@ -215,6 +217,10 @@ class SharedModels:
     def translator(self, key: NmtConfig, nmt: NmtConfig, directory: Path) -> MarianModel:
         """A translator that is in memory already, or is loaded. Several different ones may be loaded at once."""
         model = self._translators.get(key) or MarianModel.load(directory, nmt)
+        if nmt.judge and model.judge is None and (other := other_direction(model)) is not None:
+            back = dataclasses.replace(nmt, model=other[0], revision=None, judge=False)
+            self._sizes[loaded_as(back, other[1])] = self._sizes.get(key, 0)  # students are of one size
+            model.judge = judged_by(self.translator(loaded_as(back, other[1]), back, other[1]), model.languages)
         with self._lock:
             self._translators[key] = model
             self._kept.pop(key, None)

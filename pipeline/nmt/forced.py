@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..languages import spaced
-from .generation import log_softmax
 from .mark_places import MOST_ALIGNED, Alignment
 from .markup import Fragment
 from .model import MarianModel
+from .recurrent import RecurrentDecoder
 from .tokenizer import SPACE
 
 
@@ -32,11 +32,13 @@ class Forced:
 def forced(model: MarianModel, source: Sequence[int], translation: str) -> Forced:
     """Feed a translation to a model token by token."""
     tokens = (*model.tokenizer.target_tokens(translation), model.generation.end_token)
-    state, rows, scores = model.decoder.encode(source), [], []
+    decoder, rows, scores = model.decoder, [], []
+    state = decoder.encode(source, also=tokens) if isinstance(decoder, RecurrentDecoder) else decoder.encode(source)
     for before, token in zip((model.generation.start_token, *tokens), tokens, strict=False):
-        found = model.decoder.step(state, before)
-        scores.append(float(log_softmax(found.astype(np.float64))[token]))
-        if (row := model.decoder.attended(state)) is not None:
+        found = decoder.step(state, before)
+        known = found[found > -np.inf].astype(np.float64)
+        scores.append(float(found[token]) - float(np.logaddexp.reduce(known)))
+        if (row := decoder.attended(state)) is not None:
             rows.append(row.copy())
     attention = np.stack(rows) if rows and len({len(row) for row in rows}) == 1 else None
     return Forced(tuple(source), tokens, np.array(scores), attention)

@@ -55,4 +55,4 @@ def in_sequence(
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
     """Return a key for ``MarianModel.load``: equal if the same directory is loaded with the same options."""
-    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="none")
+    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="none", judge=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -64,6 +64,8 @@ class MarianModel(ModelText):
         self.knows_print_only = knows_print_only
         self.cache = SentenceCache(self.options.cached_sentences)
         self._spellers = {}
+        self.judge: Callable[[str, str], bool] | None = None
+        """Whether a translation of a text is doubtful; see ``pipeline.nmt.judge``."""
 
     @classmethod
     def load(cls, directory: Path, options: NmtConfig | None = None) -> MarianModel:
@@ -196,7 +198,11 @@ class MarianModel(ModelText):
             terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
             missed_terms=tuple(missed),
             heard_s=sentence.heard_s,
+            doubtful=not options.draft and len(parts) == 1 and self._is_doubtful(parts[0], text.text[:shown]),
         )
+
+    def _is_doubtful(self, part: SourcePart, text: str) -> bool:
+        return self.judge is not None and self.judge(self.tokenizer.source_text((part.alone or part).ids), text)
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token], known: int) -> NDArray[np.float32] | None:
         """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search, or if it was cut."""

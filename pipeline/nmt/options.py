@@ -41,6 +41,9 @@ class NmtConfig(Checked):
     time_limit_s: float = within(0.0, 0, 86_400)
     # Number of translations kept for repeated sentences.
     cached_sentences: int = within(256, 0, 1_000_000)
+    # Mark translations as doubtful in which the student of the other direction hardly finds the source. It has to be there already: it is not
+    # fetched. It takes 40 to 60 MB, and about as long as the translation, after it.
+    judge: bool = False
     # Threads of ONNX Runtime; 0 is its default, one per core.
     threads: int = within(1, 0, 256)
 

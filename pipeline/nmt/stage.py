@@ -202,6 +202,7 @@ class NmtStage:
                     completed = True
                     self.stats.translated_terms += len(event.terms)
                     self.stats.missed_terms.update(event.missed_terms)
+                    self.stats.doubtful += event.doubtful
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)

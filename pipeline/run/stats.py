@@ -96,6 +96,8 @@ class PipelineStats:
     tokens: int = 0
     translated_terms: int = 0
     """Terms of the glossary in translated sentences, for each language."""
+    doubtful: int = 0
+    """Translations that are marked as doubtful."""
     missed_terms: Counter[str] = field(default_factory=Counter)
     """How often each of them has no accepted translation in the text."""
     busy_s: dict[str, float] = field(default_factory=dict)
@@ -272,6 +274,8 @@ class PipelineStats:
             lines.append(
                 f"{self.translated_terms - missed} of {self.translated_terms} terms translated as given{of_these}"
             )
+        if self.doubtful:
+            lines.append(f"{self.doubtful} translations are doubtful: the source is hardly found in them")
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         return "\n".join(lines)
