@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, Transcript, Translation
+from ..events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
 from ..languages import language_tag, nearest, sets_sentences_apart
 from ..nmt.same_language import SameLanguageText
 from ..sentences.splitting import whole_words
@@ -132,7 +132,7 @@ class _Files:
                 if wanted.streamed:
                     await _stream(events, wanted, stream)
                     return None
-                found = [event async for event in events]
+                found = [event async for event in events if _is_finished(event)]
                 return await asyncio.to_thread(_response, found, wanted)  # an hour of subtitles takes a second
         except TimeoutError:
             raise UploadError(413, "too-long", f"translating the recording takes longer than {limit_s:g} s") from None
@@ -216,6 +216,20 @@ def _joined(texts: Iterator[str], language: str) -> str:
     return (" " if sets_sentences_apart(language) else "").join(text for text in texts if text)
 
 
+def _is_finished(event: PipelineEvent) -> bool:
+    """Whether an event belongs to finished text; of a translation on the way there is one for each token."""
+    if isinstance(event, TargetText):
+        return event.complete
+    return isinstance(event, Transcript | SourceSentence | Translation | EndOfInput)
+
+
+class _LongJson(JSONResponse):
+    """JSON that is written in small pieces: other threads, such as that of the loop, wait while a whole one is written."""
+
+    def render(self, content: Any) -> bytes:
+        return "".join(json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).iterencode(content)).encode()
+
+
 def _response(events: list[PipelineEvent], wanted: _Wanted) -> Response:
     sentences = _sentences(events, wanted)
     text = _joined((text for _, text in sentences), wanted.language)
@@ -226,7 +240,7 @@ def _response(events: list[PipelineEvent], wanted: _Wanted) -> Response:
             kind = "application/x-subrip" if wanted.format == "srt" else "text/vtt"
             return PlainTextResponse(_subtitles(events, wanted), media_type=f"{kind}; charset=utf-8")
         case "verbose_json":
-            return JSONResponse(_verbose(events, sentences, text, wanted))
+            return _LongJson(_verbose(events, sentences, text, wanted))
     return JSONResponse({"text": text})
 
 
@@ -290,7 +304,7 @@ def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:
 def _as_translations(events: list[PipelineEvent]) -> Iterator[PipelineEvent]:
     """The events with each sentence as its own translation, so that sinks of translations write what was said."""
     for event in events:
-        if isinstance(event, SourceText | EndOfInput):
+        if isinstance(event, EndOfInput):
             yield event
         elif isinstance(event, SourceSentence):
             yield event

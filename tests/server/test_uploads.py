@@ -14,10 +14,11 @@ from openai import AsyncOpenAI
 from pipeline.server import uploads
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
-from tests.conftest import PHRASE_SECONDS, PHRASES
+from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import Running, running, until
+from tests.server.test_openai import wav_of
 
-SPEECH = PHRASES.read_bytes()[: 44 + round(PHRASE_SECONDS * 32_000)]
+SPEECH = wav_of(read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)])
 
 
 def files_below(folder: Path) -> list[bytes]:
