@@ -1,15 +1,18 @@
 """Captions in the language that is spoken: the transcript, at once, beside translations."""
 
 import asyncio
+import pickle
+from dataclasses import replace
 
 import pytest
 
 from pipeline import EndOfInput, PipelineEvent, Translation
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, SourceText, TargetText, Word
-from pipeline.nmt.same_language import SameLanguageText
+from pipeline.nmt.same_language import SameLanguageStage, SameLanguageText
 from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.targets import TranslationStage
+from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S
 
 SAID = SourceSentence(0, "en", "So they say.", 0.0, 2.0, 2.5)
@@ -76,3 +79,16 @@ def test_chinese_is_written_in_the_script_of_the_target(live):
 def test_a_script_that_cannot_be_written_is_refused():
     with pytest.raises(UsageError, match="in the script Cyrl, as 'en-Cyrl' asks"):
         SameLanguageText("en-Cyrl")
+
+
+async def test_what_is_kept_does_not_grow_with_the_run():
+    inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
+    stage = SameLanguageStage(SameLanguageText("en"), inbox, asyncio.Queue(), "en", PipelineStats())
+    kept = []
+    for number in range(20):
+        for each in GROWING:
+            inbox.put_nowait(replace(each, sentence=number))
+        inbox.put_nowait(EndOfInput())
+        await stage.run()
+        kept.append(len(pickle.dumps((stage._sources, stage._shown))))
+    assert kept == kept[:1] * 20

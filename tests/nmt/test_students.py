@@ -1,5 +1,7 @@
 """Students of Firefox Translations: a made-up one, compared with numpy, and the real ones of the demo's package."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -130,6 +132,16 @@ def test_a_state_forgets_forks_and_restarts(student, tmp_path):
     assert [decoder.choose(state, token, start) for token in (start, 7)] == once[:2]
     assert isinstance(state, RecurrentState)
     assert decoder.choose(decoder.restarted(state), start, start) == once[0]
+
+
+def test_a_fork_at_an_earlier_step_knows_nothing_of_the_later_ones(student, tmp_path):
+    decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
+    state = decoder.encode(SOURCES[0])
+    decoder.force(state, [start, 7, 30])
+    cells: Any = state.memory
+    fork = cells.fork(2)
+    assert len(fork.history) == 3
+    assert np.array_equal(fork.cells, cells.history[2])
 
 
 def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student, tmp_path):

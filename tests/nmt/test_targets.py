@@ -8,10 +8,11 @@ import pytest
 from pipeline import EndOfInput, MarianModel, PipelineEvent, Transcript
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import ModelError
-from pipeline.events import SourceSentence, SourceText, TargetText, Translation, TranslationLost
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation, TranslationLost, Word
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.stage import NmtContext
-from pipeline.nmt.targets import LateTargets, TranslationStage
+from pipeline.nmt.targets import LateTargets, TranslationStage, _Gate
 from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S, golden, make_model_dir
 
@@ -382,3 +383,30 @@ async def test_an_added_language_that_fails_is_reported_and_the_others_go_on(mod
     running.feed(*items[12:])
     assert finals(await running.finished(), "zh") == translator(models["zh"], "zh")
     assert running.stats.languages == {"zh"}
+
+
+async def test_a_language_is_not_given_up_because_the_reader_is_slow():
+    models = {"en": SameLanguageText("en"), "en-GB": SameLanguageText("en-GB")}
+    running = Run(models, live=True, capacity=1, unread=1)
+    words = tuple(Word(f" word{number}", number, number + 1) for number in range(9))  # an event for each
+    text = "".join(word.text for word in words).strip()
+    first, *others = [SourceSentence(number, "en", text, words=words) for number in range(4)]
+    running.feed(first)
+    await running.until(Translation(0, "en-GB", first.text, heard_s=first.heard_s))  # both languages have begun
+    running.feed(*others)
+    events = await running.finished()
+    assert not [event for event in events if isinstance(event, TranslationLost)]
+    assert finals(events, "en") == finals(events, "en-GB") == [text] * 4
+
+
+async def test_what_comes_while_a_gate_opens_waits_for_what_came_before():
+    queue: asyncio.Queue[PipelineEvent] = asyncio.Queue(1)
+    gate = _Gate(queue)
+    first, second, third, last = [Translation(number, "en", "") for number in range(4)]
+    for event in (first, second, third):
+        await gate.put(event)
+    opening = asyncio.create_task(gate.release())
+    await asyncio.sleep(0)
+    putting = asyncio.create_task(gate.put(last))
+    assert [await queue.get() for _ in range(4)] == [first, second, third, last]
+    await asyncio.gather(opening, putting)

@@ -112,6 +112,13 @@ def test_how_long_a_pause_ends_a_sentence(text, length_s, ends):
     assert bool(assembler.end()) != ends
 
 
+def test_the_last_word_may_be_aligned_a_little_beyond_the_speech():
+    for late_s, ends in ((0.2, True), (0.4, False)):
+        assembler = SentenceAssembler(OPTIONS)
+        assembler.push(heard(0, "I am here.", 0.0, 3.0 + late_s))
+        assert bool(assembler.pause(Pause(3.0, 2.0))) == ends
+
+
 def test_a_pause_before_the_open_sentence_ends_nothing():
     assembler = SentenceAssembler(OPTIONS)
     assembler.push(heard(0, "And then.", 2.0, 3.0))

@@ -370,3 +370,10 @@ def test_no_cue_mixes_speakers(said, rules, names):
         own = [event for events, by_whom in zip(said, names, strict=False) if by_whom == name for event in events]
         text = "".join(event.text for event in own if isinstance(event, Translation))
         assert "".join(texts[name].split()) == "".join(normalized(text).split())
+
+
+def test_a_translation_whose_source_was_not_seen_is_left_out():
+    builder = CueBuilder(DEFAULT)
+    unseen = translated(next(_numbers), "Ohne Quelle.")
+    said, written = (following := sentence("Mit Quelle.", 4.0, 6.0))[:2], following[2:]
+    assert [cue.lines for cue in pushed(builder, [*said, *unseen, *written])] == [("Mit Quelle.",)]

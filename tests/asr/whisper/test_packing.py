@@ -61,3 +61,9 @@ def test_no_word_is_lost_or_out_of_its_segment(lengths, times):
     assert [word.text for own in found for word in own] == [word.text for word in words]
     for one, own in zip(segments, found, strict=True):
         assert all(one.start_s - 1e-9 <= w.start_s <= w.end_s <= one.end_s + 1e-9 for w in own)
+
+
+def test_a_word_that_begins_later_is_not_in_an_earlier_segment():
+    packed = pack([segment(0, 1.0, 2.0), segment(1, 3.0, 2.0)])
+    long, short = Word(" looooong", 1.2, 3.4), Word(" a", 1.3, 1.4)
+    assert [[word.text for word in words] for words in unpack([long, short], packed)] == [[], [" looooong", " a"]]
