@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -61,6 +61,37 @@ class Progress(Protocol):
 
 Sources = Mapping[str | None, Recording]
 """The speaker of each channel and the open recording of it; None for a recording whose channels are mixed."""
+
+
+async def translate_job(
+    result: Result, options: Options, load: Callable[[], Awaitable[Models]], progress: Progress
+) -> None:
+    """Do a job and fill in its result. ``load`` gives the models if they are needed."""
+    if result.job.remote is not None:
+        await _translate_copied(result, options, load, progress)
+        return
+    sources = open_recording(result, options)
+    if sources is not None:
+        await translate_recording(result, sources, options, await load(), progress)
+
+
+async def _translate_copied(
+    result: Result, options: Options, load: Callable[[], Awaitable[Models]], progress: Progress
+) -> None:
+    """Do a job whose files are in an object store."""
+    from .objects import Copied  # an extra
+
+    result.outcome = "interrupted"
+    transfer = Worker("transfer")
+    try:
+        with Copied(result, options) as copied:
+            await transfer.run(copied.fetch)
+            await translate_job(copied.local, options, load, progress)
+            await transfer.run(copied.put)
+    except PipelineError as error:
+        result.fail(error)
+    finally:
+        transfer.close()
 
 
 def open_recording(result: Result, options: Options) -> Sources | None:

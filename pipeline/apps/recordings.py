@@ -42,6 +42,15 @@ class Begin(Enum):
 
 
 @dataclass(frozen=True)
+class Remote:
+    """Addresses of a job's files in object stores; None: on this machine."""
+
+    recording: str | None
+    folder: str | None
+    """Of the subtitles."""
+
+
+@dataclass(frozen=True)
 class Job:
     """A recording and its subtitle files."""
 
@@ -49,6 +58,7 @@ class Job:
     outputs: dict[Output, Path]
     names: OutputNames
     """The names of the outputs, of the journal, and of files in other formats."""
+    remote: Remote | None = None
 
     @property
     def journal(self) -> Path:
@@ -191,6 +201,18 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
             )
         jobs[key] = Job(recording, outputs, names)
     return list(jobs.values())
+
+
+def by_size(jobs: Iterable[Job]) -> list[Job]:
+    """The jobs, the largest recordings first, whatever their order."""
+    return sorted(jobs, key=lambda job: (-_size(job.recording), os.fsencode(job.recording)))
+
+
+def _size(recording: Path) -> int:
+    try:
+        return os.stat(recording).st_size
+    except OSError:  # no such file: reported when its turn comes
+        return 0
 
 
 def check_unused(jobs: Iterable[Job]) -> None:

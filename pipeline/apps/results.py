@@ -40,6 +40,8 @@ class Result:
     withheld: str = ""
     """Speech that was heard but withheld, for display."""
     outputs: dict[Output, Path] = field(default_factory=dict)
+    put: Sequence[str] = ()
+    """The addresses of outputs that were put into an object store."""
     how: Begin = Begin.NEW
     damage: tuple[str, ...] = ()
     """What was missing in the recording, for display."""
@@ -77,12 +79,14 @@ class Result:
     @property
     def name(self) -> str:
         """The recording, for display."""
-        return _shown(self.job.recording)
+        remote = self.job.remote
+        return escaped(remote.recording) if remote and remote.recording else _shown(self.job.recording)
 
     def details(self) -> list[str]:
         """What was withheld, and the files that were written, for display."""
         heard = [f"heard and not shown: {self.withheld}"] if self.withheld else []
-        return heard + [_shown(path) for path in self.outputs.values() if os.path.isfile(path)]
+        files = [_shown(path) for path in self.outputs.values() if os.path.isfile(path)]
+        return [*heard, *map(escaped, self.put), *files]
 
     def fail(self, error: PipelineError) -> None:
         self.outcome, self.failed, self.error = "failed", True, one_line(error)

@@ -1,113 +1,264 @@
-"""Recordings in several processes of this machine: ``translate --processes``."""
+"""Recordings over an executor: processes of this machine, a cluster, or any other of ``concurrent.futures``."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import queue
-import signal
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
-from logging.handlers import QueueHandler
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
 
-from ..errors import StageError
+from .. import __version__
+from ..config import PipelineConfig
+from ..errors import PipelineError, StageError, UsageError, one_line
 from ..run.machine import keep_freed_memory, usable_cores
+from . import pool
 from .bars import Bar, Bars
 from .cli import report, tell_loading
-from .pool import Ended, share_out
-from .recording_run import Options, open_recording, translate_recording
+from .recording_run import Options, translate_job
 from .results import Result
+from .turns import POLL_S, Turns
+
+if TYPE_CHECKING:
+    from ..loading import Models
 
 _PACKAGE = __name__.partition(".")[0]
+_LOG = logging.getLogger(__name__)
+
+Message = tuple[Any, ...]
+"""The index of the recording, what it is about, and its arguments. The types are those of msgpack."""
 
 
-def translate_in_processes(results: Sequence[Result], options: Options, count: int) -> None:
-    """Do every job in one of ``count`` processes, and fill in its result. A failure ends its recording, not the others."""
+class Link:
+    """What a job has of the process that submitted it; pickled with the job. This one, for executors of others, has nothing."""
+
+    def tell(self, message: Message) -> None:
+        """Send a message."""
+
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the job any more."""
+        return False
+
+    def worker(self) -> str:
+        """Where the job runs, for the beginning of an error."""
+        return ""
+
+
+class _ProcessLink(Link):
+    def tell(self, message: Message) -> None:
+        pool.tell(message)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all jobs of a run have in common; pickled with each."""
+
+    options: Options
+    link: Link = field(default_factory=Link)
+    folders: tuple[Path, ...] = ()
+    """Folders that every worker must see."""
+    level: int = logging.WARNING
+    """Of the messages that are forwarded."""
+    version: str = __version__
+
+    def problem(self) -> str | None:
+        """Why this process cannot do jobs of the run; None if it can."""
+        if self.version != __version__:
+            return f"it has version {__version__}, not {self.version}; install the same version"
+        missing = next((folder for folder in self.folders if not os.path.isdir(folder)), None)
+        return f"it does not see the folder {missing}; mount it there" if missing else None
+
+
+def translate_on(
+    executor: Executor,
+    results: Sequence[Result],
+    run: Run,
+    *,
+    at_once: Callable[[], int],
+    turns: Turns | None = None,
+    messages: SimpleQueue[Message] | None = None,
+) -> None:
+    """Do every job on ``executor`` and fill in its result. A failure ends its recording, not the others.
+
+    Args:
+        at_once: how many jobs to submit before one is done: the number of workers, each of which does one at a time.
+        turns: which job is next; all, the largest recordings first, if None.
+        messages: what the jobs tell through ``run.link``.
+
+    Raises:
+        PipelineError: a worker cannot do the jobs of this run, or the executor is lost. Jobs in progress are cancelled.
+    """
+    turns, messages = turns or Turns(results), messages or SimpleQueue()
+    doing: dict[Future[Result], int] = {}
+    with ExitStack() as stack:
+        stack.callback(lambda: [future.cancel() for future in doing])
+        shown = _Shown(stack, results)
+        while doing or turns.left:
+            while len(doing) < at_once() and (index := turns.take()) is not None:
+                doing[executor.submit(_do, run, index, results[index])] = index
+            ended = wait(doing, POLL_S, FIRST_COMPLETED).done
+            while not messages.empty():
+                shown.receive(*messages.get())
+            for future in ended:
+                index = doing.pop(future)
+                shown.ended(index, _outcome(future, results[index]))
+                turns.release(index)
+            if not doing and turns.left:
+                time.sleep(POLL_S)
+
+
+def _outcome(future: Future[Result], result: Result) -> Result:
+    """The result of a job that has ended."""
+    try:
+        return future.result()
+    except PipelineError:
+        raise
+    except CancelledError:
+        raise PipelineError("the jobs were cancelled; the same command goes on where they were") from None
+    except Exception as error:  # the worker ended
+        result.fail(StageError("translation", error))
+        return result
+
+
+class _Shown:
+    """Shows the progress of the jobs."""
+
+    def __init__(self, stack: ExitStack, results: Sequence[Result]) -> None:
+        self._bars, self._results = Bars(stack, len(results)), results
+        self._each = [Bar(self._bars, result.job.recording.name, number) for number, result in enumerate(results, 1)]
+
+    def receive(self, index: int, kind: str, *arguments: Any) -> None:
+        """Take a message of a job, which may be late."""
+        if kind == "log":
+            name, level, text = arguments
+            logging.getLogger(name).log(level, "%s", text)
+        elif self._results[index].outcome in ("not begun", "interrupted"):
+            if kind == "begin":
+                self._results[index].outcome = "interrupted"  # or in progress
+            getattr(self._each[index], kind)(*arguments)
+
+    def ended(self, index: int, ended: Result) -> None:
+        """Take the result of a job."""
+        result, bar = self._results[index], self._each[index]
+        vars(result).update(vars(ended))
+        bar.end()
+        if result.outcome in ("done", "finished"):
+            bar.update(result.audio_s, result.audio_s, result.audio_s / max(1e-9, result.elapsed_s))
+            bar.finished()
+        self._bars.ended()
+        if result.error:
+            report(result.error)
+
+
+def translate_in_processes(results: Sequence[Result], options: Options, count: int, turns: Turns) -> None:
+    """``translate_on`` in ``count`` processes of this machine."""
     asr = options.config.asr
     threads = asr.threads or max(1, usable_cores() // count)
     options = replace(options, config=replace(options.config, asr=replace(asr, threads=threads)))
-    level = logging.getLogger(_PACKAGE).getEffectiveLevel()
     tell_loading(asr.model)
-    with ExitStack() as stack:
-        bars = Bars(stack, len(results))
-        shown = [Bar(bars, result.job.recording.name, number) for number, result in enumerate(results, 1)]
-        told = stack.enter_context(closing(share_out(list(enumerate(results)), count, _work, options, level)))
-        for (index, _), message in told:
-            if isinstance(message, logging.LogRecord):
-                logging.getLogger(message.name).handle(message)
-            elif isinstance(message, tuple):
-                getattr(shown[index], message[0])(*message[1:])
-            else:
-                _take(results[index], message, shown[index], bars)
+    messages: SimpleQueue[Message] = SimpleQueue()
+    executor, done = pool.Processes(count, messages.put), False
+    run = Run(options, _ProcessLink(), level=logging.getLogger(_PACKAGE).getEffectiveLevel())
+    try:
+        translate_on(executor, results, run, at_once=lambda: count, turns=turns, messages=messages)
+        done = True
+    finally:
+        executor.shutdown(wait=done)
 
 
-def _take(result: Result, message: Result | Ended, bar: Bar, bars: Bars) -> None:
-    """Take the state of a recording, and show that it is done."""
-    if isinstance(message, Ended):
-        result.fail(StageError("translation", RuntimeError(f"its process ended with status {message.status}")))
-    else:
-        vars(result).update(vars(message))
-        if result.outcome == "interrupted":  # or in progress
-            return
-    bar.end()
-    if result.outcome in ("done", "finished"):
-        bar.finished()
-    bars.ended()
-    if result.error:
-        report(result.error)
+# What follows runs on a worker.
 
 
 @dataclass
 class _Told:
-    """Sends the progress of a recording to the first process. See ``pipeline.apps.recording_run.Progress``."""
+    """Sends the progress of a recording. See ``pipeline.apps.recording_run.Progress``."""
 
-    tell: Callable[[object], None]
+    link: Link
+    index: int
 
     def note(self, message: str) -> None:
-        self.tell(("note", message))
+        self.link.tell((self.index, "note", message))
 
     def begin(self, duration_s: float | None) -> None:
-        self.tell(("begin", duration_s))
+        self.link.tell((self.index, "begin", duration_s))
 
     def update(self, done_s: float, length_s: float | None, speed: float) -> None:
-        self.tell(("update", done_s, length_s, speed))
+        self.link.tell((self.index, "update", done_s, length_s, speed))
 
 
-class _Messages(QueueHandler):
-    """Sends log records to the first process."""
+class _Forwarded(logging.Handler):
+    """Sends log records."""
 
-    def __init__(self, tell: Callable[[object], None]) -> None:
-        super().__init__(queue.SimpleQueue())  # unused
-        self._tell = tell
+    def __init__(self, link: Link, index: int) -> None:
+        super().__init__()
+        self._link, self._index = link, index
 
-    def enqueue(self, record: logging.LogRecord) -> None:
-        self._tell(record)
-
-
-def _work(items: Iterator[tuple[int, Result]], tell: Callable[[object], None], options: Options, level: int) -> None:
-    """What each process does."""
-    keep_freed_memory()
-    logging.basicConfig(handlers=[_Messages(tell)], level=logging.WARNING)
-    logging.getLogger(_PACKAGE).setLevel(level)
-    with suppress(asyncio.CancelledError):
-        asyncio.run(_translate_each(items, tell, options))
+    def emit(self, record: logging.LogRecord) -> None:
+        self._link.tell((self._index, "log", record.name, record.levelno, record.getMessage()))
 
 
-async def _translate_each(
-    items: Iterator[tuple[int, Result]], tell: Callable[[object], None], options: Options
-) -> None:
-    from ..loading import Models, load_models
+_loaded: tuple[PipelineConfig, Models] | None = None
+"""The models of the last job, which stay loaded for the next."""
 
-    task = asyncio.current_task()
-    models: Models | None = None
-    assert task is not None
-    with suppress(NotImplementedError):  # Windows; the journals are complete up to the last event there, too
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    for _, result in items:
-        sources = open_recording(result, options)
-        if sources is not None:
-            models = models or load_models(options.config)
-            tell(replace(result, outcome="interrupted"))
-            await translate_recording(result, sources, options, models, _Told(tell))
-        tell(result)
+
+def _models(config: PipelineConfig) -> Models:
+    global _loaded
+    from ..loading import load_models
+
+    if _loaded is None or _loaded[0] != config:
+        keep_freed_memory()
+        _loaded = None  # before others are loaded
+        _loaded = config, load_models(config)
+    return _loaded[1]
+
+
+def _do(run: Run, index: int, result: Result) -> Result:
+    """Do a job and return its result.
+
+    Raises:
+        PipelineError: this worker cannot do jobs of the run.
+    """
+    try:
+        if problem := run.problem():
+            raise UsageError(problem)
+        with _forwarding(run, index), suppress(asyncio.CancelledError):
+            asyncio.run(_translate(run, index, result))
+    except PipelineError as error:
+        worker = run.link.worker()
+        raise PipelineError(f"{worker}: {one_line(error)}" if worker else one_line(error)) from None
+    except Exception as error:  # others may not be pickled
+        _LOG.debug("recording %s", result.job.recording.name, exc_info=True)
+        result.fail(StageError("translation", error))
+    return result
+
+
+async def _translate(run: Run, index: int, result: Result) -> None:
+    task = asyncio.create_task(
+        translate_job(
+            result, run.options, lambda: asyncio.to_thread(_models, run.options.config), _Told(run.link, index)
+        )
+    )
+    while not (await asyncio.wait([task], timeout=1.0))[0]:
+        if run.link.is_cancelled():
+            task.cancel()
+    await task
+
+
+@contextmanager
+def _forwarding(run: Run, index: int) -> Iterator[None]:
+    """Forward the log records of this process."""
+    root, package = logging.getLogger(), logging.getLogger(_PACKAGE)
+    handler, before = _Forwarded(run.link, index), package.level
+    root.addHandler(handler)
+    package.setLevel(run.level)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        package.setLevel(before)

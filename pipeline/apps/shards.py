@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import UsageError
-from .recordings import Job
+from .recordings import Job, by_size
 
 _EXPECTED = (
     "expected I/N, such as 2/8 for the second of eight; auto/N in an indexed Kubernetes job, or auto in a Slurm array"
@@ -34,16 +33,8 @@ class Shard:
 
         The jobs are dealt out by size, the largest first, so the result does not depend on their order.
         """
-        by_size = sorted(jobs, key=lambda job: (-_size(job.recording), os.fsencode(job.recording)))
-        mine = {id(job) for job in by_size[self.number - 1 :: self.count]}
+        mine = {id(job) for job in by_size(jobs)[self.number - 1 :: self.count]}
         return [job for job in jobs if id(job) in mine]
-
-
-def _size(recording: Path) -> int:
-    try:
-        return os.stat(recording).st_size
-    except OSError:  # no such file: reported when its turn comes
-        return 0
 
 
 def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard:

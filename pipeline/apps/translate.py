@@ -7,21 +7,26 @@ NAME.wav.srt if the folder has another recording called NAME.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from ..config import PipelineConfig
 from ..errors import UsageError
+from ..names import STANDARD_OUTPUT
 from ..run.worker import Worker
 from ..sinks.files import FORMATS
 from .bars import Bar, Bars
+from .claims import Claims
 from .cli import (
     Parser,
     add_verbosity_arguments,
@@ -36,13 +41,14 @@ from .cli import (
 )
 from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured, naming_demo
 from .outputs import language_tags
-from .recording_run import Options, make_folder, open_recording, translate_recording
-from .recordings import check_unused, plan, read_manifest
+from .recording_run import Options, make_folder, translate_job
+from .recordings import Job, check_unused, plan, read_manifest
 from .results import Result, plain, table
 from .several import translate_in_processes
 from .shards import parse_shard
 from .speakers import speaker_names
 from .subtitle_files import SubtitleOptions, translate_subtitles, with_subtitles
+from .turns import POLL_S, Turns
 
 # Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
 # or more per second of speech in longer windows; see ``pipeline.asr.whisper``.
@@ -68,9 +74,9 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     source.add_argument(
         "audio",
         nargs="*",
-        type=some_path,
+        type=some_place,
         metavar="AUDIO",
-        help="recordings, subtitle files, or folders that hold some",
+        help="recordings, subtitle files, or folders that hold some; also s3://, gs:// or az:// addresses",
     )
     source.add_argument(
         "--manifest",
@@ -89,9 +95,10 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     files = parser.add_argument_group("subtitle files")
     files.add_argument(
         "--output-dir",
-        type=some_path,
+        type=some_place,
         metavar="D",
-        help="folder for the subtitle files, created if missing (default: beside each recording)",
+        help="folder for the subtitle files, created if missing, or an s3://, gs:// or az:// address (default: beside each "
+        "recording)",
     )
     files.add_argument(
         "--format", metavar="F,…", help=f"any of {','.join(FORMATS)} (default: srt; for subtitles their own format)"
@@ -112,6 +119,18 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         help="translate N recordings at once, each in a process of its own (default: 1)",
     )
     spread.add_argument(
+        "--cluster",
+        type=some_text,
+        metavar="tcp://HOST:8786",
+        help="translate on the workers of this Dask scheduler, which see the same folders",
+    )
+    spread.add_argument(
+        "--claim",
+        action="store_true",
+        help="translate the recordings that no other machine has claimed: give the same command on as many as you like, which "
+        "see the same folders",
+    )
+    spread.add_argument(
         "--shard",
         type=some_text,
         metavar="I/N",
@@ -121,6 +140,11 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
     add_model_arguments(parser)
     add_verbosity_arguments(parser)
     return parser
+
+
+def some_place(text: str) -> Path | str:
+    """Argument type: a path, or the address of a folder or file in an object store."""
+    return text if text.startswith(("s3://", "gs://", "az://")) else some_path(text)
 
 
 def formats(asked: str) -> list[str]:
@@ -142,19 +166,28 @@ def for_recordings(config: PipelineConfig) -> PipelineConfig:
     return replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
 
 
-async def translate_all(results: Sequence[Result], options: Options) -> None:
+async def translate_all(results: Sequence[Result], options: Options, turns: Turns) -> None:
     """Do every job, one after another, and fill in its result. A failure ends its recording, not the others."""
     models: Models | None = None
+
+    async def load() -> Models:
+        nonlocal models
+        models = models or await _load(options.config)
+        return models
+
     with ExitStack() as stack:
         bars = Bars(stack, len(results))
-        for number, result in enumerate(results, 1):
-            sources = open_recording(result, options)
-            if sources is not None:
-                models = models or await _load(options.config)
-                with Bar(bars, result.job.recording.name, number) as bar:
-                    await translate_recording(result, sources, options, models, bar)
-                    if result.outcome in ("done", "finished"):
-                        bar.finished()
+        while turns.left:
+            index = turns.take()
+            if index is None:
+                await asyncio.sleep(POLL_S)
+                continue
+            result = results[index]
+            with Bar(bars, result.job.recording.name, index + 1) as bar:
+                await translate_job(result, options, load, bar)
+                if result.outcome in ("done", "finished"):
+                    bar.finished()
+            turns.release(index)
             bars.ended()
             if result.error:
                 report(result.error)
@@ -171,38 +204,86 @@ async def _load(config: PipelineConfig) -> Models:
         loader.close()
 
 
+def _make_absolute(options: argparse.Namespace) -> None:
+    """Make the paths absolute: workers have other current folders."""
+    options.audio = [place.absolute() if isinstance(place, Path) else place for place in options.audio]
+    for name in ("manifest", "output_dir", "glossary", "masked"):
+        path = getattr(options, name)
+        if isinstance(path, Path) and path != STANDARD_OUTPUT:
+            setattr(options, name, path.absolute())
+
+
 def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
+    if options.cluster:
+        if options.processes > 1:
+            raise UsageError("--processes is for this machine alone; the processes of --cluster are its workers")
+        _make_absolute(options)
+    if options.claim and options.overwrite:
+        raise UsageError("--claim leaves existing subtitles as they are; remove them first, or leave --overwrite out")
+    with TemporaryDirectory(prefix="speech-translate-") as root:
+        return _run(options, Path(root))
+
+
+def _run(options: argparse.Namespace, root: Path) -> int:
+    """Run the command. Under the folder ``root``, files without content stand for those of object stores."""
     config = for_recordings(configured(options))
     shard = parse_shard(options.shard) if options.shard else None
-    speakers = speaker_names(options.speakers) if options.speakers else ()
     named = options.audio + (read_manifest(options.manifest) if options.manifest else [])
     if not named:
         raise UsageError("no recording is named; give AUDIO or --manifest")
+    folder, stored = options.output_dir, any(isinstance(place, str) for place in [*named, options.output_dir])
+    if stored:
+        from .objects import add_stand_ins, stand_in  # an extra
+
+        named = [add_stand_ins(place, root) if isinstance(place, str) else place for place in named]
+        folder = stand_in(folder, root) if isinstance(folder, str) else folder
     named, subtitles = with_subtitles(named, config.languages.targets)
     kinds = formats(options.format) if options.format else []
     if subtitles:
+        if stored:
+            raise UsageError(
+                f"subtitle files are not translated in object stores; copy {subtitles[0].name} to a folder"
+            )
         mine = subtitles if shard is None else subtitles[shard.number - 1 :: shard.count]
-        good = translate_subtitles(mine, SubtitleOptions(config, kinds, options.output_dir, options.overwrite))
+        good = translate_subtitles(mine, SubtitleOptions(config, kinds, folder, options.overwrite))
         if not (good and named):
             return 0 if good else 1
     tags = language_tags(config.languages.targets, always=options.lang_suffix)
-    jobs = plan(named, kinds or ["srt"], options.output_dir, tags)
-    if shard is not None:
-        jobs = shard.of(jobs)
-    check_unused(jobs)
+    jobs = plan(named, kinds or ["srt"], folder, tags)
+    if stored:
+        from .objects import with_remote
+
+        jobs = [with_remote(job, root) for job in jobs]
+    return _do(options, config, jobs if shard is None else shard.of(jobs))
+
+
+def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]) -> int:
+    """Do the jobs; the exit status."""
+    speakers = speaker_names(options.speakers) if options.speakers else ()
+    if not options.claim:
+        check_unused(jobs)
     results = [Result(job) for job in jobs]
-    if options.output_dir is not None:
-        make_folder(options.output_dir)
-    what = Options(config, options.overwrite, options.audio_track, speakers, aside=shard is not None)
+    folders = [options.output_dir] if isinstance(options.output_dir, Path) else []
+    for folder in folders:
+        make_folder(folder)
+    aside = options.shard is not None or options.claim or options.cluster is not None
+    what = Options(config, options.overwrite, options.audio_track, speakers, aside)
     interrupted = False
     try:
-        if options.processes > 1 and len(jobs) > 1:
-            translate_in_processes(results, what, options.processes)
-        else:
-            with naming_demo(options):
-                asyncio.run(translate_all(results, what))
+        several = options.processes > 1 and len(jobs) > 1
+        largest_first = several or options.cluster is not None
+        with Claims(results) if options.claim else Turns(results, largest_first=largest_first) as turns:
+            if options.cluster is not None:
+                from .cluster import translate_on_cluster  # an extra
+
+                translate_on_cluster(options.cluster, results, what, folders, turns)
+            elif several:
+                translate_in_processes(results, what, options.processes, turns)
+            else:
+                with naming_demo(options):
+                    asyncio.run(translate_all(results, what, turns))
     except KeyboardInterrupt:
         interrupted = True
     if is_told():

@@ -47,9 +47,17 @@ NOT_RUN = {
     "speech-translate check talk.srt": "tests/apps/test_check.py runs it",
     "parallel --sshlogin alpha,beta --jobs 1 --retries 3 speech-translate translate /archive --output-dir /subtitles "
     "--config demo --processes 4 --shard {}/8 ::: {1..8}": "needs machines; tests/apps/test_shards.py runs shards",
-    "aws s3 sync s3://archive/talks talks": "needs an object store",
-    "speech-translate translate talks --config demo": "needs the recordings that the command before it copies",
-    'aws s3 sync talks s3://archive/talks --exclude "*" --include "*.srt"': "needs an object store",
+    "speech-translate translate /archive --output-dir /subtitles --config demo --processes 4 --claim": (
+        "needs a shared folder; tests/apps/test_claims.py has one"
+    ),
+    "dask scheduler": "runs until it is stopped; tests/apps/test_cluster.py runs it",
+    "dask worker tcp://HOST:8786 --nworkers 4 --nthreads 1": "needs a scheduler; tests/apps/test_cluster.py runs it",
+    "speech-translate translate /archive --output-dir /subtitles --config demo --cluster tcp://HOST:8786": (
+        "needs a cluster; tests/apps/test_cluster.py has one"
+    ),
+    "speech-translate translate s3://archive/talks --output-dir s3://archive/subtitles --config demo --claim": (
+        "needs an object store; tests/apps/test_objects.py has one"
+    ),
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de": (
         "needs a network, and PyTorch"
     ),

@@ -3,7 +3,10 @@
 import ast
 import asyncio
 import inspect
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from typing import Any
 
@@ -13,12 +16,12 @@ import pytest
 from pipeline import SpeechTranslator
 from pipeline.config import parse_config
 from pipeline.events import Samples
-from tests.conftest import EXAMPLES, ROOT, read_wav, spoken_texts
+from tests.conftest import EXAMPLES, HANG_S, ROOT, read_wav, spoken_texts
 from tests.docs.pages import PAGES, blocks
 from tests.server.running import running, serving
 
 MEETING = EXAMPLES / "meeting.wav"
-PYTHON = {"README.md": 1, "docs/embedding.md": 3, "docs/events.md": 1, "docs/server.md": 2}
+PYTHON = {"README.md": 1, "docs/archives.md": 1, "docs/embedding.md": 3, "docs/events.md": 1, "docs/server.md": 2}
 """Page → number of its blocks; each has a test."""
 
 
@@ -73,6 +76,18 @@ def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys):
     model.decoder.step(state, model.generation.start_token)
     for each in (state.fork(), state):
         assert model.decoder.force(each, names["tokens"]).argmax() == model.generation.end_token
+
+
+@pytest.mark.slow
+def test_any_executor_translates_recordings(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "archive.py").write_text(code_of("docs/archives.md"), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "archive.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert done.stdout == "['done']\n", done.stderr
+    assert (tmp_path / "subtitles" / "meeting.srt").stat().st_size > 100
 
 
 @pytest.mark.slow

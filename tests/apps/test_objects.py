@@ -1,0 +1,135 @@
+"""Recordings and subtitles in object stores, on a server that speaks S3 (moto)."""
+
+import sys
+from urllib.request import Request, urlopen
+
+import obstore
+import pytest
+from moto.server import ThreadedMotoServer
+from obstore.store import from_url
+
+from pipeline.apps import claims
+from pipeline.apps.claims import Claims
+from pipeline.apps.objects import ObjectClaims, add_stand_ins, with_remote
+from pipeline.apps.recordings import plan
+from pipeline.apps.results import Result
+from pipeline.apps.translate import run as translate
+from pipeline.errors import PipelineError, UsageError
+from tests.apps.test_several import archive, arguments, config, files, run, whole
+
+__all__ = ["archive", "config", "whole"]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The address of a server of objects."""
+    started = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    started.start()
+    host, port = started.get_host_and_port()
+    yield f"http://{host}:{port}"
+    started.stop()
+
+
+@pytest.fixture
+def bucket(server, monkeypatch, request):
+    """A new bucket, and its name; its server and credentials are in the environment."""
+    for name, value in (
+        ("ENDPOINT_URL", server),
+        ("ALLOW_HTTP", "true"),
+        ("ACCESS_KEY_ID", "a"),
+        ("SECRET_ACCESS_KEY", "b"),
+        ("REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    name = f"bucket-{abs(hash(request.node.name))}"
+    urlopen(Request(f"{server}/{name}", method="PUT")).read()
+    return from_url(f"s3://{name}"), name
+
+
+def names(store):
+    return sorted(each["path"] for batch in obstore.list(store) for each in batch)
+
+
+def test_only_one_machine_can_claim_an_object(bucket):
+    store, name = bucket
+    claim, first, second = f"s3://{name}/talks/a.claimed", ObjectClaims("first 1"), ObjectClaims("second 2")
+    assert first.mark(claim) is None
+    assert [first.create(claim), second.create(claim)] == [True, False]
+    before = second.mark(claim)
+    first.touch(claim)
+    assert before != second.mark(claim), "a touch is seen"
+    assert obstore.get(store, "talks/a.claimed").bytes().to_bytes().startswith(b"first 1")
+    first.remove(claim)
+    first.remove(claim)
+    assert second.create(claim)
+
+
+def test_machines_share_out_what_a_bucket_has(bucket, tmp_path, monkeypatch):
+    store, name = bucket
+    for key in ("talks/a.wav", "talks/day 2/b.mp3", "talks/notes.txt", "talks.wav"):
+        obstore.put(store, key, b"no audio" * len(key))
+    monkeypatch.setattr(claims, "AGAIN_S", 0.0)
+
+    def machine() -> Claims:
+        add_stand_ins(f"s3://{name}/talks", tmp_path)
+        jobs = plan([tmp_path / "s3" / name / "talks"], ["srt"], None, {"zh": ""})
+        return Claims([Result(with_remote(job, tmp_path)) for job in jobs])
+
+    first, second = machine(), machine()
+    assert [first.take(), second.take(), first.take(), second.take()] == [1, 0, None, None]
+    assert names(store)[:1] == ["talks.wav"]
+    assert [each for each in names(store) if "claimed" in each] == ["talks/a.claimed", "talks/day 2/b.claimed"]
+    with first:
+        pass
+    assert second.take() == 1
+
+
+def test_what_a_store_lacks_is_told(bucket, server):
+    _, name = bucket
+    with pytest.raises(UsageError, match=f"s3://{name}/none has no recordings"):
+        translate([f"s3://{name}/none", "--config", "demo-zh"])
+    with pytest.raises(PipelineError, match="s3://other/none: Generic S3 error"):
+        translate(["s3://other/none", "--config", "demo-zh"])
+
+
+def test_a_recording_that_is_no_audio_is_named_by_its_address(bucket, capsys):
+    store, name = bucket
+    obstore.put(store, "a.wav", b"no audio")
+    assert translate([f"s3://{name}/a.wav", "--config", "demo-zh"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: s3://{name}/a.wav is not audio")
+    assert names(store) == ["a.wav"]
+
+
+@pytest.mark.slow
+def test_an_archive_in_a_bucket_becomes_the_same_files(archive, config, whole, bucket, tmp_path):
+    store, name = bucket
+    for path in archive.iterdir():
+        obstore.put(store, f"in/{path.name}", path)
+    command = arguments(f"s3://{name}/in", "--output-dir", f"s3://{name}/out", "--claim", config=config)
+    done = run([*command, "--processes", "2"])
+    assert done.returncode == 0, done.stderr
+    assert f"s3://{name}/out/a.srt" in done.stdout
+    found = {
+        key.removeprefix("out/"): obstore.get(store, key).bytes().to_bytes() for key in names(store) if "out/" in key
+    }
+    assert found == whole
+    again = run(command)
+    assert again.returncode == 0
+    assert again.stdout.count("already there:") == 5
+    here = run(arguments(f"s3://{name}/in/c.wav", "--output-dir", tmp_path, config=config))
+    assert here.returncode == 0, here.stderr
+    assert files(tmp_path) == {name: whole[name] for name in ("c.srt", "c.jsonl")}
+
+
+def test_programs_that_need_no_store_and_no_cluster_import_neither(tmp_path):
+    (tmp_path / "a.wav").write_bytes(b"no audio")
+    program = f"""
+import sys
+from pipeline.apps import live, serve, translate
+for claim in ([], ["--claim"]):
+    translate.run([{str(tmp_path)!r}, "--config", "demo-zh", *claim])
+assert not sys.modules.keys() & {{"distributed", "dask", "obstore"}}
+"""
+    done = run([sys.executable, "-c", program])
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("a.wav is not audio") == 2
