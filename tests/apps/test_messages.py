@@ -54,7 +54,7 @@ def test_the_table_says_why_a_recording_failed_and_adds_up(recordings, capsys):
     rows = capsys.readouterr().out.splitlines()
     broken = recordings / "broken.wav"
     (why,) = (row for row in rows if row.startswith(f"{broken}: failed: {broken} is not audio that can be read ("))
-    assert why.endswith("give a recording such as wav, mp3, m4a")
+    assert why.endswith("give a recording such as wav, mp3, m4a, not a playlist")
     total = r"3 recordings: 1 failed, 2 no subtitles; 2 s of audio, 0 sentences, [\d.]+ × real time"
     assert re.fullmatch(total, rows[-1])
 
