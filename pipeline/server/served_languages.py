@@ -49,7 +49,7 @@ class ServedLanguages:
 
         A configuration for one language comes before one that recognises which of two is spoken, and one that names the
         targets before one that has other scripts or regions of their languages. If there is neither, the language spoken is a
-        target, too: its text is the transcript.
+        target, too: its text is the transcript. It is no target alone if any of several languages may be spoken.
 
         Args:
             source: None: any.
@@ -70,6 +70,13 @@ class ServedLanguages:
         fitting = [all(nearest(one, each.targets) for one in targets) for each in offered]
         named = [set(targets) <= set(each.targets) for each in offered]
         spoken = [all(nearest(one, each.targets) or each.is_spoken(one) for one in targets) for each in offered]
+        if (
+            source is None and len(offered) > 1
+        ):  # which of the languages is spoken is not known: something is translated
+            spoken = [
+                fits and any(nearest(one, each.targets) for one in targets)
+                for fits, each in zip(spoken, offered, strict=True)
+            ]
         for fits in (named, fitting, spoken):
             if any(fits):
                 return candidates[fits.index(True)]

@@ -65,6 +65,18 @@ def test_errors_say_what_is_offered(languages, source, targets, code, message):
     assert message in str(error.value)
 
 
+def test_a_target_is_not_taken_for_the_language_that_is_spoken():
+    """English speech for the target zh went to a recogniser of Chinese, and the answer was an empty text."""
+    served = ServedLanguages(
+        (LanguageConfig("en", ("pt",)), LanguageConfig("pt", ("en",)), LanguageConfig("zh", ("en",)))
+    )
+    with pytest.raises(ProtocolError, match='does not translate into "zh"; it translates en into pt') as error:
+        served.find(None, ["zh"])
+    assert error.value.code == "unknown-target"
+    assert served.find("zh", ["zh"]) == 2
+    assert ServedLanguages((LanguageConfig("zh", ("en",)),)).find(None, ["zh"]) == 0
+
+
 def test_each_configuration_has_a_model_if_there_are_several():
     assert ServedLanguages((EN,)).models == {"speech-translation": None}
     assert SERVED.models == {
