@@ -1,4 +1,4 @@
-"""Write docs/configuration.md from the option dataclasses: python docs/generate.py
+"""Write docs/configuration.md from the option dataclasses, and the tables of docs/api.md: python docs/generate.py
 
 A key's description is the comment above its field, or at the end of its line. Defaults and allowed values are those that
 ``pipeline.config`` checks. A test compares the page with what this module returns.
@@ -12,6 +12,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pipeline.bounds import allowed_choices, allowed_range
 from pipeline.config import NmtOverride, PipelineConfig
 
 PAGE = Path(__file__).parent / "configuration.md"
+API = PAGE.with_name("api.md")
 
 _HEAD = """\
 <!-- Written by docs/generate.py from the comments in the code. Change those, then run: python docs/generate.py -->
@@ -143,5 +145,28 @@ def _allowed(option: dataclasses.Field[Any]) -> str:
     return "a code, or a list of codes" if isinstance(option.default, tuple) else "text"
 
 
+def api_page(page: str) -> str:
+    """The page with a table before the directives of each section: each name, and the first sentence about it."""
+    head, *sections = re.split(r"^(?=## )", re.sub(r"^\|.*\n(\n)?", "", page, flags=re.MULTILINE), flags=re.MULTILINE)
+    for number, section in enumerate(sections):
+        rows = [
+            f"| `{name.rpartition('.')[2]}` | {_about(name)} |" for name in re.findall(r"^::: (.+)$", section, re.M)
+        ]
+        table = "\n".join(["| name | what it is |", "|---|---|", *rows])
+        sections[number] = section.replace("\n::: ", f"\n{table}\n\n::: ", 1)
+    return head + "".join(sections)
+
+
+def _about(name: str) -> str:
+    module, _, attribute = name.rpartition(".")
+    value = getattr(import_module(module), attribute)
+    text = inspect.getdoc(value)
+    if not callable(value):  # a union of types: the text below its assignment
+        source = inspect.getsource(import_module("pipeline.events"))
+        text = re.search(rf'^{attribute} = .*\n"""(.+?)"""', source, re.MULTILINE)[1]  # type: ignore[index]
+    return re.split(r"(?<=\.)\s", _prose(text))[0].replace("|", "\\|")
+
+
 if __name__ == "__main__":
     PAGE.write_text(configuration_page(), "utf-8")
+    API.write_text(api_page(API.read_text("utf-8")), "utf-8")

@@ -24,6 +24,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
+    from .asr.options import AsrConfig as AsrConfig
     from .asr.recognizer import PartialText as PartialText
     from .asr.recognizer import RecognitionOptions as RecognitionOptions
     from .asr.recognizer import RecognitionStream as RecognitionStream
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from .captions.changes import States as States
     from .captions.states import TextChangeError as TextChangeError
     from .config import PipelineConfig as PipelineConfig
+    from .config import QueueConfig as QueueConfig
     from .config import load_config as load_config
+    from .errors import InputEndedError as InputEndedError
     from .errors import PipelineError as PipelineError
     from .errors import StageError as StageError
     from .events import AudioLost as AudioLost
@@ -55,37 +58,61 @@ if TYPE_CHECKING:
     from .events import Transcript as Transcript
     from .events import Translation as Translation
     from .events import TranslationLost as TranslationLost
+    from .languages.options import LanguageConfig as LanguageConfig
     from .loading import Models as Models
     from .loading import load_models as load_models
     from .nmt.load import load_translation_model as load_translation_model
     from .nmt.model import MarianModel as MarianModel
+    from .nmt.options import NmtConfig as NmtConfig
     from .nmt.stage import NmtStage as NmtStage
     from .nmt.translator import TextTranslator as TextTranslator
+    from .run.options import CaptionOptions as CaptionOptions
+    from .run.options import DraftOptions as DraftOptions
+    from .run.options import GlossaryOptions as GlossaryOptions
+    from .run.options import SentenceOptions as SentenceOptions
+    from .run.overload import OverloadOptions as OverloadOptions
     from .run.stats import PipelineStats as PipelineStats
+    from .sinks.srt import SrtSink as SrtSink
+    from .sinks.vtt import VttSink as VttSink
     from .stages import standard_stages as standard_stages
     from .stages import with_stage as with_stage
+    from .subtitles.rules import SubtitleRules as SubtitleRules
     from .translator import SpeechTranslator as SpeechTranslator
+    from .vad.options import VadConfig as VadConfig
 
 _MODULES = {
+    "asr.options": "AsrConfig",
     "asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
     "captions.changes": "Changes States",
     "captions.states": "TextChangeError",
-    "config": "PipelineConfig load_config",
-    "errors": "PipelineError StageError",
+    "config": "PipelineConfig QueueConfig load_config",
+    "errors": "InputEndedError PipelineError StageError",
     "events": "AudioLost Correction Delta DeviceBack DeviceLost EndOfInput LoadChanged Notice Paused PipelineEvent Resumed "
     "SourceDelta SourceSentence SourceText SpeechSegment TargetText Transcript Translation TranslationLost",
+    "languages.options": "LanguageConfig",
     "loading": "Models load_models",
     "nmt.load": "load_translation_model",
     "nmt.model": "MarianModel",
+    "nmt.options": "NmtConfig",
     "nmt.stage": "NmtStage",
     "nmt.translator": "TextTranslator",
+    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions",
+    "run.overload": "OverloadOptions",
     "run.stats": "PipelineStats",
+    "sinks.srt": "SrtSink",
+    "sinks.vtt": "VttSink",
     "stages": "standard_stages with_stage",
+    "subtitles.rules": "SubtitleRules",
     "translator": "SpeechTranslator",
+    "vad.options": "VadConfig",
 }
 """Module → the public names that it defines."""
 
 __all__ = sorted(" ".join(_MODULES.values()).split())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -55,6 +55,10 @@ class SinkError(PipelineError):
     """A subtitle file could not be opened or written."""
 
 
+class InputEndedError(PipelineError, ValueError):
+    """Audio was fed to a translator whose input was ended or cancelled before."""
+
+
 class DecodingStoppedError(PipelineError):
     """Another thread stopped a translation before its end."""
 

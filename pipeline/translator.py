@@ -17,7 +17,7 @@ from .audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from .captions.changes import ChangeEvent, Changes
 from .captions.masking import Masking
 from .config import PipelineConfig
-from .errors import PipelineError, StageError
+from .errors import InputEndedError, PipelineError, StageError
 from .events import (
     SAMPLE_RATE,
     AudioLost,
@@ -160,13 +160,14 @@ class SpeechTranslator:
 
         Raises:
             StageError: a stage has failed.
-            ValueError: after ``end`` or ``cancel``, outside ``async with``, or not int16 mono.
+            InputEndedError: after ``end`` or ``cancel``.
+            ValueError: outside ``async with``, or not int16 mono.
         """
         samples = as_samples(audio)
         if self._stages is None:
             raise ValueError(_NOT_RUNNING)
         if self._ended or not await self._feed_chunks(samples):
-            raise ValueError("audio was fed after end() or cancel()")
+            raise InputEndedError("audio was fed after end() or cancel()")
 
     async def _feed_chunks(self, samples: Samples) -> bool:
         """Feed in chunks; False if the input was ended or cancelled before the last chunk."""

@@ -38,6 +38,22 @@ def test_every_event_is_a_frozen_value_that_the_package_exports():
         assert kind.__name__ in pipeline.__all__
 
 
+def test_the_package_lists_its_public_names():
+    assert {*pipeline.__all__} <= {*dir(pipeline)}
+    sections = {
+        type(value).__name__ for name, value in vars(pipeline.PipelineConfig()).items() if name != "nmt_overrides"
+    }
+    assert sections <= {*pipeline.__all__}
+
+
+async def test_audio_that_is_fed_after_a_cancel_is_an_error_of_this_package(demo_config, demo_models):
+    with pytest.raises(ExceptionGroup) as raised:
+        async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:
+            await translator.cancel()
+            group.create_task(translator.feed(np.zeros(160, np.int16)))
+    assert raised.group_contains(pipeline.PipelineError, match="after end\\(\\) or cancel\\(\\)")
+
+
 class Together:
     """A recogniser and a translation model that continue only when the other stages work on later speech."""
 

@@ -20,6 +20,13 @@ def test_the_page_is_what_is_generated():
     assert generate.configuration_page() == PAGE, "run: python docs/generate.py"
 
 
+def test_the_tables_of_the_api_are_what_is_generated():
+    page = generate.API.read_text("utf-8")
+    assert generate.api_page(page) == page, "run: python docs/generate.py"
+    named = re.findall(r"^::: .*\.(\w+)$", page, re.MULTILINE)
+    assert re.findall(r"^\| `(\w+)` \| \S", page, re.MULTILINE) == named
+
+
 def test_every_key_has_a_row():
     sections = dict(re.findall(r"^## `\[([\w.]+)\]`\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
     listed = {name: re.findall(r"^\| `(\w+)` ", text, re.MULTILINE) for name, text in sections.items()}

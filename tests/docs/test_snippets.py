@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline import SpeechTranslator
+from pipeline import SpeechTranslator, Translation, load_config
 from pipeline.config import parse_config
 from pipeline.events import Samples
 from tests.conftest import EXAMPLES, HANG_S, ROOT, read_wav, spoken_texts
@@ -21,7 +21,7 @@ from tests.docs.pages import PAGES, blocks
 from tests.server.running import running, serving
 
 MEETING = EXAMPLES / "meeting.wav"
-PYTHON = {"README.md": 1, "docs/archives.md": 1, "docs/embedding.md": 3, "docs/events.md": 1, "docs/server.md": 2}
+PYTHON = {"README.md": 1, "docs/archives.md": 1, "docs/embedding.md": 5, "docs/events.md": 1, "docs/server.md": 2}
 """Page → number of its blocks; each has a test."""
 
 
@@ -69,8 +69,20 @@ def test_the_whole_chain_shows_growing_texts():
     assert max(map(len, shown.values())) > 3
 
 
+async def test_subtitles_are_written_and_a_stage_runs_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with SpeechTranslator(load_config("demo")) as translator, asyncio.TaskGroup() as group:
+        group.create_task(host_audio(translator))
+        await run(code_of("docs/embedding.md", 1), translator=translator)
+    assert "-->" in (tmp_path / "talk.srt").read_text("utf-8")
+    shown: list[object] = []
+    await run(code_of("docs/embedding.md", 2), show=shown.append)
+    assert isinstance(shown[-1], Translation)
+    assert "hotel" in shown[-1].text
+
+
 def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys):
-    names = asyncio.run(run(code_of("docs/embedding.md", 1)))
+    names = asyncio.run(run(code_of("docs/embedding.md", 3)))
     assert "hotel" in capsys.readouterr().out
     model, state = names["model"], names["model"].decoder.encode(names["model"].tokenizer.encode("Where is the hotel?"))
     model.decoder.step(state, model.generation.start_token)
@@ -92,7 +104,7 @@ def test_any_executor_translates_recordings(tmp_path):
 
 @pytest.mark.slow
 def test_the_harness_gives_subtitles():
-    names = asyncio.run(run(code_of("docs/embedding.md", 2)))
+    names = asyncio.run(run(code_of("docs/embedding.md", 4)))
     assert "Berlim" in names["translation"].text
     assert "Berlim" in " ".join(names["cue"].lines)
 
