@@ -29,14 +29,14 @@ _SCALES = {
 }  # fmt: skip
 _SCALE = r"hundred\b|thousand\b|million\b|billion\b|trillion\b|百万|千万|万亿|[百千万亿]"
 # Of hosts and files that are named without more.
-_ENDINGS = "com|org|net|edu|gov|io|br|pdf|docx?|xlsx?|pptx?|txt|csv|zip|jpe?g|png|gif|svg|mp[34]|wav|py|json|xml|html?"
+ENDINGS = "com|org|net|edu|gov|io|br|pdf|docx?|xlsx?|pptx?|txt|csv|zip|jpe?g|png|gif|svg|mp[34]|wav|py|json|xml|html?"
 # What follows a number that may be written otherwise: a part of a longer one, a unit, a time (10点30分), a decade, a month.
 _OTHER = r"[\w:/月点时刻]|[.,-]\d|分(?!钟)|年代"
 _LITERAL = re.compile(
     rf"""
     (?<![\w.@/])
     (?P<address> (?:https?://|www\.) [\w.~/?#=&%+:@-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+
-        | [\w-]+ (?:\.[\w-]+)* \. (?:{_ENDINGS}) \b (?![\w@/]) )
+        | [\w-]+ (?:\.[\w-]+)* \. (?:{ENDINGS}) \b (?![\w@/]) )
     |
     (?<![\w$€£¥-]) (?P<code> (?-i:[A-Z][A-Z-]*\d[A-Z\d-]* | \d+[A-Z]) ) (?![\w-])
     |

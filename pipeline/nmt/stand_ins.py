@@ -8,13 +8,15 @@ from itertools import count
 
 from ..glossary.terms import Term
 from ..languages.marks import CLAUSE_MARKS, CLOSERS, MARKS
-from .literals import Literal
+from .literals import ENDINGS, Literal
 
 # A word without the marks around it. Currency signs before and after numbers are a part of these.
 _WORD = re.compile(
     rf"[(\[\"'“‘«]*(?P<word>[^\s]*?)[{re.escape(MARKS + CLAUSE_MARKS + CLOSERS.replace('}', ''))}]*(?=\s|$)", re.DOTALL
 )
 _PRICE = re.compile(r"[-−]?[€£¥]\d[\d.,]*|[-−]?\d[\d.,]*[€£¥]?|[€£¥]|R?\$\S+")
+# Hosts and files, of which students translate parts.
+_ADDRESS = re.compile(rf"[\w-]+(?:\.[\w-]+)*\.(?:{ENDINGS})", re.ASCII | re.IGNORECASE)
 # Students copy such codes, and put them where a noun would be.
 _FIRST = 7
 
@@ -32,10 +34,11 @@ def readable(text: str, near: Callable[[str], str], known: Callable[[str], bool]
     codes = (f"Q{number}" for number in count(_FIRST) if f"Q{number}" not in text)
     for match in _WORD.finditer(text):
         word = match["word"]
-        if not word or (word.isascii() and known(word)) or _PRICE.fullmatch(word):
+        address = _ADDRESS.fullmatch(word)
+        if not word or (word.isascii() and known(word) and not address) or _PRICE.fullmatch(word):
             continue
         form, start, end = near(word), *match.span("word")
-        if known(form):
+        if known(form) and not address:
             made += near(text[done:start]) + form
             if word[0].isupper() and form != word:
                 found.append(_literal(made, form, word, optional=True))
