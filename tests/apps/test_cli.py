@@ -358,7 +358,7 @@ def test_without_standard_error_no_messages_are_mixed_into_translations():
     done = subprocess.run(
         ["bash", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG_S, check=False
     )
-    assert (done.returncode, done.stdout) == (1, b"")
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_closed_standard_output_is_an_error_for_translations():

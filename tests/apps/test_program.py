@@ -103,7 +103,8 @@ def test_a_recording_is_no_command(tmp_path):
 def test_help_and_errors_name_the_program_as_started(how, program):
     done = started(*how, "pull")
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"\n{program} pull: error: " in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert f"; {program} pull --help shows what is possible\n" in done.stderr
     assert f"\n  {program} pull en-zh" in started(*how, "pull", "--help").stdout
 
 

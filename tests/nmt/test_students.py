@@ -62,7 +62,10 @@ def test_published_shapes_give_the_tokens_of_the_reference(name, split, tmp_path
 
 def test_scores_are_those_of_the_reference_and_the_weights_are_the_files_own(student, tmp_path):
     """In 8 bits, only activations are rounded: the error of a score stays below what rounding weights again would make."""
-    for weights, most in (("fp32", 1e-4), ("auto", 0.33)):  # 0.31 on a CPU with AVX2 alone, whose kernels round otherwise
+    for weights, most in (
+        ("fp32", 1e-4),
+        ("auto", 0.33),
+    ):  # 0.31 on a CPU with AVX2 alone, whose kernels round otherwise
         model = load(tmp_path, weights)
         for source in SOURCES:
             context, cells = student.encode(source), student.start
