@@ -39,8 +39,10 @@ AGAIN_S = 5.0
 class Claims(Turns):
     """The jobs that no other machine does."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
+    def __init__(self, results: Sequence[Result], folder: Path | None = None) -> None:
+        """``folder``: where the subtitles are written; None: beside the recordings, or into an object store."""
         super().__init__(results)
+        self._folder = folder
         self._jobs = [result.job for result in results]
         self._mine: dict[int, list[str]] = {}
         """Index of a job → its claims: those that ended machines left, then this machine's."""
@@ -60,6 +62,8 @@ class Claims(Turns):
             self.release(index)
 
     def take(self) -> int | None:
+        if self._folder is not None and self._waiting and not self._folder.is_dir():  # without it, nobody sees claims
+            raise PipelineError(f"the folder {self._folder} is gone; when it is back, the same command goes on")
         for _ in range(len(self._waiting)):
             index = self._waiting.popleft()
             if time.monotonic() >= self._again_s.get(index, 0.0) and self._claim(index):
@@ -78,6 +82,9 @@ class Claims(Turns):
     def _claim(self, index: int) -> bool:
         job = self._jobs[index]
         place, name, left = _place(job), claim_of(job), list[str]()
+        if self._folder is not None:
+            with suppress(PipelineError):  # the job will say what is wrong
+                make_folder(Path(name).parent)
         while True:
             claim = f"{name}.{len(left) + 1}" if left else name
             if place.create(claim):
@@ -120,8 +127,6 @@ class _Files:
 
     def create(self, claim: str) -> bool:
         """Make a claim; False if there is one. True if none can be made: the job will say what is wrong."""
-        with suppress(PipelineError):
-            make_folder(Path(claim).parent)
         try:
             with open(claim, "x", encoding="utf-8") as file:
                 file.write(f"{_owner()}\n")

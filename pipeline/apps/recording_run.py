@@ -175,7 +175,8 @@ def _rename(path: Path, final: Path) -> None:
     try:
         path.replace(final)
     except OSError as error:
-        raise UsageError(f"cannot write {final} ({error.strerror}); the finished file is {path}") from error
+        kept = f"the finished file is {path}" if path.exists() else "when its folder is back, the same command goes on"
+        raise UsageError(f"cannot write {final} ({error.strerror}); {kept}") from error
 
 
 async def _write_files(

@@ -235,6 +235,8 @@ def _do(run: Run, index: int, result: Result) -> Result:
     except Exception as error:  # others may not be pickled
         _LOG.debug("recording %s", result.job.recording.name, exc_info=True)
         result.fail(StageError("translation", error))
+    if result.error and (worker := run.link.worker()):
+        result.error = f"{worker}: {result.error}"
     return result
 
 

@@ -274,7 +274,8 @@ def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]
     try:
         several = options.processes > 1 and len(jobs) > 1
         largest_first = several or options.cluster is not None
-        with Claims(results) if options.claim else Turns(results, largest_first=largest_first) as turns:
+        order = Turns(results, largest_first=largest_first)
+        with Claims(results, *folders) if options.claim else order as turns:
             if options.cluster is not None:
                 from .cluster import translate_on_cluster  # an extra
 

@@ -123,3 +123,25 @@ sys.exit(run({command[3:]}))
     assert [each.returncode for each in others] == [0, 0]
     assert sum(each.count("finished") for each in said) >= 1
     assert files(tmp_path) == whole
+
+
+@pytest.mark.slow
+def test_a_folder_that_vanishes_ends_a_machine_that_claims_and_it_goes_on_later(archive, config, whole, tmp_path):
+    out, gone = tmp_path / "out", tmp_path / "gone"
+    command = arguments(archive, "--output-dir", out, "--claim", config=config)
+    journal = out / f"a{SUFFIX}"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        while not (journal.exists() and b'"translation"' in journal.read_bytes()):
+            assert process.poll() is None
+        out.rename(gone)
+        told = process.communicate(timeout=HANG_S)[1]
+    assert process.returncode == 1
+    assert [line for line in told.splitlines() if line.startswith("error")] == [
+        f"error: cannot write {out / 'a.srt'} (No such file or directory); when its folder is back, the same command goes on",
+        f"error: the folder {out} is gone; when it is back, the same command goes on",
+    ]
+    assert not out.exists(), "another in its place would hide the claims of others"
+    gone.rename(out)
+    (out / "a.claimed").unlink()  # else it is free after two minutes
+    subprocess.run(command, check=True, timeout=HANG_S)
+    assert files(out) == whole

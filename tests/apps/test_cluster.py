@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -32,12 +34,15 @@ class Cluster:
         self.scheduler, self.address = self._start("dask_scheduler", "--port", "0")
         self.workers = [self.work(), self.work()]
 
-    def work(self, *more: str) -> subprocess.Popen[str]:
-        return self._start("dask_worker", self.address, "--no-nanny", *(more or ("--nthreads", "1")))[0]
+    def work(self, *more: str, within: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """Start a worker; ``within`` is a program that runs the command after its arguments."""
+        options = more or ("--nthreads", "1")
+        return self._start("dask_worker", self.address, "--no-nanny", *options, within=within)[0]
 
-    def _start(self, module: str, *options: str) -> tuple[subprocess.Popen[str], str]:
+    def _start(self, module: str, *options: str, within: Sequence[str] = ()) -> tuple[subprocess.Popen[str], str]:
         """Start a program, and wait until it is ready; its address."""
-        command = [sys.executable, "-m", f"distributed.cli.{module}", "--host", "127.0.0.1", "--no-dashboard", *options]
+        program = [*within, sys.executable, "-m", f"distributed.cli.{module}"]
+        command = [*program, "--host", "127.0.0.1", "--no-dashboard", *options]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         process = self._stack.enter_context(
             subprocess.Popen(command, cwd=self._folder, env=environment, stderr=subprocess.PIPE, text=True)
@@ -69,6 +74,10 @@ def begun(archive, config, out, cluster):
 
 def opens(process: int, path: Path) -> bool:
     return any(os.path.realpath(each) == str(path) for each in Path(f"/proc/{process}/fd").iterdir())
+
+
+def errors(told: str) -> str:
+    return "".join(re.findall("^error.*\n", told, re.M))
 
 
 def again(archive, config, out, cluster):
@@ -151,8 +160,51 @@ def test_a_recording_that_fails_everywhere_fails_alone(archive, config, whole, c
     broken.write_bytes(b"no audio")
     done = run(arguments(broken.parent, "--output-dir", tmp_path / "out", "--cluster", cluster.address, config=config))
     assert done.returncode == 1
-    assert re.fullmatch(r"error: \S+broken.wav is not audio.*\n", "".join(re.findall("^error.*\n", done.stderr, re.M)))
+    assert re.fullmatch(r"error: the worker \S+: \S+broken.wav is not audio.*\n", errors(done.stderr))
     assert files(tmp_path / "out") == whole
+
+
+def test_a_full_disk_on_one_worker_fails_its_recordings_alone(archive, config, whole, cluster, tmp_path):
+    """The worker has a small file system of its own in place of the output folder."""
+    mount = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=8k tmpfs {tmp_path} && exec "$@"', "sh"]
+    if not shutil.which("unshare") or subprocess.run([*mount, "true"], check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    cluster.workers[0].kill()
+    cluster.workers[0].wait()
+    full = cluster.work(within=mount)
+    done = run(arguments(archive, "--output-dir", tmp_path, "--cluster", cluster.address, config=config))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    failed = re.findall(r"error: the worker \S+: cannot write \S.* \(No space left on device\).*\n", done.stderr)
+    assert "".join(failed) == errors(done.stderr) != ""
+    found = files(tmp_path)
+    assert len(found) == 10 - 2 * len(failed)
+    assert found.items() <= whole.items(), "the other worker's files are complete"
+    full.kill()
+    full.wait()
+    assert again(archive, config, tmp_path, cluster).stdout.count("already there:") == 5 - len(failed)
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc to see who writes")
+def test_a_folder_that_vanishes_ends_the_command_which_goes_on_later(archive, config, whole, cluster, tmp_path):
+    out, gone = tmp_path / "out", tmp_path / "gone"
+    with begun(archive, config, out, cluster) as (process, _):
+        out.rename(gone)
+        _, told = process.communicate(timeout=HANG_S)
+    assert process.returncode == 1
+    *writing, last = errors(told).splitlines()
+    assert re.fullmatch(rf"error: the worker \S+: it does not see the folder {out}; mount it there", last)
+    assert len(writing) <= 2, "recordings in progress"
+    assert all(each.endswith("when its folder is back, the same command goes on") for each in writing)
+    assert "Traceback" not in told
+    assert not out.exists(), "nobody makes another in its place"
+    for worker in cluster.workers:
+        while opens(worker.pid, gone / f"a{SUFFIX}"):
+            assert worker.poll() is None
+    gone.rename(out)
+    assert "finished" in again(archive, config, out, cluster).stdout
+    assert files(out) == whole
 
 
 def test_a_scheduler_that_does_not_answer_is_told(config, tmp_path, monkeypatch):
