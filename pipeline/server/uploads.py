@@ -21,13 +21,13 @@ from starlette.types import Message, Receive
 from ..audio.recording import Recording
 from ..audio.source import AudioSource
 from ..errors import AudioError, PipelineError, StageError, UsageError
-from ..events import SAMPLE_RATE, PipelineEvent, Samples
+from ..events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence, Transcript
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
 from ..translator import SpeechTranslator
 from .chains import Chain
 from .limits import ServerLimits
-from .protocol import ProtocolError
+from .protocol import ProtocolError, shown
 from .record import new_name
 from .service import Service
 
@@ -250,7 +250,7 @@ async def translated(
         targets: those of the chain that are wanted.
 
     Raises:
-        UploadError: it is not audio, it is too long, or a stage failed.
+        UploadError: it is not audio, it is too long, a stage failed, or nothing of what was said was understood.
     """
     worker, name, stats, failure = Worker("upload"), new_name(), PipelineStats(), " (given up)"
     began_s = stats.clock()
@@ -263,11 +263,16 @@ async def translated(
             ) as translator,
             aclosing(translator.run(source)) as events,
         ):
-            stats = translator.stats
+            stats, lost, understood = translator.stats, None, False
             async for event in events:
                 for stage, why in translator.stats.failures.items():  # an answer with a gap is no answer
                     raise StageError(stage, RuntimeError(why))
+                understood |= isinstance(event, SourceSentence) and event.text != ""
+                if isinstance(event, Transcript) and event.rejected is not None and not event.is_noise:
+                    lost = lost or event
                 yield event
+        if lost is not None and not understood:
+            raise _not_understood(lost)
         failure = ""
     except UploadError as error:
         failure = f" ({error.code})"
@@ -285,6 +290,16 @@ async def translated(
             "recording %s ended%s: %.1f s of audio, %d sentences, translated in %.1f s",
             name, failure, stats.audio_s, stats.sentences, stats.clock() - began_s,
         )  # fmt: skip
+
+
+def _not_understood(lost: Transcript) -> UploadError:
+    """Of an empty text, a client would conclude that nothing was said."""
+    why = "it is in another language" if lost.rejected == "language" else f"{lost.rejected}: {shown(lost.text)}"
+    return UploadError(
+        400, "not-understood",
+        f"speech was heard at {lost.start_s:.1f} s, but not understood as {lost.language} ({why}); "
+        "name the language that is spoken (the field language), or send a clearer recording",
+    )  # fmt: skip
 
 
 def _opened(path: Path, chain: Chain, limits: ServerLimits) -> AudioSource:

@@ -287,6 +287,18 @@ async def test_silence_has_no_text(new_service):
         assert (await client.audio.translations.create(model=MODEL, file=("a.wav", silence))).text == ""
 
 
+@pytest.mark.once
+async def test_speech_in_another_language_is_no_empty_text(new_service):
+    """It was answered as silence is."""
+    speech = wav_of(read_wav(CHINESE)[: 2 * 16_000])
+    async with client_of(new_service()) as client:
+        for form in ("json", "srt"):
+            assert await refused(client, speech, response_format=form) == (400, "not-understood")
+        with pytest.raises(openai.APIError, match="not understood as en .*name the language that is spoken"):
+            async for event in await client.audio.transcriptions.create(model=MODEL, file=speech, stream=True):
+                assert event.type == "transcript.text.delta"
+
+
 @pytest.mark.parametrize(
     ("limits", "status", "code"),
     [
