@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from .access import Access, bearer_token, is_loopback, is_unspecified
 from .guard import BodyDrain, Guard, Rate
 from .languages import languages_route
-from .libretranslate import PATH, libretranslate_routes
+from .libretranslate import DETECTION, PATH, libretranslate_routes
 from .metrics import Metrics
 from .openai import openai_routes
 from .openapi import openapi_route
@@ -51,7 +51,7 @@ def create_app(
     rate = Rate(service.limits.connections_a_minute)
     middleware = [
         Middleware(BodyDrain, limits=service.limits),
-        Middleware(Guard, access=access, rate=rate, refused=refused, uncounted=PATH),
+        Middleware(Guard, access=access, rate=rate, refused=refused, uncounted=(PATH, DETECTION)),
     ]
     if access.origins:  # those that the guard lets in
         middleware.append(

@@ -85,9 +85,9 @@ class Guard:
     """Refuses requests for another host, from another site's page, or too many; adds headers to every answer."""
 
     def __init__(
-        self, app: ASGIApp, access: Access, rate: Rate, refused: Counter[str], uncounted: str | None = None
+        self, app: ASGIApp, access: Access, rate: Rate, refused: Counter[str], uncounted: tuple[str, ...] = ()
     ) -> None:
-        """``refused``: is told the reason of each refusal. ``uncounted``: a path whose route counts for itself."""
+        """``refused``: is told the reason of each refusal. ``uncounted``: paths whose routes count for themselves."""
         self._app, self._access, self._rate, self._refused = app, access, rate, refused
         self._uncounted = uncounted
 
@@ -101,7 +101,7 @@ class Guard:
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         # A token may be guessed with GET too.
-        counts = (changes or "authorization" in headers) and path != self._uncounted
+        counts = (changes or "authorization" in headers) and path not in self._uncounted
         sending = _with_headers(send)
         if not self._access.knows_host(host):
             self._refused["host"] += 1

@@ -1,7 +1,7 @@
-"""LibreTranslate's interface for text, ``GET /languages`` and ``POST /translate``; programs for it work with this server.
+"""LibreTranslate's interface for text: ``GET /languages``, ``POST /translate``, ``POST /detect``; programs for it work here.
 
-https://docs.libretranslate.com. The models and glossaries are those of the sessions. Languages are not detected: the source
-"auto" stands for the only one that is translated into the target.
+https://docs.libretranslate.com. The models and glossaries are those of the sessions. The source "auto" stands for the only
+one that is translated into the target; of several, the language of the text is detected.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from ..nmt.same_language import SameLanguageText
 from ..nmt.stage import DirectedGlossary
 from ..nmt.translator import TermTranslator, TextTranslator
 from .access import Access, bearer_token
+from .detection import detected
 from .guard import Rate
 from .protocol import ProtocolError
 from .service import Service
@@ -42,7 +43,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PATH = "/translate"
+PATH, DETECTION = "/translate", "/detect"
 MOST_CHARACTERS = 20_000
 """Of one request: about 10 s of work."""
 _MOST_TEXTS = 1_000
@@ -62,7 +63,7 @@ class _RefusedError(Exception):
 
 
 def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
-    """The two routes. ``rate`` counts requests until their key is known to be right: captioning programs translate several
+    """The three routes. ``rate`` counts requests until their key is known to be right: captioning programs translate several
     times a second.
     """
     texts = _Texts(service)
@@ -86,17 +87,27 @@ def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[
         rate.forget(address)
         return fields
 
-    async def translate(request: Request) -> Response:
+    async def answer(request: Request, work: Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]) -> Response:
         try:
-            work = texts.translate(await allowed(request))
-            return JSONResponse(await while_connected(request.receive, work))
+            fields = await allowed(request)
+            return JSONResponse(await while_connected(request.receive, work(fields)))
         except (_RefusedError, UploadError) as error:
             headers = {"retry-after": "10"} if error.status in (429, 503) else None
             return JSONResponse({"error": str(error)}, error.status, headers)
         except ClientDisconnect:
             return Response()  # nobody reads it
 
-    return [Route("/languages", languages), Route(PATH, translate, methods=["POST"])]
+    async def translate(request: Request) -> Response:
+        return await answer(request, texts.translate)
+
+    async def detect(request: Request) -> Response:
+        return await answer(request, texts.detect)
+
+    return [
+        Route("/languages", languages),
+        Route(PATH, translate, methods=["POST"]),
+        Route(DETECTION, detect, methods=["POST"]),
+    ]
 
 
 def _parsed(kind: str, body: bytes, query: bytes) -> dict[str, Any]:
@@ -148,8 +159,8 @@ class _Texts:
 
     async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request."""
-        texts: list[Any] = fields["q"] if isinstance(fields.get("q"), list) else [fields.get("q")]
-        source, target = self._checked(texts, fields)
+        texts = _checked_texts(fields, "source", "target")
+        source, target, confidence = await self._directed(texts, fields)
         if self._service.draining:
             raise _RefusedError(503, "the server is stopping; try again later")
         if self._count >= _MOST_AT_ONCE:
@@ -162,36 +173,48 @@ class _Texts:
         finally:
             self._count -= 1
         answer: dict[str, Any] = {"translatedText": found if isinstance(fields["q"], list) else found[0]}
-        if fields["source"] == AUTO_SOURCE:  # not detected, so without confidence
-            detected = {"confidence": 0, "language": source}
-            answer["detectedLanguage"] = [detected] * len(texts) if isinstance(fields["q"], list) else detected
+        if fields["source"] == AUTO_SOURCE:
+            found_source = {"confidence": confidence, "language": source}
+            answer["detectedLanguage"] = [found_source] * len(texts) if isinstance(fields["q"], list) else found_source
         return answer
 
-    def _checked(self, texts: list[Any], fields: dict[str, Any]) -> tuple[str, str]:
-        """The source language, and the target."""
-        for name in ("q", "source", "target"):
-            if not fields.get(name):
-                raise _RefusedError(400, f"Invalid request: missing {name} parameter")
-        if not all(isinstance(text, str) for text in (*texts, fields["source"], fields["target"])):
-            raise _RefusedError(
-                400, "Invalid request: q must be a text or a list of texts, source and target languages"
-            )
-        if (length := sum(map(len, texts))) > MOST_CHARACTERS or len(texts) > _MOST_TEXTS:
-            given, most = (length, MOST_CHARACTERS) if length > MOST_CHARACTERS else (len(texts), _MOST_TEXTS)
-            what = "characters" if length > MOST_CHARACTERS else "texts"
-            raise _RefusedError(400, f"Invalid request: {given} {what} exceed the limit of {most}")
+    async def detect(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
+        """The languages in which a text may be written, the likeliest first."""
+        texts = _checked_texts(fields)
+        try:
+            found = await self._detected(texts, [one["code"] for one in await self.languages()])
+        except ImportError:
+            raise _RefusedError(501, "this server detects no languages; its machine has no package eldc") from None
+        return [{"confidence": confidence, "language": code} for code, confidence in found]
+
+    async def _detected(self, texts: list[str], offered: Sequence[str]) -> list[tuple[str, float]]:
+        """The languages of the texts together, each with a confidence from 0 to 100."""
+        found = await self._run(partial(detected, "\n".join(texts), offered))
+        return [(code, round(100 * confidence, 1)) for code, confidence in found]
+
+    async def _directed(self, texts: list[str], fields: dict[str, Any]) -> tuple[str, str, float]:
+        """The source language, the target, and the confidence in the source: 0 if it was not detected."""
         if (form := fields.get("format") or "text") != "text":
             raise _RefusedError(400, f"{str(form)[:60]} format is not supported; send text")
         source, target = fields["source"], _normalized(fields["target"])
         if source != AUTO_SOURCE:
-            return _normalized(source), target
+            return _normalized(source), target, 0
         configured = self._service.languages.configured
         pairs = [one.pair(known) for one in configured for known in one.translated if same_language(known, target)]
         sources = list(dict.fromkeys(source for source, _ in pairs))
-        if len(sources) != 1:
-            offered = f"name {' or '.join(sources)}" if sources else self._service.languages.described()
-            raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
-        return sources[0], target
+        if len(sources) == 1:
+            return sources[0], target, 0
+        offered = f"name {' or '.join(sources)}" if sources else self._service.languages.described()
+        if sources:
+            try:
+                source, confidence = (await self._detected(texts, [*sources, target]))[0]
+            except ImportError:
+                pass
+            else:
+                if source in (*sources, target):
+                    return source, target, confidence
+                offered = f"the text is in {source}; {offered}"
+        raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
 
     async def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any], Masking]:
         """The translator, the tag of its target, its argument for a glossary, and what masks its text."""
@@ -264,6 +287,21 @@ class _Texts:
         if found.error is not None:
             raise RuntimeError(found.error)
         return found.text
+
+
+def _checked_texts(fields: dict[str, Any], *languages: str) -> list[str]:
+    """The texts of a request that has these languages, too."""
+    for name in ("q", *languages):
+        if not fields.get(name):
+            raise _RefusedError(400, f"Invalid request: missing {name} parameter")
+    texts: list[Any] = fields["q"] if isinstance(fields["q"], list) else [fields["q"]]
+    if not all(isinstance(text, str) for text in (*texts, *(fields[name] for name in languages))):
+        raise _RefusedError(400, "Invalid request: q must be a text or a list of texts, source and target languages")
+    if (length := sum(map(len, texts))) > MOST_CHARACTERS or len(texts) > _MOST_TEXTS:
+        given, most = (length, MOST_CHARACTERS) if length > MOST_CHARACTERS else (len(texts), _MOST_TEXTS)
+        what = "characters" if length > MOST_CHARACTERS else "texts"
+        raise _RefusedError(400, f"Invalid request: {given} {what} exceed the limit of {most}")
+    return texts
 
 
 def _normalized(code: str) -> str:

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .access import Access
-from .libretranslate import PATH
+from .libretranslate import DETECTION, PATH
 from .openai import FORMATS, GRANULARITIES
 from .served_languages import ServedLanguages
 
@@ -54,7 +54,9 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
     asked = {"q": (str, list), "source": str, "target": str, "format?": ("text",), "api_key?": str}
     bodies = {"application/json": asked, "application/x-www-form-urlencoded": {**asked, "q": str}}
     answer = {"translatedText": (str, list), "detectedLanguage?": (dict, list)}
+    texts = {kind: {name: body[name] for name in ("q", "api_key?")} for kind, body in bodies.items()}
     refusals: Json = {"errors": {status: {"error": str} for status in (400, 413, 429, 500, 503)}}
+    undetected: Json = {"errors": refusals["errors"] | {501: {"error": str}}}
     wanted = {"source": str, "target": [str]}
     found: Json = {
         "/v1/models": {"get": _operation("listModels", models, {401: _ERROR})},
@@ -69,6 +71,9 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
         "/v1/audio/translations": {"post": _operation("translate", **uploaded)},
         "/languages": {"get": _operation("listLanguages", [{"code": str, "name": str, "targets": [str]}])},
         PATH: {"post": _operation("translateText", answer, body=bodies, **refusals)},
+        DETECTION: {
+            "post": _operation("detectLanguage", [{"confidence": float, "language": str}], body=texts, **undetected)
+        },
         "/healthz": {"get": _operation("isHealthy", str)},
         "/readyz": {"get": _operation("isReady", ("ready\n", "full\n"), {503: ("stopping\n",)})},
         "/metrics": {"get": _operation("getMetrics", str, {401: str})},
@@ -76,7 +81,8 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
     }
     for operation in (methods["post"]["responses"] for methods in found.values() if "post" in methods):
         operation["403"] = {"description": "The page that asks may not", "content": _content(str)}
-    found[PATH]["post"]["responses"]["403"]["content"] |= _content({"error": str})
+    for path in (PATH, DETECTION):
+        found[path]["post"]["responses"]["403"]["content"] |= _content({"error": str})
     found["/v1/languages"]["post"]["responses"]["200"]["content"] = {"application/x-ndjson": {}}
     for task in ("transcriptions", "translations"):
         content = found[f"/v1/audio/{task}"]["post"]["responses"]["200"]["content"]

@@ -1,7 +1,8 @@
-"""LibreTranslate's two routes, with libretranslatepy and with the requests of other clients as they are."""
+"""LibreTranslate's routes, with libretranslatepy and with the requests of other clients as they are."""
 
 import asyncio
 import json
+import sys
 import weakref
 from dataclasses import replace
 from urllib.error import HTTPError
@@ -14,6 +15,7 @@ from pipeline import Models
 from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
+from pipeline.server.detection import _library
 from pipeline.server.service import Service
 from tests.server.running import running, until
 
@@ -131,6 +133,66 @@ async def test_a_conversation_translates_both_ways(demo_config, demo_models):
         for source in ("en", "auto"):
             answer = await client.post("/translate", data={"q": SENTENCES[0], "source": source, "target": "zh"})
             assert answer.json()["translatedText"]
+
+
+@pytest.fixture
+def several(demo_config, demo_models):
+    """A service that translates English and Portuguese into Chinese."""
+    portuguese = replace(demo_config, languages=LanguageConfig("pt", ("zh",)))
+    return Service(demo_config, demo_models, others=[(portuguese, demo_models)])
+
+
+async def test_the_unchanged_client_detects_languages(several):
+    async with running(several, Access.of(TOKEN)) as server:
+        client = LibreTranslateAPI(server.url, api_key=TOKEN)
+        found = {}
+        for text in (SENTENCES[0], "Onde fica a estação?", "火车站在哪里？", "Wo ist der Bahnhof?", "12:30"):
+            best = (await asyncio.to_thread(client.detect, text))[0]
+            found[best["language"]] = best["confidence"]
+        assert list(found) == ["en", "pt", "zh", "de"]  # German although nothing is translated from it
+        assert found.pop("en") == 0  # of digits
+        assert all(50 < confidence <= 100 for confidence in found.values())
+        with pytest.raises(HTTPError) as refused:
+            await asyncio.to_thread(LibreTranslateAPI(server.url).detect, SENTENCES[0])
+        assert refused.value.code == 403
+
+
+async def test_auto_takes_the_language_of_the_text_where_several_are_translated(several):
+    async with running(several) as server, httpx.AsyncClient(base_url=server.url) as client:
+        for text, language in ((SENTENCES[0], "en"), ("Onde fica a estação?", "pt"), ("火车站在哪里？", "zh")):
+            answer = await client.post("/translate", json={"q": text, "source": "auto", "target": "zh"})
+            detected = answer.json()["detectedLanguage"]
+            assert detected["language"] == language
+            assert 50 < detected["confidence"] <= 100
+        assert answer.json()["translatedText"] == "火车站在哪里？"
+        answer = await client.post("/translate", json={"q": "Wo ist der Bahnhof?", "source": "auto", "target": "zh"})
+        assert (answer.status_code, answer.json()["error"]) == (
+            400,
+            "auto is not supported for the target zh: the text is in de; name en or pt",
+        )
+
+
+@pytest.mark.parametrize(("text", "status"), [("\ud83d Where is the station?", 200), ("a" * 20_001, 400), (1, 400)])
+async def test_texts_to_detect_are_checked(several, text, status):
+    async with running(several) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body, kind = json.dumps({"q": text}), {"content-type": "application/json"}
+        answer = await client.post("/detect", content=body, headers=kind)
+        assert answer.status_code == status
+        if status == 200:
+            assert answer.json()[0]["language"] == "en"
+
+
+async def test_without_the_package_no_language_is_detected(several, monkeypatch):
+    _library.cache_clear()
+    monkeypatch.setitem(sys.modules, "eldc", None)
+    async with running(several) as server, httpx.AsyncClient(base_url=server.url) as client:
+        answer = await client.post("/detect", json={"q": SENTENCES[0]})
+        assert (answer.status_code, answer.json()) == (
+            501,
+            {"error": "this server detects no languages; its machine has no package eldc"},
+        )
+        answer = await client.post("/translate", json={"q": SENTENCES[0], "source": "auto", "target": "zh"})
+        assert answer.json()["error"] == "auto is not supported for the target zh: name en or pt"
 
 
 async def test_a_glossary_of_the_configuration_holds(demo_config, demo_models, tmp_path):
