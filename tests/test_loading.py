@@ -118,7 +118,7 @@ def test_a_draft_model_is_loaded_where_there_are_drafts(tmp_path, read, lines, d
             "English-only, but the spoken language is one of en, zh; choose a multilingual",
         ),
         ("zh", str(TINY), ModelError, "lacks model.bin, tokenizer.json, vocabulary"),
-        ("zh", "/no/such/model", ModelError, "/no/such/model"),
+        ("zh", "/no/such/model", UsageError, "/no/such/model"),
     ],
 )
 def test_a_draft_model_that_cannot_draft_is_refused_by_name(tmp_path, source, draft, error, message):

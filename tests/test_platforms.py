@@ -15,7 +15,7 @@ from tests.conftest import EXAMPLES, HANG_S, ROOT
 AS_ON_WINDOWS = """
 import asyncio, ctypes, multiprocessing, os, runpy, select, shutil, signal, subprocess, sys, tempfile
 import av, faster_whisper, huggingface_hub.file_download, jellyfish, rapidfuzz.distance, numpy, onnxruntime, rich.console, rich.progress, sentencepiece, sentencex
-import multipart, prometheus_client, segno, starlette.applications, starlette.testclient, uvicorn, websockets.asyncio.client, wyoming.server
+import distributed, multipart, obstore, prometheus_client, segno, starlette.applications, starlette.testclient, uvicorn, websockets.asyncio.client, wyoming.server
 
 for name in ("curses", "fcntl", "grp", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"):
     sys.modules[name] = None

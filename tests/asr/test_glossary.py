@@ -68,24 +68,28 @@ def without(demo_config, demo_models, names):
     return heard_in(demo_config, demo_models, names, None)[0]
 
 
+def text_of(found):
+    return " ".join(sentence.text for sentence in found)
+
+
 def test_names_are_heard_with_a_glossary(demo_config, demo_models, names, without):
     assert not any(GLOSSARY.found_in(sentence.text) for sentence in sentences(without))
     events, translator = heard_in(demo_config, demo_models, names, lambda: GLOSSARY)
     found = sentences(events)
-    # Of three, one may be missed: which, depends on the processor's arithmetic.
-    assert all(sentence.terms in ((name,), ()) for sentence, name in zip(found, SAID, strict=True))
-    count = sum(len(sentence.terms) for sentence in found)
-    assert count >= 2
+    # Of three, one may be missed: which, and where sentences end, depends on the processor's arithmetic.
+    terms = [term for sentence in found for term in sentence.terms]
+    assert terms == [name for name in SAID if name in terms]
+    assert len(terms) >= 2
     corrected = {word.text.strip(" ."): word.heard for sentence in found for word in sentence.words if word.heard}
-    assert corrected["Taravelle"] in sentences(without)[2].text  # not among the first ten, so not in the prompt
+    assert corrected["Taravelle"] in text_of(sentences(without))  # not among the first ten, so not in the prompt
     assert set(corrected) < set(SAID)
-    assert (translator.stats.terms, translator.stats.corrected) == (count, len(corrected))
-    assert f"{count} terms of the glossary heard, {len(corrected)} of them corrected" in translator.stats.summary()
+    assert (translator.stats.terms, translator.stats.corrected) == (len(terms), len(corrected))
+    assert f"{len(terms)} terms of the glossary heard, {len(corrected)} of them corrected" in translator.stats.summary()
     for sentence in found:  # other words stay, and the words are those of the text
         assert "".join(word.text for word in sentence.words).strip() == sentence.text
         assert read_event(json.loads(line(sentence, exact=True))) == sentence
-    for before, after in zip(sentences(without), found, strict=True):
-        assert edits(units(before.text, "en"), units(after.text, "en")) == 1 or not after.terms
+    other = edits(units(text_of(sentences(without)), "en"), units(text_of(found), "en"))
+    assert len(terms) <= other <= len(SAID) + 1
 
 
 def test_an_empty_glossary_changes_nothing(demo_config, demo_models, names, without):
