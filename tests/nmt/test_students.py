@@ -18,6 +18,7 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.recurrent import RecurrentState
 from pipeline.nmt.search import beam_search, greedy
+from pipeline.nmt.session import _has_vnni
 from pipeline.nmt.written import translated
 from tests.fixtures.student import SHAPES, write_student
 from tests.nmt.conftest import found_ids
@@ -64,7 +65,7 @@ def test_scores_are_those_of_the_reference_and_the_weights_are_the_files_own(stu
     """In 8 bits, only activations are rounded: the error of a score stays below what rounding weights again would make."""
     for weights, most in (
         ("fp32", 1e-4),
-        ("auto", 0.33),
+        ("auto", 0.3 if _has_vnni() else 0.33),
     ):  # 0.31 on a CPU with AVX2 alone, whose kernels round otherwise
         model = load(tmp_path, weights)
         for source in SOURCES:
