@@ -56,11 +56,11 @@ class Screen:
             return
         before = self._passages.get(event.sentence, Passage(0, 0, ""))
         number, language = key(event)
-        committed = {**before.committed, language: event.committed}
+        steady = {**before.steady, language: event.steady}
         if isinstance(event, SourceText | SourceSentence):
-            after = Passage(event.start_s, event.end_s, event.text, before.translations, committed=committed)
+            after = Passage(event.start_s, event.end_s, event.text, before.translations, steady=steady)
         else:
-            after = replace(before, translations=((language, event.text),), committed=committed)
+            after = replace(before, translations=((language, event.text),), steady=steady)
         if isinstance(event, Translation):
             self._finished.add(number)
         self._passages[number] = after

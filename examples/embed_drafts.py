@@ -1,4 +1,4 @@
-"""A host app that shows speech and its translation while somebody speaks: committed text, then [the draft].
+"""A host app that shows speech and its translation while somebody speaks: steady text, then [the rest of the draft].
 
 python examples/embed_drafts.py examples/audio/meeting.wav
 """
@@ -18,7 +18,7 @@ async def main(path: str) -> None:
         async for event in translator.run(Recording(Path(path)), paced=True):
             if isinstance(event, SourceText | TargetText):
                 draft = f" [{event.draft.strip()}]" if event.draft.strip() else ""
-                print(f"{event.sentence:3} {event.language}  {event.committed_text}{draft}", flush=True)
+                print(f"{event.sentence:3} {event.language}  {event.steady_text}{draft}", flush=True)
             elif isinstance(event, SourceSentence | Translation):
                 print(f"{event.sentence:3} {event.language}  {event.text}  (final)", flush=True)
 

@@ -357,18 +357,16 @@ def _contradictions(vad: VadConfig, overload: OverloadOptions) -> Iterator[str]:
             f"vad.post_roll_ms ({vad.post_roll_ms}) must not be more than vad.hangover_ms ({vad.hangover_ms}): "
             "a segment ends with its hangover, and there is no later audio to add"
         )
-    opening_ms = vad.opening_ms + (vad.fill_ms or 0)
-    for section, longest_ms in (("vad", vad.max_segment_ms), ("overload", overload.max_segment_ms)):
-        if opening_ms >= longest_ms:
-            yield (
-                f"{section}.max_segment_ms ({longest_ms}) must be more than vad.pre_roll_ms, faint_ms, trigger_ms, "
-                f"min_speech_ms and fill_ms together ({opening_ms})"
-            )
-        if vad.hangover_ms >= longest_ms:
-            yield (
-                f"vad.hangover_ms ({vad.hangover_ms}) must be less than {section}.max_segment_ms ({longest_ms}), "
-                "or the maximum length cuts a silence before the hangover ends the segment"
-            )
+    if vad.opening_ms >= vad.max_segment_ms:
+        yield (
+            f"vad.max_segment_ms ({vad.max_segment_ms}) must be more than vad.pre_roll_ms, faint_ms, trigger_ms and "
+            f"min_speech_ms together ({vad.opening_ms})"
+        )
+    if vad.hangover_ms >= vad.max_segment_ms:
+        yield (
+            f"vad.hangover_ms ({vad.hangover_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms}), "
+            "or the maximum length cuts a silence before the hangover ends the segment"
+        )
     if overload.caught_up_s >= overload.behind_s:
         yield (
             f"overload.caught_up_s ({overload.caught_up_s:g}) must be less than overload.behind_s ({overload.behind_s:g})"
@@ -376,7 +374,7 @@ def _contradictions(vad: VadConfig, overload: OverloadOptions) -> Iterator[str]:
     if overload.backlog_s < 2 * overload.behind_s:
         yield (
             f"overload.backlog_s ({overload.backlog_s:g}) must be at least twice overload.behind_s "
-            f"({overload.behind_s:g}): audio would be lost before the last overload measure is taken"
+            f"({overload.behind_s:g}): audio would be lost before drafts are left out"
         )
 
 

@@ -126,8 +126,8 @@ class Transcript:
     """The end of the last speech; None if unknown."""
     words: tuple[Word, ...] = ()
     """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
-    committed_words: int = 0
-    """Number of words at the beginning that were committed while the segment was in progress; see ``TranscriptSoFar``."""
+    steady_words: int = 0
+    """Of a segment in a ``TranscriptSoFar``: the number of words at the beginning that are expected to stay."""
     missing: tuple[MissingSpeech, ...] = ()
     """The stretches that are not in the text; none if all of it is ``rejected``."""
     speaker: str | None = None
@@ -170,11 +170,10 @@ class SegmentSoFar:
 
 @dataclass(frozen=True)
 class TranscriptSoFar:
-    """What is recognised so far of the segment in progress."""
+    """What is heard so far of the speech that has no final text yet. A newer one replaces it."""
 
-    transcript: Transcript
-    """The first ``committed_words`` of its words stay as they are, apart from the marks after the last of them. The others
-    are a draft."""
+    transcripts: tuple[Transcript, ...]
+    """One for each segment, the last perhaps in progress. They are drafts: final transcripts of the segments follow."""
 
 
 @dataclass(frozen=True)
@@ -187,25 +186,25 @@ class Pause:
 
 
 class _Growing:
-    """Text in two parts: the first ``committed`` characters never change, and a draft follows them."""
+    """Text in progress: the first ``steady`` characters are expected to stay, and what follows may change at any moment."""
 
     text: str
-    committed: int
+    steady: int
 
     @property
-    def committed_text(self) -> str:
-        return self.text[: self.committed]
+    def steady_text(self) -> str:
+        return self.text[: self.steady]
 
     @property
     def draft(self) -> str:
-        return self.text[self.committed :]
+        return self.text[self.steady :]
 
 
 @dataclass(frozen=True)
 class SourceText(_Growing):
-    """The text recognised in a sentence in progress, as it is now: committed text, then a draft.
+    """The text recognised in a sentence in progress, as it is now.
 
-    A newer one of the same sentence replaces it. Its committed text begins with that of the one before.
+    A newer one of the same sentence replaces it. All of it may change until the ``SourceSentence``, which is final.
     """
 
     sentence: int
@@ -214,8 +213,8 @@ class SourceText(_Growing):
     """The language spoken."""
     text: str
     """Empty if what was recognised has turned out to be none."""
-    committed: int = 0
-    """Length of the committed text in characters (Unicode code points)."""
+    steady: int = 0
+    """Number of characters (Unicode code points) at the beginning that are expected to stay: 98 of 100 do."""
     start_s: float = 0.0
     """The start of the sentence."""
     end_s: float = 0.0
@@ -228,7 +227,7 @@ class SourceText(_Growing):
 
 @dataclass(frozen=True)
 class SourceSentence:
-    """A sentence that has ended. Its text is that of its last ``SourceText``, and final."""
+    """A sentence that has ended. Its text is final."""
 
     sentence: int
     language: str
@@ -246,7 +245,7 @@ class SourceSentence:
     """See ``Transcript``."""
 
     @property
-    def committed(self) -> int:
+    def steady(self) -> int:
         return len(self.text)
 
     def begin_at(self, share: float) -> float:
@@ -281,8 +280,8 @@ class TargetToken(NamedTuple):
 class TargetText(_Growing):
     """The translation of a sentence, as it is now: normally one target token longer than before.
 
-    A newer one of the same sentence and language replaces it. The text is a draft until its sentence has ended and been
-    translated as a whole, but for its ``committed`` beginning, which is as in ``SourceText``.
+    A newer one of the same sentence and language replaces it. The text is a draft until the ``Translation``, which is final.
+    ``steady`` is that of ``SourceText``.
     """
 
     sentence: int
@@ -290,7 +289,7 @@ class TargetText(_Growing):
     language: str
     """The language translated into."""
     text: str
-    committed: int = 0
+    steady: int = 0
     tokens: tuple[TargetToken, ...] = ()
     """All tokens of this translation so far; what is shown of a draft may lack the text of the last of them."""
     heard_s: float = 0.0
@@ -326,10 +325,10 @@ class Translation:
     doubtful: bool = False
     """True if the translator of the other direction hardly finds the source in the text: something is probably missing or wrong."""
     error: str | None = None
-    """Why the translator failed, in one line; then the text is only what was committed before. None if it did not fail."""
+    """Why the translator failed, in one line; then there is no text. None if it did not fail."""
 
     @property
-    def committed(self) -> int:
+    def steady(self) -> int:
         return len(self.text)
 
 
@@ -338,14 +337,14 @@ class SourceDelta:
     """A change of the text recognised in a sentence, for readers that keep the text themselves; see ``pipeline.captions.changes``.
 
     ``withdrawn`` characters are removed from the end of the sentence's text, then ``text`` is appended. Afterwards the
-    first ``committed`` characters are final: no later change withdraws them. The other fields are those of ``SourceText``.
+    first ``steady`` characters are expected to stay. The other fields are those of ``SourceText``.
     """
 
     sentence: int
     language: str
     text: str
     withdrawn: int = 0
-    committed: int = 0
+    steady: int = 0
     start_s: float = 0.0
     end_s: float = 0.0
     heard_s: float = 0.0
@@ -356,7 +355,7 @@ class SourceDelta:
 class Delta:
     """A change of a sentence's translation: normally the text of one target token, appended.
 
-    ``withdrawn``, ``text`` and ``committed`` are those of ``SourceDelta``, the other fields those of ``TargetText``.
+    ``withdrawn``, ``text`` and ``steady`` are those of ``SourceDelta``, the other fields those of ``TargetText``.
     """
 
     sentence: int
@@ -364,7 +363,7 @@ class Delta:
     text: str
     """Empty if the token completes no character; may be empty at the end."""
     withdrawn: int = 0
-    committed: int = 0
+    steady: int = 0
     token: int | None = None
     """The token's id in the model's vocabulary; None if the change stands for several tokens."""
     log_probability: float = 0.0
@@ -385,7 +384,7 @@ class LoadChanged:
     """The stages fell behind a live source, or caught up; see ``pipeline.run.overload`` for the measures taken."""
 
     level: int
-    """0: as configured; 1: shorter segments and narrower searches; 2: waiting segments are joined as well."""
+    """0: as configured; 1: speech in progress has no drafts."""
     lag_s: float
 
 

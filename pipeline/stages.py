@@ -11,7 +11,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from .asr.context import Context
-from .asr.open_numbers import NUMBER_PAUSE_MS
+from .asr.final import FinalRecognition
+from .asr.groups import LONG_PAUSE_MS, Groups
+from .asr.live.drafts import LiveDrafts
+from .asr.recognizer import DraftRecognizer, by_segment
 from .asr.stage import AsrStage
 from .asr.terms import HeardTerms
 from .config import PipelineConfig, QueueConfig
@@ -51,6 +54,9 @@ class StageContext:
     late: LateTargets | None = None
     """Adds target languages while a live run goes on."""
 
+
+# Speech before a segment after which its drafts are recognised, so that the rest of a sentence is heard in its context.
+_CONTEXT_MS = 8_000
 
 Queue = asyncio.Queue[Any]
 MakeStage = Callable[[Queue, Queue, StageContext], Stage]
@@ -156,38 +162,29 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
 
 
 def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    sentences = context.config.sentences
-    pauses_ms = (NUMBER_PAUSE_MS, sentences.pause_ms, sentences.long_pause_ms)
+    config = context.config
+    pauses_ms = {LONG_PAUSE_MS, config.sentences.pause_ms, config.sentences.long_pause_ms}
 
     def early() -> bool:
-        return context.live() and context.load.measures.early
+        return config.has_drafts and context.live() and context.load.drafts
 
-    def drafts() -> bool:
-        return context.config.has_drafts and early()
-
-    return VadStage(
-        context.config.vad, inbox, outbox, context.stats, context.load, pauses_ms, early, drafts, context.reader
-    )
+    return VadStage(config.vad, inbox, outbox, context.stats, pauses_ms, early, context.reader)
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    config = context.config
-    join_ms = config.asr.join_ms or 0
-    return AsrStage(
-        context.models.recognizer,
-        inbox,
-        outbox,
-        context.stats,
-        context.load,
-        lambda: 0 if context.live() else join_ms,
-        Context(config.asr.context_ms, config.sentences.long_pause_ms),
-        several_languages=len(config.languages.spoken) > 1,
-        drafts=config.drafts if config.asr.word_timestamps else None,
-        drafter=context.models.drafter,
-        beams=config.asr.beam_size,
-        terms=HeardTerms(context.glossary, config.glossary) if context.glossary is not None else None,
-        max_segment_ms=config.vad.max_segment_ms if len(config.languages.spoken) == 1 else 0,
-    )
+    config, models = context.config, context.models
+    terms = HeardTerms(context.glossary, config.glossary) if context.glossary is not None else None
+    recognizer = by_segment(models.recognizer)
+    several = len(config.languages.spoken) > 1
+    final = FinalRecognition(recognizer, context.stats, several_languages=several, terms=terms)
+    pause_ms = min(config.sentences.pause_ms, config.sentences.long_pause_ms)
+    groups = Groups(pause_ms, config.vad.max_segment_ms - config.vad.cut_search_ms)
+    drafts: LiveDrafts | None = None
+    if config.has_drafts:
+        own = recognizer if isinstance(recognizer, DraftRecognizer) else None
+        before = Context(_CONTEXT_MS, config.sentences.long_pause_ms)
+        drafts = LiveDrafts(final, models.drafter or own, config.drafts, before, context.stats.clock)
+    return AsrStage(inbox, outbox, groups, final, drafts, context.load, context.live)
 
 
 def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
@@ -195,6 +192,6 @@ def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    shared = NmtContext(context.live, context.config.drafts, context.stats, context.load, context.glossary)
+    shared = NmtContext(context.live, context.config.drafts, context.stats, context.glossary)
     capacity = context.config.queues.sentences
     return TranslationStage(context.models.translations, inbox, outbox, shared, capacity=capacity, late=context.late)

@@ -74,7 +74,7 @@ class Harness:
         self._builders = [CueBuilder(self.config.subtitles, target) for target in targets]
         self._cues: list[Cue] = []
         self._translations: list[Translation] = []
-        self._committed: Counter[tuple[int, str | None]] = Counter()
+        self._steady: Counter[tuple[int, str | None]] = Counter()
         self._texts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         self._taken: Counter[object] = Counter()
         """How many of each kind were returned."""
@@ -121,10 +121,10 @@ class Harness:
         """
         return await self._next(("draft", language), self._texts["draft", language], "another draft")
 
-    async def committed(self, language: str | None = None) -> str:
-        """Wait until more text of a sentence is committed; return all of it that is. Otherwise like ``draft``."""
-        key = "committed text", language
-        return await self._next(key, self._texts[key], "another committed text")
+    async def steady(self, language: str | None = None) -> str:
+        """Wait until more text of a sentence is steady; return all of it that is. Otherwise like ``draft``."""
+        key = "steady text", language
+        return await self._next(key, self._texts[key], "another steady text")
 
     async def event(self, kind: type[E]) -> E:
         """Wait for the next event of ``kind`` and skip those before it (``events`` keeps them)."""
@@ -161,9 +161,9 @@ class Harness:
         language = event.language if isinstance(event, TargetText) else None
         if event.draft:
             self._texts["draft", language].append(event.text)
-        if event.committed > self._committed[event.sentence, language]:
-            self._texts["committed text", language].append(event.committed_text)
-        self._committed[event.sentence, language] = event.committed
+        if event.steady > self._steady[event.sentence, language]:
+            self._texts["steady text", language].append(event.steady_text)
+        self._steady[event.sentence, language] = event.steady
 
     async def _next(self, kind: object, found: Sequence[T], what: str) -> T:
         """The next item of ``found``, to which more are added, that was not returned yet."""

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from pipeline.captions.changes import Change, ChangeEvent, Changes, States
-from pipeline.captions.states import common_length
 from pipeline.events import (
     EndOfInput,
     PipelineEvent,
@@ -81,20 +79,19 @@ class _State:
     """A text as it is at some time."""
 
     text: str
-    committed: int
+    steady: int
 
 
 @st.composite
 def _states(draw: st.DrawFn, text: str) -> list[_State]:
-    """Any valid states of a text that ends as ``text``; the last one commits it."""
-    shown, committed = "", 0
+    """Any valid states of a text that ends as ``text``; all of the last one is steady."""
+    shown = ""
     found: list[_State] = []
     for _ in range(draw(st.integers(0, 4))):
-        kept = draw(st.integers(committed, len(shown)))
+        kept = draw(st.integers(0, len(shown)))
         right = text[kept : kept + draw(st.integers(0, 8))] if shown[:kept] == text[:kept] else ""
         shown = shown[:kept] + draw(st.sampled_from([right, right + "x", " y", "是"]))
-        committed = draw(st.integers(committed, max(committed, common_length(shown, text))))
-        found.append(_State(shown, committed))
+        found.append(_State(shown, draw(st.integers(0, len(shown)))))
     return [*found, _State(text, len(text))]
 
 
@@ -123,7 +120,7 @@ def streams(
         texts_so_far: list[PipelineEvent] = []
         for state in draw(_states(text)):
             heard_s += 1
-            texts_so_far.append(SourceText(number, "en", state.text, state.committed, start_s, end_s, heard_s))
+            texts_so_far.append(SourceText(number, "en", state.text, state.steady, start_s, end_s, heard_s))
         _insert(draw, source, texts_so_far, 1 if ahead else 0)
         source.append(SourceSentence(number, "en", text, start_s, end_s, heard_s))
         for language, track in zip(languages, made, strict=True):
@@ -155,21 +152,13 @@ def streams(
 
 
 def _insert(draw: st.DrawFn, events: list[_Event], texts: list[_Event], end: int) -> None:
-    """Append the first texts of a sentence, as many of the uncommitted ones as is drawn before the ``end`` last events."""
-    uncommitted = list(takewhile(lambda text: not _committed(text), texts))
-    ahead = draw(st.integers(0, len(uncommitted))) if events else 0
+    """Append the texts of a sentence, but the first of them, as many as is drawn, before the ``end`` last events."""
+    ahead = draw(st.integers(0, max(0, len(texts) - 1))) if events else 0
     events[len(events) - end : len(events) - end] = texts[:ahead]
     events += texts[ahead:]
-
-
-def _committed(text: object) -> int:
-    event = text[0] if isinstance(text, tuple) else text
-    return event.committed
 
 
 def _translation(number: int, language: str, state: _State, source: PipelineEvent, *, complete: bool) -> TargetText:
     """The state of a translation, made from what ``source`` says."""
     token = TargetToken(None, -0.1, len(state.text))
-    return TargetText(
-        number, language, state.text, state.committed, (token,), heard_s=source.heard_s, complete=complete
-    )
+    return TargetText(number, language, state.text, state.steady, (token,), heard_s=source.heard_s, complete=complete)

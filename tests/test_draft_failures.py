@@ -78,7 +78,7 @@ class Recorded:
         """Another run begins, in which call number ``fails_at`` raises; ``at_call`` is called with the number of each."""
         self.calls, self.fails_at, self._at_call = 0, fails_at, at_call
 
-    def _ask(self, method, segment, options):
+    def _ask(self, method, segments, options):
         self.calls += 1
         self.methods[self.calls - 1 :] = [method]
         self._at_call(self.calls - 1)
@@ -86,18 +86,18 @@ class Recorded:
             raise InjectedError
         before = tuple((each.text, each.segment.start_sample, len(each.segment.samples)) for each in options.context)
         rest = (options.language, options.before, options.beams)
-        question = (method, before, segment.start_sample, len(segment.samples), segment.heard_s, rest)
+        asked = tuple((each.start_sample, len(each.samples), each.heard_s) for each in segments)
+        question = (method, before, asked, rest)
         if question not in self._answers:
-            asked = [segment] if method == "transcribe" else segment
-            self._answers[question] = getattr(self._recognizer, method)(asked, options)
+            given = segments if method == "transcribe" else segments[0]
+            self._answers[question] = getattr(self._recognizer, method)(given, options)
         return self._answers[question]
 
     def transcribe(self, segments, options):
-        (segment,) = segments  # they are joined while behind only
-        return self._ask("transcribe", segment, options)
+        return self._ask("transcribe", segments, options)
 
     def draft(self, segment, options):
-        return self._ask("draft", segment, options)
+        return self._ask("draft", [segment], options)
 
 
 class Kept:
@@ -250,7 +250,7 @@ def check_beginning(files, whole, kept):
     texts = States()
     for record in files.records:
         if (event := read_event(record)) is not None:
-            texts.push(event)  # raises if committed text is withdrawn
+            texts.push(event)  # raises if final text changes
     found = streams(files.records)
     assert all(found[each] == whole.streams[each][: len(found[each])] for each in found)
 
@@ -364,7 +364,7 @@ def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
         assert kept.events[-1].duration_s < len(SPEECH) / SAMPLE_RATE
         texts = OpenTexts()
         for event in kept.events:
-            texts.push(event)  # raises if committed text is withdrawn
+            texts.push(event)  # raises if final text changes
         sentences = [event for event in kept.events if isinstance(event, SourceSentence)]
         translations = [event for event in kept.events if isinstance(event, Translation)]
         assert [each.sentence for each in translations] == [each.sentence for each in sentences]

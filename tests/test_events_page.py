@@ -61,7 +61,7 @@ async def test_the_code_of_the_page_shows_every_text(demo_config, demo_models):
     drawn = {}
     kept = {}
     names = {
-        "draw": lambda sentence, language, committed, draft: drawn.update({(sentence, language): committed + draft}),
+        "draw": lambda sentence, language, steady, draft: drawn.update({(sentence, language): steady + draft}),
         "keep": lambda sentence, language, text: kept.update({(sentence, language): text}),
     }
     exec(compile(code, "docs/events.md", "exec"), names)

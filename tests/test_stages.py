@@ -4,6 +4,7 @@ import asyncio
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pipeline import (
@@ -19,11 +20,10 @@ from pipeline import (
     with_stage,
 )
 from pipeline.audio.recording import Recording
-from pipeline.events import Pause, SegmentSoFar, SpeechSegment
+from pipeline.events import SAMPLE_RATE, Pause, SegmentSoFar, SpeechSegment, Word
 from pipeline.run.overload import LoadControl
 from pipeline.run.stats import PipelineStats
 from pipeline.stages import StageContext
-from tests.asr.test_drafting import Scripted, Smaller, growing
 from tests.chain import events_of
 from tests.conftest import EXAMPLES, Panic, read_wav
 from tests.vad.test_stage import fed_in_chunks
@@ -35,12 +35,14 @@ def translate(config, models, stages):
     return events_of(config, models, Recording(TRAVEL), stages=stages)
 
 
-def test_a_stage_that_changes_committed_text_ends_the_run(demo_config, demo_models):
+def test_a_stage_that_changes_final_text_ends_the_run(demo_config, demo_models):
     def spoil(event):
-        return [event, replace(event, text="So" + event.text[2:])] if isinstance(event, SourceText) else event
+        if not isinstance(event, SourceSentence):
+            return event
+        return [event, SourceText(event.sentence, event.language, "So")]
 
     stages = with_stage(standard_stages(), "spoiling", spoil, after="sentences")
-    message = "the text of sentence 0 is 'What .*' with .* it cannot become 'Soat "
+    message = "the text of sentence 0 is final; it cannot become 'So'"
     with pytest.raises(StageError, match=message) as caught:
         events_of(demo_config, demo_models, Recording(TRAVEL), live=True, stages=stages)
     assert isinstance(caught.value.__cause__, TextChangeError)
@@ -135,17 +137,40 @@ def test_segments_are_announced_in_a_live_run_that_is_not_behind(live, lag_s, ex
     assert any(isinstance(item, SegmentSoFar) for item in found) == expected
 
 
+class Says:
+    """A recogniser that hears one word in all speech, and counts its drafts."""
+
+    def __init__(self, word):
+        self.word, self.drafts = word, 0
+
+    def transcribe(self, segments, options):
+        return [
+            Transcript(
+                each.id, each.start_s, each.end_s, self.word, "en", words=(Word(self.word, each.start_s, each.end_s),)
+            )
+            for each in segments
+        ]
+
+    def draft(self, segment, options):
+        self.drafts += 1
+        return self.transcribe([segment], options)[0]
+
+
 async def test_the_draft_model_of_a_run_makes_its_drafts(demo_config):
-    bigger, smaller = Scripted(), Smaller()
+    bigger, smaller = Says("best"), Says("vest")
     models = Models(bigger, {}, smaller)
     context = StageContext(demo_config, models, PipelineStats(), LoadControl(demo_config.overload), lambda: True)
     (spec,) = [spec for spec in standard_stages() if spec.name == "ASR"]
     inbox = asyncio.Queue()
     outbox = asyncio.Queue()
     stage = asyncio.create_task(spec.make(inbox, outbox, context).run())
-    inbox.put_nowait(growing(2.0)[0])
+    segment = SpeechSegment(0, 0, np.zeros(2 * SAMPLE_RATE, np.int16), False, 2 * SAMPLE_RATE, 2 * SAMPLE_RATE)
+    inbox.put_nowait(SegmentSoFar(segment, pausing=False))
     shown = await outbox.get()
-    assert shown.transcript.text == "It was the vest"
+    inbox.put_nowait(segment)
     inbox.put_nowait(EndOfInput(2.0))
     await stage
-    assert (len(smaller.drafts), bigger.drafts) == (1, [])
+    left = [outbox.get_nowait() for _ in range(outbox.qsize())]
+    assert [each.text for each in shown.transcripts] == ["vest"]
+    assert (smaller.drafts, bigger.drafts) == (1, 0)
+    assert [each.text for each in left if isinstance(each, Transcript)] == ["best"]

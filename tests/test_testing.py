@@ -108,9 +108,9 @@ async def test_drafts_and_commitments_can_be_awaited_while_somebody_speaks():
         assert first
         assert not [event for event in harness.events if isinstance(event, Transcript)]
         await harness.feed(speech[32_000:])
-        committed = await harness.committed()
+        committed = await harness.steady()
         translated = await harness.draft("pt")
-        final = await harness.committed("pt")
+        final = await harness.steady("pt")
         await harness.end()
         await harness.rest()
         sources = [event.text for event in harness.events if isinstance(event, SourceSentence)]

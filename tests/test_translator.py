@@ -61,7 +61,7 @@ def test_every_utterance_becomes_chinese_in_order(demo_config, demo_models):
     for event in events:
         text = texts.push(event)
         if isinstance(event, SourceSentence | Translation):
-            assert text.committed_text == text.text == event.text
+            assert text.steady_text == text.text == event.text
             ended.add((event.sentence, event.language))
         if isinstance(event, TargetText):  # a recording has no drafts: a sentence is translated when it has ended
             assert (event.sentence, "en") in ended
@@ -81,7 +81,7 @@ async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models
     async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
         await harness.feed(speech[:first_segment])
         draft = await harness.event(TargetText)
-        assert (draft.sentence, draft.committed) == (0, 0)
+        assert (draft.sentence, draft.steady) == (0, 0)
         assert not any(isinstance(event, SourceSentence) for event in harness.events)
         await harness.feed(speech[first_segment:])
         await harness.end()
@@ -89,7 +89,7 @@ async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models
     for event in harness.events:
         text = texts.push(event)  # raises if committed text is withdrawn
         if isinstance(event, SourceSentence | Translation):
-            assert text.committed_text == text.text == event.text
+            assert text.steady_text == text.text == event.text
         if isinstance(event, Translation):
             finished.append(event)
     assert [each.sentence for each in finished] == list(range(len(spoken_texts()["travel"])))

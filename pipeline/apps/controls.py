@@ -47,8 +47,8 @@ def described(notice: Notice, *, drafts: bool = True) -> str:
         case Resumed(at_s):
             return f"[{_clock(at_s)}] listening again"
         case LoadChanged(level, lag_s):
-            action = ("caught up", "text comes in shorter pieces", "catching up")[level]
-            return f"lag {lag_s:.1f} s: {'no drafts, and ' if drafts and level else ''}{action}"
+            behind = "no drafts until text has caught up" if drafts else "text comes late"
+            return f"lag {lag_s:.1f} s: {behind if level else 'caught up'}"
         case TranslationLost(language, reason):
             return f"the translation into {language} has failed: {reason}; the other languages go on"
 

@@ -103,9 +103,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         metavar="FILE",
         help="also log when text was displayed: .jsonl for simulstream, .log for SimulEval",
     )
-    logs.add_argument(
-        "--committed-log", type=some_path, metavar="FILE", help="the same for committed text: when it became final"
-    )
+    logs.add_argument("--final-log", type=some_path, metavar="FILE", help="the same for final text")
     add_verbosity_arguments(parser)
     return parser
 
@@ -227,8 +225,8 @@ def _files(
 ) -> tuple[dict[str, MakeSink], dict[Output, Path]]:
     """How each kind of file is opened, and the files that the options name."""
     makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
-        "latency-log": partial(_latency_log, committed=False),
-        "committed-log": partial(_latency_log, committed=True),
+        "latency-log": partial(_latency_log, final=False),
+        "final-log": partial(_latency_log, final=True),
     }
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     outputs = named_outputs(given, config.languages.targets)
@@ -242,7 +240,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
         raise UsageError(
             "--push sends text while people speak, but --fast does not run in real time; leave one of the two out"
         )
-    for name in ("latency-log", "committed-log"):
+    for name in ("latency-log", "final-log"):
         if options.fast and getattr(options, name.replace("-", "_")):
             raise UsageError(
                 f"--{name} measures latency, but --fast does not run in real time; leave one of the two out"
@@ -254,6 +252,6 @@ def _check_outputs(options: argparse.Namespace) -> None:
             )
 
 
-def _latency_log(path: Path, languages: Sequence[str] = (), *, committed: bool) -> Sink:
+def _latency_log(path: Path, languages: Sequence[str] = (), *, final: bool) -> Sink:
     (language,) = languages
-    return open_latency_log(path, unit_of(language), language, committed=committed)
+    return open_latency_log(path, unit_of(language), language, final=final)

@@ -1,4 +1,4 @@
-"""The option --push: where committed text is sent while people speak. What sends it is imported only if it is given."""
+"""The option --push: where text is sent while people speak. What sends it is imported only if it is given."""
 
 from __future__ import annotations
 

@@ -50,13 +50,6 @@ from .speakers import speaker_names
 from .subtitle_files import SubtitleOptions, translate_subtitles, with_subtitles
 from .turns import POLL_S, Turns
 
-# Milliseconds of a recording per recogniser window: 20 s less Whisper's padding. The encoder takes half as much time again
-# or more per second of speech in longer windows; see ``pipeline.asr.whisper``.
-_PACK_MS = 19_000
-# Pauses of a recording up to this length are heard too: in them are words that the detector misses, and a window sounds as it was
-# said. (Ten recordings of quick turns, 5,556 words: 616 wrong and 81 lost in runs of three or more, instead of 700 and 130. 109 s
-# of speech take 5 s either way, with 2 to 5 s of pause after every 6 s of it 12 s instead of 8.)
-_FILL_MS = 6_000
 _EXAMPLES = (
     "%(prog)s talk.mp3 --config demo",
     "%(prog)s recordings --output-dir subtitles --format srt,vtt --bilingual",
@@ -157,13 +150,8 @@ def formats(asked: str) -> list[str]:
 
 
 def for_recordings(config: PipelineConfig) -> PipelineConfig:
-    """The configuration with the settings of recordings, where it does not say otherwise."""
-    if config.asr.join_ms is None:
-        config = replace(config, asr=replace(config.asr, join_ms=_PACK_MS))
-    if config.vad.fill_ms is None and config.asr.join_ms and config.languages.only_spoken is not None:
-        room_ms = min(config.vad.max_segment_ms, config.overload.max_segment_ms) - config.vad.opening_ms
-        config = replace(config, vad=replace(config.vad, fill_ms=max(0, min(_FILL_MS, room_ms - 1))))
-    return replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
+    """The configuration without drafts, so that no draft model is loaded."""
+    return replace(config, drafts=replace(config.drafts, enabled=False))
 
 
 async def translate_all(results: Sequence[Result], options: Options, turns: Turns) -> None:

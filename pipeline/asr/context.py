@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from ..events import SAMPLE_RATE, SpeechSegment, Transcript
-from ..run.overload import LIVE_WINDOW_MS
 
 # Longest silence between two segments in a window: enough for the recogniser to hear a full stop.
 _GAP_SAMPLES = SAMPLE_RATE * 3 // 10
@@ -36,7 +35,7 @@ class Context:
         self._heard: list[Heard] = []
         self._language = ""
 
-    def before(self, segment: SpeechSegment, most_ms: int = LIVE_WINDOW_MS) -> tuple[Heard, ...]:
+    def before(self, segment: SpeechSegment, most_ms: int) -> tuple[Heard, ...]:
         """The segments to recognise together with ``segment``, oldest first; ``most_ms`` of audio with it at most."""
         if self._heard:
             pause_s = segment.start_s - self._heard[-1].segment.speech_end_s
@@ -59,6 +58,14 @@ class Context:
         segments = [each.segment for each in self._heard]
         while segments and not fits(segments[:-1], segments[-1], self._limit_ms):
             del segments[0], self._heard[0]
+
+    def followed_by(self, more: Sequence[tuple[SpeechSegment, Transcript]]) -> Context:
+        """A copy that has taken more."""
+        copy = Context(self._limit_ms, self._long_pause_ms)
+        copy._heard, copy._language = list(self._heard), self._language
+        for segment, transcript in more:
+            copy.push(segment, transcript)
+        return copy
 
 
 def fits(segments: Sequence[SpeechSegment], more: SpeechSegment, limit_ms: int) -> bool:

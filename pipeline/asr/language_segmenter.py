@@ -81,6 +81,17 @@ class LanguageSegmenter:
         return language
 
 
+def divided_by_language(languages: LanguageSegmenter, segment: SpeechSegment) -> list[SpeechSegment]:
+    """The parts of a segment; the silence before its speech tells nothing of languages and belongs to the first part."""
+    speech = segment.speech
+    silence = len(segment.samples) - len(speech)
+    first, *others = languages.parts(replace(segment, start_sample=segment.start_sample + silence, samples=speech))
+    if first.start_sample == segment.start_sample + silence:
+        samples = segment.samples[: silence + len(first.samples)]
+        first = replace(first, start_sample=segment.start_sample, samples=samples)
+    return [first, *others]
+
+
 def certain(probabilities: Mapping[str, float]) -> str | None:
     """The language that is far more probable than each other; None if none is."""
     second, best = sorted([0.0, 0.0, *probabilities.values()])[-2:]

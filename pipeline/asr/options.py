@@ -40,13 +40,6 @@ class AsrConfig(Checked):
     compute_type: str = one_of("int8", "default", "auto", "int8", "int8_float32", "int8_float16", "float16", "float32")
     # Threads of one recognition; 0 is CTranslate2's default, one per core, at most four.
     threads: int = within(0, 0, 256)
-    # For sources that are not live: milliseconds of speech in one window, of which up to four are recognised in one call;
-    # 0 recognises each segment alone. Without it: 19,000 in ``pipeline.translate``, 0 elsewhere. More context and less
-    # work, but text comes later.
-    join_ms: int | None = within(None, 0, 29_000)
-    # Where segments are not joined: milliseconds of the speech before a segment that is recognised again together with it,
-    # so that the rest of a sentence is heard in its context; 0 recognises each segment alone. Not while behind.
-    context_ms: int = within(8_000, 0, 13_000)
     # Script of Chinese transcripts, because Whisper mixes both. Without it: for Mandarin (zh) simplified, or
     # traditional if the language is zh-TW, zh-HK or zh-Hant; as heard otherwise. It applies to the displayed text; the
     # Mandarin translator always gets simplified text, unless its files say that it was trained on traditional text.
@@ -65,8 +58,8 @@ class AsrConfig(Checked):
     log_probability_threshold: float | None = within(None, -100, 0)
     # A transcript is rejected as a repetition if its size divided by its compressed size is above this.
     compression_ratio_threshold: float | None = within(None, 1, 100)
-    # A smaller model for the drafts of live runs: they come sooner and more often than those of a big one. Its words are
-    # never committed; ``model`` commits at pauses. Not loaded for recordings.
+    # A smaller model for the drafts of live runs: they come sooner and more often than those of a big one. Final text and pauses are
+    # always ``model``'s. Not loaded for recordings.
     draft: DraftModel = DraftModel()
 
     @property

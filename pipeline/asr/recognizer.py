@@ -55,7 +55,7 @@ class Recognizer(Protocol):
 
 @runtime_checkable
 class DraftRecognizer(Recognizer, Protocol):
-    """Also recognises a segment in progress, again and again; words on which its drafts agree are committed."""
+    """Also recognises a segment in progress, again and again."""
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         """Recognise what has been said of a segment; None if what was heard is doubtful.
@@ -132,7 +132,7 @@ class Waits(Protocol):
 class StreamedSegments:
     """A ``DraftRecognizer`` with a stream for the segment in progress, which is fed what is new in it.
 
-    Drafts are of whole segments; ``committed_words`` is the number of stable ones.
+    Drafts are of whole segments; ``steady_words`` is the number of stable ones.
     """
 
     def __init__(self, recognizer: StreamingRecognizer) -> None:
@@ -149,7 +149,8 @@ class StreamedSegments:
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """See ``Recognizer``."""
-        return [_transcript(segment, self._recognised(segment, options, ended=True)) for segment in segments]
+        found = [_transcript(segment, self._recognised(segment, options, ended=True)) for segment in segments]
+        return [replace(transcript, steady_words=0) for transcript in found]
 
     def _recognised(self, segment: SpeechSegment, options: RecognitionOptions, *, ended: bool) -> PartialText:
         """What is heard in the segment. A stream that has ended, failed or heard more than the segment is replaced."""
@@ -181,5 +182,5 @@ def _transcript(segment: SpeechSegment, found: PartialText) -> Transcript:
         heard_s=segment.heard_s,
         speech_end_s=segment.speech_end_s,
         words=words,
-        committed_words=found.stable,
+        steady_words=found.stable,
     )

@@ -47,9 +47,9 @@ class Trial:
     shown_s: float
     """Mean over all changes that were shown."""
     shown_p90_s: float
-    """90th percentile of the session in which it is highest, as for ``committed_p90_s``."""
-    committed_s: float
-    committed_p90_s: float
+    """90th percentile of the session in which it is highest, as for ``final_p90_s``."""
+    final_s: float
+    final_p90_s: float
     load: Load
     losses: Sequence[str] = ()
 
@@ -57,10 +57,10 @@ class Trial:
     def of(
         cls, sessions: Sequence[tuple[Sequence[float], Sequence[float]]], load: Load, losses: Sequence[str]
     ) -> Trial:
-        """The figures of sessions with these lags of shown and of committed text."""
-        shown, committed = zip(*sessions, strict=True)
+        """The figures of sessions with these lags of shown and of final text."""
+        shown, final = zip(*sessions, strict=True)
         return cls(
-            len(sessions), _mean(shown), _worst(shown), _mean(committed), _worst(committed), load, tuple(losses)
+            len(sessions), _mean(shown), _worst(shown), _mean(final), _worst(final), load, tuple(losses)
         )  # fmt: skip
 
     @classmethod
@@ -71,11 +71,11 @@ class Trial:
     @property
     def silent(self) -> bool:
         """Whether nothing was lost, and yet a session showed no text."""
-        return not self.losses and math.isinf(self.committed_p90_s)
+        return not self.losses and math.isinf(self.final_p90_s)
 
     def carried(self, lag_s: float) -> bool:
-        """Whether nothing was lost, and in each session nine of ten changes were committed within ``lag_s``."""
-        return not self.losses and self.committed_p90_s <= lag_s
+        """Whether nothing was lost, and in each session nine of ten changes were final within ``lag_s``."""
+        return not self.losses and self.final_p90_s <= lag_s
 
 
 def _mean(lags_s: Sequence[Sequence[float]]) -> float:
@@ -117,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=some_lag,
         default=_LAG_S,
         metavar="SECONDS",
-        help="nine of ten changes must be committed within this time after their audio was sent (default: %(default)g)",
+        help="nine of ten changes must be final within this time after their audio was sent (default: %(default)g)",
     )
     parser.add_argument(
         "--most",
@@ -215,13 +215,13 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
 def table(trials: Sequence[Trial], lag_s: float) -> str:
     """The trials in lines."""
     lines = [
-        f"{'':8} {'shown, s':>13}   {'committed, s':>13}",
+        f"{'':8} {'shown, s':>13}   {'final, s':>13}",
         f"{'sessions':>8} {'mean':>6} {'p90':>6}   {'mean':>6} {'p90':>6}   {'CPU':>4} {'others':>6} {'memory':>9}   within {lag_s:g} s",
     ]
     for one in trials:
         verdict = "yes" if one.carried(lag_s) else "; ".join(one.losses) or (_SILENT if one.silent else "no")
         lines.append(
-            f"{one.sessions:8} {one.shown_s:6.2f} {one.shown_p90_s:6.2f}   {one.committed_s:6.2f} {one.committed_p90_s:6.2f}   "
+            f"{one.sessions:8} {one.shown_s:6.2f} {one.shown_p90_s:6.2f}   {one.final_s:6.2f} {one.final_p90_s:6.2f}   "
             f"{one.load.cpu_share:4.0%} {one.load.others_share:6.0%} {one.load.peak_mb:6.0f} MB   {verdict}"
         )
     notes = (
@@ -267,7 +267,7 @@ async def _tried(models: Sequence[str], samples: Samples, number: int, readers: 
                 failures = _reasons(group)
     if failures:
         return Trial.failed(number, sampler.load(), failures)
-    lags = [(one.speaker.shown_s, one.speaker.committed_s) for one in sessions]
+    lags = [(one.speaker.shown_s, one.speaker.final_s) for one in sessions]
     return Trial.of(lags, sampler.load(), [loss for one in sessions for loss in one.losses])
 
 

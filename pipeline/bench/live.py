@@ -1,4 +1,4 @@
-"""Play recordings in real time and report when each word was shown and committed, what changed, latency and load.
+"""Play recordings in real time and report when each word was shown, settled and final, what changed, latency and load.
 
 Times are taken where an embedding program would receive the events. docs/measuring.md defines the figures.
 """
@@ -61,7 +61,7 @@ POLICIES: Mapping[str, Policy] = {
     policy.name: policy
     for policy in (
         Policy("none", "speech in progress is not recognised: text appears at pauses", {"drafts": {"enabled": False}}),
-        Policy("drafts", "as configured: words on which two drafts agree are committed (LocalAgreement-2)", {}),
+        Policy("drafts", "as configured", {}),
         Policy(
             "unmasked",
             "drafts, with all words of a draft translation shown",
@@ -70,8 +70,6 @@ POLICIES: Mapping[str, Policy] = {
         Policy(
             "following", "drafts, and what is shown of a translation follows every draft", {"drafts": {"agreeing": 1}}
         ),
-        Policy("sentence", "drafts, and translations are committed whole", {"drafts": {"commit": "sentence"}}),
-        Policy("no-context", "each segment recognised without the speech before it", {"asr": {"context_ms": 0}}),
         Policy("segments", "each segment translated by itself", {"sentences": {"long_pause_ms": 0}}),
     )
 }
@@ -243,5 +241,5 @@ class _Loader:
 def _of_models(config: PipelineConfig) -> PipelineConfig:
     """The configuration with the options on which the models do not depend at their defaults."""
     drafts = config.asr.draft if config.draft_model is not None else DraftModel()
-    asr = dataclasses.replace(config.asr, context_ms=0, join_ms=None, draft=drafts)
+    asr = dataclasses.replace(config.asr, draft=drafts)
     return PipelineConfig(config.languages, config.vad, asr, nmt=config.nmt, nmt_overrides=config.nmt_overrides)

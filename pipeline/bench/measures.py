@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..events import SourceSentence
+from ..captions.states import State
+from ..events import SourceSentence, SourceText, TargetText, Translation
 from ..latency import emissions
 from ..latency.alignment import aligned
-from ..latency.emissions import Emission, TextSoFar, Unit, committed_only, unit_of
+from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
 from ..latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
 from ..sentences.splitting import whole_words
-from .words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units, versions
+from .words import Newest, Received, ShownUnit, is_final, shown_units, source_texts, target_texts, units
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,20 @@ class TextMeasures:
     """Units of the final text, split at spaces; punctuation belongs to its word."""
     first_shown: Spread | None
     """From the end of each word until it was first shown; None if word times are unknown."""
-    committed: Spread | None
-    """From the end of each word until it was committed."""
+    settled: Spread | None
+    """From the end of each word until it stood where and as it does in the end."""
+    final: Spread | None
+    """From the end of each word until it was declared final."""
     erasure: float
     """Units withdrawn per unit of the final text."""
     changed: float
     """Share of the final words that had another word in their place before. Case and punctuation do not count."""
+    changed_late: float
+    """Share of those that changed more than ``LATE_S`` seconds after something was shown in their place."""
     displayed_lagging: Scores | None
     """Of the text as displayed: a unit counts from its last display."""
-    committed_lagging: Scores | None
-    """Of the committed text."""
+    final_lagging: Scores | None
+    """Of the final text."""
 
 
 @dataclass(frozen=True)
@@ -146,18 +151,20 @@ def _text_measures(
     sentences: Sequence[SourceSentence],
 ) -> TextMeasures:
     displayed, withdrawn = _emitted(texts, unit)
-    committed, _ = _emitted([Newest(committed_only(one.state), one.elapsed_s) for one in texts], unit)
-    final = sum(map(len, displayed.values()))
+    final, _ = _emitted([one for one in texts if is_final(one.state)], unit)
+    count = sum(map(len, displayed.values()))
     timed = [(one, end_s) for one, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
     return TextMeasures(
         unit,
-        final,
+        count,
         Spread.of([one.shown_s - end_s for one, end_s in timed]),
-        Spread.of([one.committed_s - end_s for one, end_s in timed if one.committed_s is not None]),
-        normalized_erasure(withdrawn, final),
+        Spread.of([one.settled_s - end_s for one, end_s in timed]),
+        Spread.of([one.final_s - end_s for one, end_s in timed]),
+        normalized_erasure(withdrawn, count),
         sum(one.changed for one in shown) / max(1, len(shown)),
+        sum(one.changed_late for one in shown) / max(1, len(shown)),
         lagging(displayed, unit, references, sentences),
-        lagging(committed, unit, references, sentences),
+        lagging(final, unit, references, sentences),
     )
 
 
@@ -165,9 +172,18 @@ def _emitted(newest: Iterable[Newest], unit: Unit) -> tuple[dict[int, list[Emiss
     """The emissions of each sentence, and the number of units withdrawn."""
     texts: dict[int, TextSoFar] = {}
     for one in newest:
-        texts.setdefault(one.state.sentence, TextSoFar(unit)).push(one.state, one.elapsed_s)
+        texts.setdefault(one.state.sentence, TextSoFar(unit)).push(_in_progress(one.state), one.elapsed_s)
     by_sentence = {number: text.emissions() for number, text in sorted(texts.items())}
     return by_sentence, sum(text.withdrawn_units for text in texts.values())
+
+
+def _in_progress(state: State) -> SourceText | TargetText:
+    """A state as one that may go on."""
+    if isinstance(state, SourceSentence):
+        return SourceText(state.sentence, state.language, state.text, heard_s=state.heard_s)
+    if isinstance(state, Translation):
+        return TargetText(state.sentence, state.language, state.text, heard_s=state.heard_s)
+    return state
 
 
 def lagging(
@@ -277,8 +293,7 @@ def _first_text_delays(source: Iterable[Newest], target: Iterable[Newest]) -> li
 def _first_texts(texts: Iterable[Newest]) -> dict[int, float]:
     """Sentence → when its first text was shown."""
     found: dict[int, float] = {}
-    for number, of_sentence in versions(texts).items():
-        shown_s = next((version.elapsed_s for version in of_sentence if version.state.text.strip()), None)
-        if shown_s is not None:
-            found[number] = shown_s
+    for one in texts:
+        if one.state.text.strip():
+            found.setdefault(one.state.sentence, one.elapsed_s)
     return found

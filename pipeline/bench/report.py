@@ -70,17 +70,17 @@ def tables(results: Sequence[Result]) -> list[str]:
     ]
     lines = [
         "",
-        f"{'':{name_width}} {'units':>6}   {'first shown after, s':^20}   {'committed after, s':^20}  erasure  changed",
-        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
+        f"{'':{name_width}} {'units':>6}   {'shown after, s':^20}   {'settled after, s':^20}   {'final after, s':^20}  erasure  changed   late",
+        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
     ]
     for name, text in rows:
         lines.append(
-            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.committed)}  {text.erasure:7.2f}  "
-            f"{text.changed:7.1%}"
+            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.settled)}   {_spread(text.final)}  "
+            f"{text.erasure:7.2f}  {text.changed:7.1%}  {text.changed_late:5.1%}"
         )
     lines += [
         "",
-        f"{'':{name_width}}   {'lagging as displayed, s':^27}   {'lagging as committed, s':^27}",
+        f"{'':{name_width}}   {'lagging as displayed, s':^27}   {'lagging as final, s':^27}",
         f"{'':{name_width}}   {'AL':>6} {'LAAL':>6} {'AL+':>6} {'LAAL+':>6}   {'AL':>6} {'LAAL':>6} {'AL+':>6} {'LAAL+':>6}",
     ]
     lines += [f"{name}   {_lagging(text)}" for name, text in rows]
@@ -94,7 +94,7 @@ def tables(results: Sequence[Result]) -> list[str]:
 
 
 _LEGEND = (
-    "after: the end of the word; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
+    "after: the end of the word; settled: stands unchanged from then on; late: changed more than 3 s after it was shown; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
     "wrong: word error rate of the source against the recording recognised at once; of text: against NAME.txt; CPU: of all",
     "cores; backlog: lag when the audio ended, s; drained: from then until all was translated, s",
 )
@@ -108,7 +108,7 @@ def _spread(spread: Spread | None) -> str:
 
 def _lagging(text: TextMeasures) -> str:
     parts = []
-    for scores in (text.displayed_lagging, text.committed_lagging):
+    for scores in (text.displayed_lagging, text.final_lagging):
         if scores is None:
             parts.append(" ".join([f"{'–':>6}"] * 4))
             continue

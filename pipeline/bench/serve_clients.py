@@ -32,14 +32,13 @@ class Heard:
     session: str = ""
     shown_s: list[float] = field(default_factory=list)
     """For each change of a translation that shows more: the age of the newest audio in it when it was received."""
-    committed_s: list[float] = field(default_factory=list)
-    """The same for each change that commits more."""
+    final_s: list[float] = field(default_factory=list)
+    """The same for each final translation."""
     texts: dict[tuple[int, str], str] = field(default_factory=dict)
     """(sentence, language) → the final text."""
     duration_s: float | None = None
     """Audio of the session by the end event; None: it did not come."""
     failure: str = ""
-    _committed: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def take(self, record: dict[str, Any], elapsed_s: float) -> None:
         """Take a message. ``elapsed_s``: since the first sample was spoken."""
@@ -48,13 +47,11 @@ class Heard:
             for event in record["events"]:
                 self.take(event, elapsed_s)
         elif kind == "delta":
-            key, age_s = (record["sentence"], record["language"]), elapsed_s - record.get("heard_s", 0.0)
             if record["text"]:
-                self.shown_s.append(age_s)
-            if record.get("committed", 0) > self._committed.get(key, 0):
-                self._committed[key] = record["committed"]
-                self.committed_s.append(age_s)
+                self.shown_s.append(elapsed_s - record.get("heard_s", 0.0))
         elif kind in ("source_sentence", "translation"):
+            if kind == "translation":
+                self.final_s.append(elapsed_s - record.get("heard_s", 0.0))
             self.texts[record["sentence"], record["language"]] = record["text"]
         elif kind == "end":
             self.duration_s = record["duration_s"]

@@ -1,10 +1,11 @@
-"""Words of texts: their differences, and when each word of a growing text was shown, committed and changed. Pure.
+"""Words of texts: their differences, and when each word of a growing text was shown, settled and final. Pure.
 
 Words are compared without case and punctuation (``units``); in a language without spaces the unit is a character.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,11 +13,16 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from ..captions.states import common_length
-from ..events import PipelineEvent, SourceText, TargetText
+from ..captions.states import State
+from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from ..languages import spaced
 from ..languages.numbers import english
 from ..latency.alignment import aligned
+
+LATE_S = 3.0
+"""A word that changes later than this after it was shown has probably been read."""
+# Units of the final text with which what is shown is compared beyond its own length.
+_AHEAD = 20
 
 
 def units(text: str, language: str) -> list[str]:
@@ -57,13 +63,13 @@ class Received:
 class Newest:
     """The newest state of one text of the stream, as received."""
 
-    state: SourceText | TargetText
+    state: State
     elapsed_s: float
 
 
 def source_texts(received: Iterable[Received]) -> list[Newest]:
     """The states of the recognised text."""
-    return [Newest(one.event, one.elapsed_s) for one in received if isinstance(one.event, SourceText)]
+    return [Newest(one.event, one.elapsed_s) for one in received if isinstance(one.event, SourceText | SourceSentence)]
 
 
 def target_texts(received: Iterable[Received], language: str) -> list[Newest]:
@@ -71,63 +77,77 @@ def target_texts(received: Iterable[Received], language: str) -> list[Newest]:
     return [
         Newest(one.event, one.elapsed_s)
         for one in received
-        if isinstance(one.event, TargetText) and one.event.language == language
+        if isinstance(one.event, TargetText | Translation) and one.event.language == language
     ]
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShownUnit:
-    """A word or character of the final text of a sentence."""
+    """A word or character of the final text of a stream."""
 
     text: str
     sentence: int
-    shown_s: float
-    """When it was first shown, wherever it stood and even if it changed afterwards: the first version of the sentence whose
-    best alignment with the final text pairs an equal unit with it."""
-    committed_s: float | None
-    """When it became final; None if it did not."""
-    changed: bool
-    """Whether an earlier version had another unit in its place."""
+    placed_s: float = math.inf
+    """When a unit was first shown in its place, this or another one."""
+    shown_s: float = math.inf
+    """When it was first shown."""
+    settled_s: float = math.inf
+    """Since when it has stood unchanged to the end."""
+    final_s: float = math.inf
+    """When it was declared final."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether another unit, or none, was in its place after something had been shown there."""
+        return self.settled_s > self.placed_s
+
+    @property
+    def changed_late(self) -> bool:
+        """Whether that was so for long."""
+        return self.settled_s - self.placed_s > LATE_S
 
 
-def versions(texts: Iterable[Newest]) -> dict[int, list[Newest]]:
-    """The states of each sentence, in the order of the sentences."""
-    found: dict[int, list[Newest]] = {}
+def is_final(state: State) -> bool:
+    return isinstance(state, SourceSentence | Translation)
+
+
+def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
+    """The units of the final text of a stream, in order. What is shown at any time is aligned to them as a whole, so it does
+    not matter in which sentence a unit stood.
+    """
+    finals = {one.state.sentence: one.state.text for one in texts if is_final(one.state)}
+    found = [ShownUnit(unit, number) for number in sorted(finals) for unit in units(finals[number], language)]
+    shown: dict[int, list[str]] = {}
+    before, begin = list[str](), 0
     for one in texts:
-        found.setdefault(one.state.sentence, []).append(one)
-    return dict(sorted(found.items()))
+        number = one.state.sentence
+        shown = {each: text for each, text in shown.items() if each != number or not is_final(one.state)}
+        if is_final(one.state):
+            end = sum(unit.sentence <= number for unit in found)
+            for unit in found[begin:end]:
+                unit.final_s = one.elapsed_s
+                _see(unit, one.elapsed_s, there=True)
+            begin = end
+        else:
+            shown[number] = units(one.state.text, language)
+        displayed = [unit for each in sorted(shown) for unit in shown[each]]
+        if displayed == before:
+            continue
+        before = displayed
+        ahead = found[begin : begin + len(displayed) + _AHEAD]
+        pairs = aligned(displayed, [unit.text for unit in ahead], open_end=True)
+        places = {j: i for i, j in pairs if j is not None}
+        for j, unit in enumerate(ahead):
+            i = places.get(j)
+            if i is not None:
+                unit.placed_s = min(unit.placed_s, one.elapsed_s)
+            _see(unit, one.elapsed_s, there=i is not None and displayed[i] == unit.text)
+    return found
 
 
-def shown_units(texts: Iterable[Newest], language: str) -> list[ShownUnit]:
-    """The units of the final text of a stream, sentence by sentence."""
-    return [
-        unit
-        for number, of_sentence in versions(texts).items()
-        for unit in _units_of_sentence(number, of_sentence, language)
-    ]
-
-
-def _units_of_sentence(number: int, of_sentence: Sequence[Newest], language: str) -> list[ShownUnit]:
-    final = units(of_sentence[-1].state.text, language)
-    shown_s: list[float | None] = [None] * len(final)
-    committed_s: list[float | None] = [None] * len(final)
-    changed = [False] * len(final)
-    for version in of_sentence:
-        displayed = units(version.state.text, language)
-        for i, j in aligned(displayed, final, open_end=True):
-            if i is None or j is None:
-                continue
-            if displayed[i] != final[j]:
-                changed[j] = True
-            elif shown_s[j] is None:
-                shown_s[j] = version.elapsed_s
-        # The last unit may be committed in part, as "no" of "nobody". It counts when it is whole.
-        committed = common_length(units(version.state.committed_text, language), displayed)
-        for j in range(min(committed, common_length(displayed, final))):
-            if committed_s[j] is None:
-                committed_s[j] = version.elapsed_s
-    last_s = of_sentence[-1].elapsed_s
-    return [
-        ShownUnit(text, number, last_s if first is None else first, last, differed)
-        for text, first, last, differed in zip(final, shown_s, committed_s, changed, strict=True)
-    ]
+def _see(unit: ShownUnit, at_s: float, *, there: bool) -> None:
+    if there:
+        unit.placed_s, unit.shown_s = min(unit.placed_s, at_s), min(unit.shown_s, at_s)
+        unit.settled_s = min(unit.settled_s, at_s)
+    else:
+        unit.settled_s = math.inf

@@ -39,13 +39,13 @@ class Changes:
         """The next event, with a change in the place of a state.
 
         Raises:
-            TextChangeError: see ``pipeline.captions.states.replacing``.
+            TextChangeError: see ``pipeline.captions.states.OpenTexts``.
         """
         before = self._texts.push(event)
         if isinstance(event, SourceText):
             withdrawn, text = edit(before.text if before else "", event.text)
             rest = event.start_s, event.end_s, event.heard_s, event.speaker
-            return SourceDelta(event.sentence, event.language, text, withdrawn, event.committed, *rest)
+            return SourceDelta(event.sentence, event.language, text, withdrawn, event.steady, *rest)
         if isinstance(event, TargetText):
             return _delta(before if isinstance(before, TargetText) else None, event)
         return event
@@ -56,7 +56,7 @@ def _delta(before: TargetText | None, now: TargetText) -> Delta:
     known = () if before is None or before.complete else before.tokens
     new = now.tokens[common_length(known, now.tokens) :]
     return Delta(
-        *(now.sentence, now.language, text, withdrawn, now.committed),
+        *(now.sentence, now.language, text, withdrawn, now.steady),
         token=new[0].id if len(new) == 1 else None,
         log_probability=sum(token.log_probability for token in new),
         heard_s=now.heard_s,
@@ -74,7 +74,7 @@ class States:
         """The next event, with a state in the place of a change. Its tokens are one for each change.
 
         Raises:
-            TextChangeError: committed text is withdrawn; see ``pipeline.captions.states.replacing``.
+            TextChangeError: see ``pipeline.captions.states.OpenTexts``.
         """
         state = self._state(event) if isinstance(event, SourceDelta | Delta) else event
         self._texts.push(state)
@@ -87,12 +87,12 @@ class States:
         text = kept + change.text
         if isinstance(change, SourceDelta):
             rest = change.start_s, change.end_s, change.heard_s, change.speaker
-            return SourceText(change.sentence, change.language, text, change.committed, *rest)
+            return SourceText(change.sentence, change.language, text, change.steady, *rest)
         known = before.tokens if isinstance(before, TargetText) and not before.complete else ()
         tokens = (
             *(token for token in known if token.end <= len(kept)),
             TargetToken(change.token, change.log_probability, len(text)),
         )
         return TargetText(
-            *(change.sentence, change.language, text, change.committed, tokens), change.heard_s, change.complete
+            *(change.sentence, change.language, text, change.steady, tokens), change.heard_s, change.complete
         )

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation, Word
+from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Word
 from ..glossary.terms import in_word
 from ..languages import language_tag
-from .states import State, key
+from .states import State
 
 MASK = "*"
 MaskedWord = tuple[str, str]
@@ -31,21 +31,20 @@ class _Unit(NamedTuple):
 
 
 class Masking:
-    """Masks listed words in the events of one stream. A text keeps its length, and committed text never changes.
+    """Masks listed words in the events of one stream. A text keeps its length.
 
     A word is found at word boundaries, whatever its case, and in scripts without spaces anywhere. Text that may yet become
-    a listed word is not committed before more of its sentence has come; the end of the sentence commits all.
+    a listed word is not steady before more of its sentence has come.
     """
 
     def __init__(self, words: Iterable[MaskedWord] = ()) -> None:
         self._phrases: dict[str, list[tuple[str, ...]]] = {}  # language → sorted phrases, as the texts of their units
         self._longest = 0  # units of a phrase
-        self._kept: dict[tuple[int, str], str] = {}  # the committed text of sentences in progress, as it was shown
         for language, word in words:
             self.add(language, word)
 
     def add(self, language: str, word: str) -> None:
-        """Mask a word or phrase from now on; ``language``: "" for all languages. Committed text stays as it is."""
+        """Mask a word or phrase from now on; ``language``: "" for all languages. Final text stays as it is."""
         phrase = tuple(unit.text for unit in _units(word))
         if phrase:
             self._longest = max(self._longest, len(phrase))
@@ -78,27 +77,18 @@ class Masking:
         return event
 
     def _state(self, event: State) -> State:
-        """The newest text of a sentence. Text that was committed before a word was listed stays."""
-        number, language = key(event)
-        kept = self._kept.get((number, language), "")
-        if self._phrases:
-            text = kept + self.text(event.text, event.language)[len(kept) :]
-            if isinstance(event, SourceText | TargetText):
-                settled = self._settled(event.text[: event.committed], event.language)
-                event = replace(event, text=text, committed=max(settled, min(len(kept), event.committed)))
-            elif isinstance(event, SourceSentence):
-                terms = tuple(self.text(term, event.language) for term in event.terms)
-                event = replace(event, text=text, words=self._words(event.words, text, event.language), terms=terms)
-            else:  # its terms are of the language spoken
-                heard, missed = (
-                    tuple(self.text(term, None) for term in each) for each in (event.terms, event.missed_terms)
-                )
-                event = replace(event, text=text, terms=heard, missed_terms=missed)
-        if isinstance(event, SourceSentence | Translation):
-            self._kept = {each: one for each, one in self._kept.items() if each[1] != language or each[0] > number}
-        elif event.committed:
-            self._kept[number, language] = event.committed_text
-        return event
+        """The newest text of a sentence."""
+        if not self._phrases:
+            return event
+        text = self.text(event.text, event.language)
+        if isinstance(event, SourceText | TargetText):
+            return replace(event, text=text, steady=self._settled(event.text[: event.steady], event.language))
+        if isinstance(event, SourceSentence):
+            terms = tuple(self.text(term, event.language) for term in event.terms)
+            return replace(event, text=text, words=self._words(event.words, text, event.language), terms=terms)
+        # its terms are of the language spoken
+        heard, missed = (tuple(self.text(term, None) for term in each) for each in (event.terms, event.missed_terms))
+        return replace(event, text=text, terms=heard, missed_terms=missed)
 
     def _words(self, words: Sequence[Word], text: str, language: str) -> tuple[Word, ...]:
         """The words of a text, as it is masked."""

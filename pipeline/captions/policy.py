@@ -33,7 +33,7 @@ def masked(
         if isinstance(event, TargetText):
             text, language = event.text, event.language
             again = whole_words(text, common_length(shown, text), language)
-            event = replace(event, text=text[: max(again, visible_length(text, language, options))], committed=0)
+            event = replace(event, text=text[: max(again, visible_length(text, language, options))], steady=0)
             if event.text == seen and not event.complete:
                 continue
             seen = event.text
@@ -43,7 +43,8 @@ def masked(
 class Steady:
     """Keeps a draft translation as it is until several drafts in a row agree that it must change.
 
-    More text is shown at once, and so is a draft that changes only the last word but is longer. LocalAgreement (Liu, Spanakis and Niehues, 2020) for what is taken back, not for what is shown.
+    More text is shown at once, and so is a draft that changes only the last word but is longer. LocalAgreement (Liu, Spanakis and
+    Niehues, 2020) for what is taken back, not for what is shown. What all of these drafts begin with is steady.
     """
 
     def __init__(self, agreeing: int) -> None:
@@ -59,18 +60,19 @@ class Steady:
                 end.append(event)
                 continue
             newest = event
-            if event.text.startswith(shown):  # only more text
+            if event.text.startswith(shown) and not event.complete:  # only more text
                 yield event
         now = newest.text if newest is not None else ""
         self._newest.append(now)
-        if newest is not None and not now.startswith(shown):
+        if newest is not None:
             same = common_length(shown, now)
             agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
             small = len(shown) - same <= _SMALL_CHANGE and len(now) >= len(shown) + _SMALL_CHANGE
-            if small or (agreed and len(self._newest) == self._newest.maxlen):
-                yield newest
-            else:
-                yield replace(newest, text=shown, committed=0)
+            follows = same == len(shown) or small or (agreed and len(self._newest) == self._newest.maxlen)
+            text = now if follows else shown
+            full = len(self._newest) == self._newest.maxlen
+            common = min(common_length(draft, text) for draft in self._newest) if full else 0
+            yield replace(newest, text=text, steady=whole_words(text, common, newest.language))
         yield from end
 
 
@@ -120,19 +122,16 @@ def at_once(events: Iterable[TargetText | Translation]) -> Iterator[TargetText |
 
 
 def updates(
-    shown: str, events: Iterator[TargetText | Translation], *, final: bool, kept: int | None = None
+    shown: TargetText | None, events: Iterator[TargetText | Translation], *, final: bool
 ) -> Iterator[TargetText | Translation]:
-    """The events of a translation that take the place of ``shown``, the draft of the same sentence.
+    """The events of a translation that take the place of ``shown``, the draft of the same sentence; None: nothing is shown.
 
-    Where ``shown`` is empty and drafts commit nothing, the events are passed on. Otherwise texts are held back until they are
-    as long as the old one, so that text is replaced in one change and does not shrink in between. Unless ``final``, nothing is
-    committed, a translation without a change has no events, and the ``Translation`` is left out.
-
-    Args:
-        kept: how much of ``shown`` is committed, if drafts commit text.
+    Where nothing is shown, the events are passed on. Otherwise texts are held back until they are as long as the old one, so
+    that text is replaced in one change and does not shrink in between. Unless ``final``, a translation without a change has no
+    events, and the ``Translation`` is left out.
     """
-    old, completed = shown, False
-    changed = passed_on = not old and kept is None
+    old, steady = (shown.text, shown.steady) if shown is not None else ("", 0)
+    text, completed, changed = old, False, not old
     for event in events:
         if isinstance(event, Translation):
             if old and not completed:  # an empty translation
@@ -143,13 +142,12 @@ def updates(
         completed |= event.complete
         if old and len(event.text) < len(old) and not event.complete:
             continue
-        committed = max(kept, event.committed) if kept is not None and event.complete else kept or 0
-        new = event.text != shown
-        changed |= new or committed > (kept or 0)
-        if not passed_on and not new and not (event.complete and (final or changed)):
+        new = event.text != text
+        changed |= new or (event.complete and event.steady != steady)
+        if old and not new and not (event.complete and (final or changed)):
             continue
-        shown = event.text
-        yield replace(event, committed=len(shown) if final and event.complete else committed)
+        text = event.text
+        yield replace(event, steady=len(text)) if final and event.complete else event
 
 
 def rewritten(
@@ -158,7 +156,7 @@ def rewritten(
     """Yield the events of one sentence with converted texts, which have the length of the original.
 
     Text is held back until later text cannot change its conversion: until the next punctuation mark, or for some
-    characters. So is what the last text commits, unless the translation is ``final``.
+    characters. So is what is steady in the last text, unless the translation is ``final``.
     """
     if convert is None:
         yield from events
@@ -173,6 +171,6 @@ def rewritten(
         end = len(text) if event.complete else settled(text)
         while waiting and len(waiting[0].text) <= end:
             ready = waiting.pop(0)
-            everything = final and ready.committed == len(text)
-            committed = ready.committed if everything else settled(text[: ready.committed])
-            yield replace(ready, text=whole[: len(ready.text)], committed=committed if ready.complete else 0)
+            everything = final and ready.steady == len(text)
+            steady = ready.steady if everything else settled(text[: ready.steady])
+            yield replace(ready, text=whole[: len(ready.text)], steady=steady if ready.complete else 0)

@@ -1,6 +1,6 @@
 """The text of a sentence as it stands, source or translation: a newer state replaces an older one of the same text. Pure.
 
-The text has two parts: committed text, which never changes, and a draft after it, which may.
+A text is a draft until its ``SourceSentence`` or ``Translation``; then it is final, and no other state of it follows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ State = SourceText | SourceSentence | TargetText | Translation
 
 
 class TextChangeError(ValueError):
-    """A state of a text does not begin with what was committed before."""
+    """A state of a text that is final already, or one with more steady text than there is."""
 
 
 def key(state: State) -> tuple[int, str]:
@@ -23,42 +23,41 @@ def key(state: State) -> tuple[int, str]:
     return state.sentence, state.language if isinstance(state, TargetText | Translation) else ""
 
 
-def replacing(before: State | None, now: State) -> None:
-    """Check that ``now`` may replace ``before``, the newest state of the same text.
-
-    Raises:
-        TextChangeError: committed text would change, or more is committed than there is.
-    """
-    text, committed = ("", 0) if before is None else (before.text, before.committed)
-    if committed <= now.committed <= len(now.text) and now.text.startswith(text[:committed]):
-        return
-    what = f"the translation into {now.language}" if isinstance(now, TargetText | Translation) else "the text"
-    raise TextChangeError(
-        f"{what} of sentence {now.sentence} is {text!r} with {committed} characters committed; it cannot become "
-        f"{now.text!r} with {now.committed} committed: committed text stays as it is, and only text that is there is committed"
-    )
-
-
 class OpenTexts:
     """The newest states of all sentences in progress: recognised, and translated into each language."""
 
     def __init__(self) -> None:
         self._texts: dict[tuple[int, str], SourceText | TargetText] = {}
+        self._final: dict[str, int] = {}
+        """The last sentence whose text is final, by language, "" for the source."""
 
     def push(self, event: PipelineEvent) -> SourceText | TargetText | None:
         """Take the next event; return the state before of the text that it has, None if there is none.
 
         Raises:
-            TextChangeError: see ``replacing``.
+            TextChangeError: the text is final, or has more steady text than there is.
         """
+        if not isinstance(event, State):
+            return None
+        number, language = key(event)
         if isinstance(event, SourceText | TargetText):
-            before = self._texts.get(key(event))
-            replacing(before, event)
-            self._texts[key(event)] = event
+            self._check(event, number, language)
+            before = self._texts.get((number, language))
+            self._texts[number, language] = event
             if not event.text and (isinstance(event, SourceText) or event.complete):  # withdrawn, perhaps for ever
-                del self._texts[key(event)]
+                del self._texts[number, language]
             return before
-        return self._texts.pop(key(event), None) if isinstance(event, SourceSentence | Translation) else None
+        self._final[language] = max(number, self._final.get(language, -1))
+        return self._texts.pop((number, language), None)
+
+    def _check(self, event: SourceText | TargetText, number: int, language: str) -> None:
+        what = f"the translation into {language}" if language else "the text"
+        if language == "" and number <= self._final.get(language, -1):
+            raise TextChangeError(f"{what} of sentence {number} is final; it cannot become {event.text!r}")
+        if not 0 <= event.steady <= len(event.text):
+            raise TextChangeError(
+                f"{what} of sentence {number} is {event.text!r}, with {event.steady} steady characters"
+            )
 
     def forget_until(self, sentence: int) -> None:
         """Drop the texts of the sentences before."""

@@ -48,12 +48,6 @@ class Applied:
     """The kept part of a piece removed in part, then the new piece."""
 
 
-def committed_only(state: _State) -> _State:
-    """The same state without its draft. Its text has the times of the state that committed it, which may be later than those
-    of the one that had it first."""
-    return replace(state, text=state.committed_text)
-
-
 class TextSoFar:
     """A text of a stream as timed pieces: the source, or the translation into one language.
 

@@ -79,7 +79,7 @@ class Decoder(ABC):
     aligned = False
     """Whether the model gives out an alignment head."""
     guided = False
-    """Whether the alignment is good enough to commit words by: of students, whose training guides it; see ``Commitment``."""
+    """Whether the alignment is good enough to decide what is shown of a draft: of students, whose training guides it; see ``DraftTokens``."""
 
     def __init__(self, layout: Layout, threads: int) -> None:
         self.layout = layout

@@ -17,9 +17,9 @@ from ..errors import UsageError
 from ..events import Confidence, SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary
 from ..languages import known_language, language_tag, sets_sentences_apart
-from .commitment import Commitment, PartDraft, certain_sources
 from .decoder import Decoder
 from .decoders import load_decoder
+from .draft_tokens import DraftTokens, PartDraft, steady_sources
 from .generation import GenerationOptions, OnStart, SearchRequest, Stopwatch, Token
 from .layout import find_layout
 from .model_text import ModelText, SentenceOptions, SourcePart, differs, target_or_own
@@ -108,7 +108,7 @@ class MarianModel(ModelText):
         beams: int | None = None,
         draft: bool = False,
         glossary: Glossary | None = None,
-        commitment: Commitment | None = None,
+        drafted: DraftTokens | None = None,
     ) -> Iterator[TargetText | Translation]:
         """Translate a sentence, yielding its text after each target token and, at the end, its ``Translation``.
 
@@ -119,34 +119,33 @@ class MarianModel(ModelText):
         (``draft_limit``); if it fails, it is cut instead of repeated.
         ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.term_search``.
 
-        The last text belongs to the end token, is ``complete``, and all of it is committed. If the sentence is searched
-        again, what was yielded before is replaced. Text that is too long for the model, or has several sentences, is
+        The last text belongs to the end token and is ``complete``. If the sentence is searched again, what was yielded before is replaced. Text that is too long for the model, or has several sentences, is
         translated in parts. Text without tokens (blank or only zero-width characters) yields an empty ``Translation``.
 
-        ``commitment``: the committed tokens of earlier drafts, with which the translation begins; only if the model ``appends``.
-        What follows them is the result of the search from there, also if it is repeated because it looped. The last text of a
-        ``draft`` is without what is not to be shown yet, and says how much of it is committed now.
+        ``drafted``: the drafts before; only if the model ``attends``. The search of a ``draft`` follows the one that is shown, unless
+        another token is clearly more probable, and its last text is without what is not to be shown yet, and says how much of
+        it is steady. Without ``draft``, later drafts follow this translation.
 
         Raises:
             UsageError: see ``target_code``; ``beams`` is below 1.
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft, commitment)
+        options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft, drafted)
         parts = self.parts(
             *(sentence.text, sentence.language, options.target, glossary),
             complete=not draft,
-            neighbours=commitment is None,
+            neighbours=not draft or drafted is None,
         )
-        if commitment is not None:
-            known = self.sources(commitment.source, sentence.language, self.target_code(options.target))
-            certain = certain_sources([part.ids for part in parts], known)
-            parts = [dataclasses.replace(part, certain=of_it) for part, of_it in zip(parts, certain, strict=True)]
+        if drafted is not None:
+            known = self.sources(drafted.source, sentence.language, self.target_code(options.target))
+            steady = steady_sources([part.ids for part in parts], known)
+            parts = [dataclasses.replace(part, steady=of_it) for part, of_it in zip(parts, steady, strict=True)]
         events = self._events(sentence, parts, options)
-        yield from rewritten(events, self.conversion(options.target), final=commitment is None or not draft)
+        yield from rewritten(events, self.conversion(options.target), final=not draft)
 
     @property
-    def appends(self) -> bool:
+    def attends(self) -> bool:
         """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``stream``."""
         return self.decoder.guided
 
@@ -156,13 +155,9 @@ class MarianModel(ModelText):
         """Yield the translation of a sentence in several parts; each has an end token, and that of the last one ends the sentence."""
         if options.beams is not None and options.beams < 1:
             raise UsageError(f"beams is {options.beams}; expected at least 1")
-        target, commitment = options.target, options.commitment
-        if commitment is not None:
-            # If the sentence is divided into fewer parts than before, the last one stands for all that follow.
-            others = [SourcePart(parts[-1].ids if parts else ())] * (commitment.parts - len(parts))
-            parts = [*parts, *others]
+        target, drafted = options.target, options.drafted
         missed: list[str] = []
-        text, committed, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
+        text, steady, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
         for number, part in enumerate(parts):
             search, wording = RunningSearch(options.on_start), self.wording(part.terms, target)
             last = number == len(parts) - 1
@@ -173,16 +168,18 @@ class MarianModel(ModelText):
                     continue
                 text.push(token)
                 shown = len(text.text)
-                if token.last and options.draft and commitment is not None:
-                    attention = self._attention(search, text.part, len(commitment.tokens(number)))
-                    draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.certain, attention, last)
-                    certain, visible = commitment.push(number, draft)
-                    committed, shown = text.end(certain) if certain else committed, text.end(visible)
+                if token.last and drafted is not None and not options.draft:
+                    drafted.follow(number, text.part)
+                if token.last and drafted is not None and options.draft:
+                    attention = self._attention(search, text.part)
+                    draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.steady, attention, last)
+                    certain, visible = drafted.push(number, draft)
+                    steady, shown = text.end(certain) if certain else steady, text.end(visible)
                 elif token.last and last:
-                    committed = shown
+                    steady = shown
                 complete = token.last and last
                 yield TargetText(
-                    *(sentence.sentence, target, text.text[:shown], committed if complete else 0, text.written),
+                    *(sentence.sentence, target, text.text[:shown], steady if complete else 0, text.written),
                     heard_s=sentence.heard_s,
                     complete=complete,
                 )
@@ -204,39 +201,33 @@ class MarianModel(ModelText):
     def _is_doubtful(self, part: SourcePart, text: str) -> bool:
         return self.judge is not None and self.judge(self.tokenizer.source_text((part.alone or part).ids), text)
 
-    def _attention(self, search: RunningSearch, tokens: Sequence[Token], known: int) -> NDArray[np.float32] | None:
-        """The attention over the source of the tokens after the first ``known``, [tokens, S]; None without a search, or if it was cut."""
+    def _attention(self, search: RunningSearch, tokens: Sequence[Token]) -> NDArray[np.float32] | None:
+        """The attention of the tokens over the source, [tokens, S]; None without a search, or if it was cut."""
         if (state := search.state) is None or tokens[-1].truncated:
             return None
         history = [self.generation.start_token, *(token.id for token in tokens[:-1])]
         self.decoder.reveal(state)
-        self.decoder.truncate(state, known)
-        return self.decoder.attention(state, history[known:])
+        self.decoder.truncate(state, 0)
+        return self.decoder.attention(state, history)
 
     def _tokens(
         self, part: SourcePart, number: int, options: SentenceOptions, search: RunningSearch, wording: Wording | None
     ) -> Iterator[Token | Rewind]:
-        """Yield the tokens of one part: the committed ones, and the others from the cache or from a search that is checked."""
+        """Yield the tokens of one part: from the cache or from a search that is checked."""
         if part.given:
             yield from given(part.given)
             yield Token(self.generation.end_token, 0.0, last=True)
             return
-        source, draft, commitment = part.ids, options.draft, options.commitment
-        known = commitment.tokens(number) if commitment is not None else ()
+        source, draft, drafted = part.ids, options.draft, options.drafted
         key = source if wording is None else (source, wording.terms)
         # The attention of a draft is known of a search only.
-        if not known and not (draft and commitment is not None) and (cached := self.cache.get(key)) is not None:
+        if not (draft and drafted is not None) and (cached := self.cache.get(key)) is not None:
             yield from cached
-            return
-        yield from known
-        if known and (known[-1].last or not source):
-            if not known[-1].last:
-                yield Token(self.generation.end_token, 0.0, last=True)
             return
         stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
         request = SearchRequest(
-            *(self.decoder, source, self._generation(source, options), part.begun or [token.id for token in known]),
-            preferred=commitment.draft(number) if draft and commitment is not None else (),
+            *(self.decoder, source, self._generation(source, options), part.begun),
+            preferred=drafted.shown(number) if draft and drafted is not None else (),
             on_start=search,
             expired=stopwatch.expired,
         )
@@ -265,9 +256,9 @@ class MarianModel(ModelText):
             # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
-            if ended and not draft and not known and request.options == self.generation and not stopwatch.expired():
+            if ended and not draft and request.options == self.generation and not stopwatch.expired():
                 self.cache.put(key, tuple(found))
-            yield Rewind(len(known) + token.kept) if isinstance(token, Rewind) else token
+            yield token
 
     def _generation(self, source: Sequence[int], options: SentenceOptions) -> GenerationOptions:
         beams, most = min(options.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens

@@ -14,8 +14,8 @@ from ..languages.marks import MARKS, final_marks
 from ..languages.rules import rules
 from ..sentences.splitting import fit, split_sentences
 from . import stand_ins
-from .commitment import CertainSource, Commitment
 from .decoder import Decoder
+from .draft_tokens import DraftTokens, SteadySource
 from .generation import OnStart
 from .literals import Literal, literals
 from .preparation import capitalised, prepared, written
@@ -39,8 +39,8 @@ class SourcePart:
     """Source tokens, with the target code and the end token."""
     terms: tuple[SourceTerm, ...] = ()
     """The terms of a glossary and the literals in it."""
-    certain: CertainSource = field(default_factory=CertainSource)
-    """How much of it is committed."""
+    steady: SteadySource = field(default_factory=SteadySource)
+    """How much of it is steady."""
     begun: tuple[int, ...] = ()
     """Target tokens that its translation begins with, and that are not shown; see ``ModelText.parts``."""
     given: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ class SentenceOptions:
     on_start: OnStart | None = None
     beams: int | None = None
     draft: bool = False
-    commitment: Commitment | None = None
+    drafted: DraftTokens | None = None
 
 
 def target_or_own(target: str | None, languages: tuple[str | None, str | None]) -> str:

@@ -53,7 +53,7 @@ class SameLanguageText:
 class SameLanguageStage:
     """Passes on the source text as its translation, at once: a draft is as new as the transcript.
 
-    What is converted into another script is committed with its sentence, because later words may change the conversion.
+    What is converted into another script is steady with its sentence, because later words may change the conversion.
     """
 
     def __init__(
@@ -78,19 +78,20 @@ class SameLanguageStage:
 
     async def _change(self, source: SourceText) -> None:
         self._sources.push(source)
-        text, committed = self.model.written(source.text), source.committed if self.model.convert is None else 0
+        text, steady = self.model.written(source.text), source.steady if self.model.convert is None else 0
         shown = self._shown.get(source.sentence, self.target)
-        if (text, committed) == ((shown.text, shown.committed) if shown is not None else ("", 0)):
+        if (text, steady) == ((shown.text, shown.steady) if shown is not None else ("", 0)):
             self.stats.translated(self.target, source.heard_s)
             return
-        now = TargetText(source.sentence, self.target, text, committed, heard_s=source.heard_s, complete=True)
+        now = TargetText(source.sentence, self.target, text, steady, heard_s=source.heard_s, complete=True)
         self._shown.push(now)
         await self.outbox.put(now)
 
     async def translate(self, sentence: SourceSentence, worker: Worker | None = None) -> None:
         """Put out what is not shown yet of a sentence, and its end. ``worker`` is not used: no model is called."""
         shown = self._shown.get(sentence.sentence, self.target)
-        for event in updates(shown.text if shown else "", self.model.stream(sentence, self.target), final=True):
+        assert not isinstance(shown, SourceText)
+        for event in updates(shown, self.model.stream(sentence, self.target), final=True):
             await self.outbox.put(event)
         self._sources.forget_until(sentence.sentence + 1)
         self._shown.forget_until(sentence.sentence + 1)

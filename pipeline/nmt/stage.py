@@ -10,7 +10,6 @@ from typing import Any, Protocol, cast
 
 from ..captions.changes import States
 from ..captions.policy import Steady, at_once, masked, updates
-from ..captions.states import TextChangeError, replacing
 from ..errors import PipelineError
 from ..events import Delta, EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from ..glossary.current import CurrentGlossary
@@ -18,11 +17,10 @@ from ..glossary.terms import Glossary
 from ..languages import same_language
 from ..languages.marks import MARKS, final_marks
 from ..run.options import DraftOptions
-from ..run.overload import LoadControl
 from ..run.stats import PipelineStats
 from ..run.worker import FailedCalls, Worker
-from .commitment import Commitment, appends
 from .decoder import DecoderState
+from .draft_tokens import DraftTokens, attends
 from .generation import OnStart
 from .translator import TermTranslator, TextTranslator
 
@@ -46,7 +44,6 @@ class NmtContext:
     """Whether sentences in progress are translated too."""
     drafts: DraftOptions = field(default_factory=DraftOptions)
     stats: PipelineStats = field(default_factory=PipelineStats)
-    load: LoadControl | None = None
     glossary: CurrentGlossary | None = None
     """Returns the terms to translate as given from now on."""
 
@@ -55,13 +52,11 @@ class NmtStage:
     """Translates sentences in order into ``target``, by default the language that the model's files name.
 
     Takes ``SourceText`` and ``SourceSentence`` from ``inbox``. For each finished sentence it puts ``TargetText``s and one
-    ``Translation`` on ``outbox``, and finally the end of input. In a ``live`` run, a sentence in progress is translated too
-    whenever its text has changed or more of it is certain, and so is the next one if a draft reaches into it; of several
-    texts of a sentence that wait, only the newest is translated. The last words of a draft are not shown, unless all words
-    so far are committed and end like a sentence, and what is shown is only withdrawn if later drafts agree that it must change
-    (``drafts``). If words are committed one by one (``drafts.commit``, and a model that ``appends``), ``Commitment`` decides what is
-    shown and committed instead, and the final translation begins with the committed words.
-    Sentences spoken in the target language are left out.
+    ``Translation`` on ``outbox``, and finally the end of input: translated whole, whatever was shown before. In a ``live`` run,
+    sentences in progress are translated too whenever their text has changed or more of it is steady; of several texts of a
+    sentence that wait, only the newest is. Of a sentence that ends in a pause, all of that is shown; of another, not the last
+    words, and what is shown only changes for a clearly better wording. A model that ``attends`` decides that by ``DraftTokens``;
+    for others, drafts must agree (``drafts``). Sentences spoken in the target language are left out.
 
     A call of ``model`` that fails costs its sentence, whose ``Translation`` has the ``error``; one for a draft, nothing. The
     third sentence in a row that fails, or a ``PipelineError``, ends ``run``.
@@ -84,21 +79,17 @@ class NmtStage:
         self.model, self.inbox, self.outbox, self.target = model, inbox, outbox, target
         self._context = context or NmtContext()
         self.stats, self._options, glossary = self._context.stats, self._context.drafts, self._context.glossary
-        self._by_word = self._options.commit == "word" and appends(model)
+        self._attends = attends(model)
         self._glossary = DirectedGlossary(glossary, target) if glossary is not None else None
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
         self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
-        """The sentence in progress, and the next one if a draft reaches into it."""
+        """The sentences in progress."""
 
     async def run(self) -> None:
-        """Run until the end of input has been passed on.
-
-        Raises:
-            TextChangeError: a ``SourceText`` does not begin with what was committed before, or a translator's text does not.
-        """
+        """Run until the end of input has been passed on."""
         worker = Worker(self.name)
         try:
             while not isinstance(item := await self.inbox.get(), EndOfInput):
@@ -114,28 +105,19 @@ class NmtStage:
 
     async def _take(self, source: SourceText) -> None:
         """Take the newest text of a sentence; if nothing is left of it, withdraw its translation as well."""
-        if source.committed:  # the sentences before may have been dropped by a stage of the app's
-            self._forget_until(source.sentence)
         sentence = self._opened(source.sentence)
         before = sentence.source
-        replacing(before, source)
         sentence.source, sentence.waits = source, True
         if not source.text or (before is not None and before.language != source.language):
             await self._withdraw(source.sentence, source.heard_s)
 
     async def _withdraw(self, number: int, heard_s: float) -> None:
-        """Withdraw what is shown of a sentence's translation, but not what is committed; without that, translate it anew."""
+        """Withdraw what is shown of a sentence's translation; it is translated anew."""
         sentence = self._opened(number)
-        if (shown := sentence.shown) is None:
-            sentence.restart(self._options)
-            return
-        kept = replace(shown, text=shown.committed_text, tokens=(), heard_s=heard_s, complete=True)
-        if shown.committed:
-            sentence.shown = kept
-        else:
-            sentence.restart(self._options)
-        if shown.draft:
-            await self.outbox.put(kept)
+        shown = sentence.shown
+        sentence.restart(self._options)
+        if shown is not None and shown.text:
+            await self.outbox.put(replace(shown, text="", steady=0, tokens=(), heard_s=heard_s, complete=True))
 
     def _opened(self, number: int) -> _Open:
         if number not in self._open:
@@ -152,7 +134,7 @@ class NmtStage:
             source, waits, sentence.waits = sentence.source, sentence.waits, False
             if source is None or not waits or not source.text:
                 continue
-            if sentence.gained(source, by_word=self._by_word):
+            if sentence.gained(source, by_word=self._attends):
                 return SourceSentence(
                     *(source.sentence, source.language, source.text, source.start_s, source.end_s, source.heard_s)
                 )
@@ -165,9 +147,7 @@ class NmtStage:
             await self._leave_out(sentence, self.target, final=final)
             return
         opened = self._opened(sentence.sentence)
-        load = self._context.load
-        beams = load.measures.beam_size if load is not None else None
-        opened.commitment.source = opened.source.committed_text if opened.source else ""
+        opened.drafted.source = opened.source.steady_text if opened.source else ""
         running: list[DecoderState] = []
         stopped = False
 
@@ -176,13 +156,13 @@ class NmtStage:
             if stopped:  # cancelled between two searches, or before the first
                 state.terminate()
 
-        events = self._stream(sentence, opened, started, beams, final=final)
+        events = self._stream(sentence, opened, started, final=final)
 
         def step() -> TargetText | Translation | Exception | None:
             with self.stats.busy("nmt"):
                 try:
                     return next(events, None)
-                except (PipelineError, TextChangeError):
+                except PipelineError:
                     raise
                 except Exception as error:
                     return error
@@ -194,7 +174,6 @@ class NmtStage:
                     completed = await self._lose(sentence, opened, event, final=final)
                     break
                 if isinstance(event, TargetText):
-                    replacing(opened.shown, event)
                     opened.shown = event
                     self.stats.token(event.heard_s)
                     completed |= event.complete
@@ -230,41 +209,37 @@ class NmtStage:
         log.warning("sentence %d is not translated into %s: %s", sentence.sentence, language, reason)
         self.stats.failures[self.name] = reason
         self.stats.not_shown(sentence.start_s, sentence.end_s, f"not translated into {language}")
-        kept, heard_s = shown.committed_text if shown else "", sentence.heard_s
-        await self._withdraw(sentence.sentence, heard_s)
-        await self.outbox.put(Translation(sentence.sentence, language, kept, heard_s=heard_s, error=reason))
+        await self._withdraw(sentence.sentence, sentence.heard_s)
+        await self.outbox.put(Translation(sentence.sentence, language, "", heard_s=sentence.heard_s, error=reason))
         return True
 
     def _stream(
-        self, sentence: SourceSentence, opened: _Open, on_start: OnStart, beams: int | None, *, final: bool
+        self, sentence: SourceSentence, opened: _Open, on_start: OnStart, *, final: bool
     ) -> Iterator[TargetText | Translation]:
         """The events of a translation. A generator, so that the model is first called on the worker."""
-        shown, committed = (opened.shown.text, opened.shown.committed) if opened.shown else ("", 0)
         named: dict[str, Any] = self._glossary.argument(sentence.language) if self._glossary is not None else {}
-        by_word = self._by_word and bool(committed or not final)
-        if by_word:
-            named["commitment"] = opened.commitment
-        drafted = () if final else (True,)  # a translator need not know the others
-        found = _states(self.model.stream(sentence, self.target, on_start, beams, *drafted, **named))
-        if by_word:
-            yield from updates(shown, at_once(found), final=final, kept=committed)
+        if final or opened.ends_like_a_sentence:  # in a pause, as it will be if nothing follows
+            if self._attends and not final:
+                named["drafted"] = opened.drafted
+            found = _states(self.model.stream(sentence, self.target, on_start, None, **named))
+            yield from updates(opened.shown, found if final else at_once(found), final=final)
             return
-        if not final:
-            if not opened.ends_like_a_sentence:
-                found = masked(found, shown, self._options)
-            found = opened.steady.events(found, shown)
-        yield from updates(shown, found, final=final)
+        if self._attends:
+            named["drafted"] = opened.drafted
+        found = _states(self.model.stream(sentence, self.target, on_start, None, True, **named))
+        if self._attends:
+            found = at_once(found)
+        else:
+            shown = opened.shown.text if opened.shown else ""
+            found = opened.steadied.events(masked(found, shown, self._options), shown)
+        yield from updates(opened.shown, found, final=False)
 
     async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
-        """Do not translate a sentence that is spoken in the target language; keep what is committed of it."""
+        """Do not translate a sentence that is spoken in the target language."""
         await self._withdraw(sentence.sentence, sentence.heard_s)  # a draft may have been in another language
         self.stats.translated(language, sentence.heard_s)
-        if not final:
-            return
-        if (kept := self._opened(sentence.sentence).shown) is not None and kept.committed:
-            text = kept.committed_text
-            await self.outbox.put(Translation(sentence.sentence, kept.language, text, heard_s=sentence.heard_s))
-        self._forget_until(sentence.sentence + 1)
+        if final:
+            self._forget_until(sentence.sentence + 1)
 
 
 class DirectedGlossary:
@@ -297,27 +272,27 @@ class _Open:
     def restart(self, options: DraftOptions) -> None:
         """Begin the translation."""
         self._translated = ("", 0)
-        """The text that was translated last, and how much of it was certain; see ``gained``."""
+        """The text that was translated last, and how much of it was steady; see ``gained``."""
         self.shown: TargetText | None = None
         """The translation, as put on ``outbox``."""
-        self.steady, self.commitment = Steady(options.agreeing), Commitment()
+        self.steadied, self.drafted = Steady(options.agreeing), DraftTokens()
 
     def gained(self, source: SourceText, *, by_word: bool) -> bool:
-        """Whether the text is new, or more of it is certain than when it was translated last; then it is remembered.
+        """Whether the text is new, or more of it is steady than when it was translated last; then it is remembered.
 
-        More of the same translation may be shown when more is certain: ``by_word`` when more words are committed, otherwise
-        when the committed words end like a sentence.
+        More of the same translation may be shown when more is steady: ``by_word`` when more words are, otherwise when the
+        steady words end like a sentence.
         """
-        certain = source.committed if by_word else int(self.ends_like_a_sentence)
+        steady = source.steady if by_word else int(self.ends_like_a_sentence)
         before, known = self._translated
-        if source.text == before and certain <= known:
+        if source.text == before and steady <= known:
             return False
-        self._translated = source.text, certain
+        self._translated = source.text, steady
         return True
 
     @property
     def ends_like_a_sentence(self) -> bool:
-        """Whether all words are committed and followed by a final mark, which is shown in pauses only."""
+        """Whether all words are steady and followed by a final mark, which is shown in pauses only."""
         text = self.source
         if text is None:
             return False

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
+from ..captions.states import OpenTexts
 from ..errors import one_line
 from ..events import (
     EndOfInput,
@@ -93,7 +94,9 @@ class TranslationStage:
                     language.worker.close()
 
     async def _work(self) -> None:
+        sources = OpenTexts()
         while not isinstance(item := await self.inbox.get(), EndOfInput):
+            sources.push(item)  # an app's stage may have changed final text
             await self.outbox.put(item)
             self.stats.sentences += isinstance(item, SourceSentence)
             if isinstance(item, SourceText | SourceSentence) and self._live():

@@ -20,7 +20,7 @@ class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``.
 
     Its calls come one after another, on a thread of the stage's own, so they may block. One that knows glossaries is a
-    ``TermTranslator``; one that can commit words has ``appends``, as ``MarianModel``. A wrapper has what it wraps.
+    ``TermTranslator``; one that tells what it translates has ``attends``, as ``MarianModel``. A wrapper has what it wraps.
     """
 
     def stream(

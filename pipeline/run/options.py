@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..bounds import Checked, one_of, within
+from ..bounds import Checked, within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,24 +15,17 @@ class DraftOptions(Checked):
     enabled: bool = True
     # Milliseconds of speech before the first draft of a segment. Whisper invents words in less.
     first_ms: int = within(800, 100, 10_000)
-    # Milliseconds of new speech between two drafts at least; more on a machine that needs longer for one. On 109 s of read speech, two
-    # cores, seconds from a word until it was committed, words unlike those of the whole recording, and CPU: 500 1.19, 4.7 %, 20 %;
-    # 300 0.97, 5.5 %, 25 %; 250 0.87, 8.0 %, 29 %.
+    # Milliseconds of new speech between two drafts at least; more on a machine that needs longer for one.
     every_ms: int = within(300, 100, 10_000)
-    # A word is committed when two drafts in a row agree on it and it ended this long before the end of their audio.
+    # A word is steady when two drafts in a row agree on it and it ended this long before the end of their audio.
     margin_ms: int = within(400, 0, 5_000)
-    # When a translation becomes final. "word": word by word, as far as its source is committed, with translators that tell by a head
-    # trained for it which source they translate, such as Firefox's students; others as with "sentence": when the sentence ends.
-    # Until then it is a draft, which may change. On 109 s of read speech, en to pt, seconds from a word until its translation was
-    # shown and until it was final: "word" 0.9 and 1.9, "sentence" 2.7 and 7.1; chrF against references, for that of whole sentences:
-    # 96.7 % en to pt, 101.6 % pt to en.
-    commit: str = one_of("word", "word", "sentence")
-    # With "sentence", the last words of a draft translation are the least certain and are not shown. Their number, for languages
+    # The three options below are for translators without a head trained to tell which source they translate, as Firefox's students have.
+    # The last words of a draft translation are the least certain and are not shown. Their number, for languages
     # that separate words with spaces; 0 shows everything.
     mask_words: int = within(3, 0, 100)
     # Their number in characters, for other languages such as Chinese and Japanese.
     mask_characters: int = within(6, 0, 100)
-    # With "sentence", text that is shown of a draft translation is taken back when so many drafts in a row agree that it is another; 1 follows
+    # Text that is shown of a draft translation is taken back when so many drafts in a row agree that it is another; 1 follows
     # every draft. On 109 s of read speech, en to zh, from the end of a word until its translation was shown, and characters taken back
     # per final one: 3 2.8 s and 0.90, 4 2.8 s and 0.69, 5 2.9 s and 0.64.
     agreeing: int = within(4, 1, 100)

@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -60,12 +60,6 @@ class PipelineStats:
     backlog_s: Callable[[], float] = lambda: 0.0
     """Seconds of audio that a live source holds because the stages are behind."""
     segments: int = 0
-    joined: int = 0
-    """Segments recognised in one window with the previous one, to catch up or because of ``asr.join_ms``."""
-    shortened: int = 0
-    """Segments cut sooner than configured, while behind."""
-    narrowed: int = 0
-    """Transcripts recognised with fewer hypotheses than configured, while behind."""
     undrafted: int = 0
     """Segments without drafts, while behind, that are long enough for one."""
     overflows: int = 0
@@ -183,6 +177,15 @@ class PipelineStats:
         if len(self._pending) > _MAX_WAITING:  # bounded even if ``delivered`` is never called
             del self._pending[next(iter(self._pending))]
 
+    def grouped(self, segment: SpeechSegment) -> None:
+        """A segment waits for its group to close. That is no lag: it may wait."""
+        self._pending.pop(segment.id, None)
+
+    def group_closed(self, group: Iterable[SpeechSegment], heard_s: float) -> None:
+        """A group has closed, as audio until ``heard_s`` shows: it is late from now on."""
+        for segment in group:
+            self._pending[segment.id] = _Pending(self.clock(), heard_s, segment.heard_s, segment.start_s)
+
     def transcribed(self, transcript: Transcript) -> None:
         """Count a recognised segment and what is missing in its text."""
         for each in transcript.missing:
@@ -294,8 +297,7 @@ class PipelineStats:
             )
         if self.longest_lag_s:
             lines.append(
-                f"lag: {self.longest_lag_s:.1f} s at most; {self.shortened} segments cut sooner, {self.joined} joined, "
-                f"{self.narrowed} recognised with fewer hypotheses, {self.undrafted} without drafts to keep up"
+                f"lag: {self.longest_lag_s:.1f} s at most; {self.undrafted} segments without drafts to keep up"
             )
         return "\n".join(lines)
 

@@ -2,16 +2,20 @@
 
 A sentence ends with a final mark that a word or a pause follows, with a long pause, at its maximum length, where the
 language changes or speech is withheld, and at the end of the input. The final mark at the end of a segment is soft:
-a recogniser that hears nothing after it writes a full stop in the middle of a sentence too. So it stays a draft until
-the next words or a pause decide.
+a recogniser that hears nothing after it writes a full stop in the middle of a sentence too. So it is open until the next
+words or a pause decide.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
-from ..captions.states import common_length, replacing
+from ..captions.states import common_length
 from ..events import Pause, SourceSentence, SourceText, Transcript, Word
 from ..languages import sets_sentences_apart
 from ..languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
@@ -27,6 +31,10 @@ _OVERSHOOT_S = 0.3
 # A gap between two words that counts as a pause after a sentence. Segments are at least the endpointer's hangover (0.5 s)
 # apart, less the audio kept around them.
 _PAUSE_S = 0.3
+# A pause of this length after a group of segments ends a sentence that has its final mark.
+_GROUP_PAUSE_MS = 800
+# Segments follow each other in time; a sample is shorter than this.
+_SAME_S = 0.001
 # From this share of the maximum length on, an unfinished sentence is cut at a clause mark in its newest text.
 _LONG_SHARE = 0.75
 
@@ -74,64 +82,66 @@ class SentenceAssembler:
     """Gives sentences their text and their end.
 
     The texts of its ``SourceSentence``s, joined, are those of the transcripts, apart from marks at the ends of segments
-    that the next words corrected. What a ``SourceText`` commits is in all later ones.
+    that the next words corrected. Drafts of what follows the last transcript are shown in the sentences that they would make.
     """
 
     def __init__(self, options: SentenceOptions | None = None) -> None:
         self._options = options or SentenceOptions()
         self._open: _Text | None = None
-        self._shown: SourceText | None = None
-        """The open sentence as it was put out last."""
         self._sentence = 0
-        self._ahead: SourceText | None = None
-        """The part of a draft that belongs to the next sentence, if the draft is right."""
-        self._taken = 0  # words of the segment in progress that are in sentences
+        self._drafts: tuple[Transcript, ...] = ()
+        """What is heard so far of the segments without a transcript."""
+        self._shown: dict[int, SourceText] = {}
+        """The sentences in progress as they were put out last."""
 
     def push(self, transcript: Transcript) -> list[SourceEvent]:
-        """Add the transcript of the next segment; of one that was in progress, what follows its committed words."""
-        # Words that were committed before the segment was cut in front of them belong to the next one.
-        beyond = max(0, self._taken - transcript.committed_words)
-        taken, self._taken = self._taken - beyond, beyond
-        rest = _part(transcript, taken, len(transcript.words), ended=True) if taken else transcript
-        events: list[SourceEvent] = []
-        if rest.text or not taken:
-            events += self._add(rest, continuing=taken > 0)
-        elif self._open is not None and not beyond:  # only the marks at its end may be new
-            self._open = _ended(_with_end(self._open, rest.previous_end), transcript)
-        if self._open is not None and not beyond and not self._ending_pause_ms(self._open):
-            events += self._close(self._open, before_pause=True)
-        return events + self._show(self._open)
+        """Add the transcript of the next segment."""
+        self._drafts = tuple(each for each in self._drafts if each.start_s >= transcript.end_s - _SAME_S)
+        return [*self._add(transcript), *self._show()]
 
-    def so_far(self, transcript: Transcript) -> list[SourceEvent]:
-        """Add the committed words of the segment in progress, and show the others as a draft."""
-        events: list[SourceEvent] = []
-        if transcript.committed_words > self._taken:
-            committed = _part(transcript, self._taken, transcript.committed_words)
-            events += self._add(committed, continuing=self._taken > 0)
-            self._taken = transcript.committed_words
-        draft = _part(transcript, self._taken, len(transcript.words))
-        follows = self._open is None or self._taken > 0 or self._continues(self._open, draft)
-        whole = self._with(draft, continuing=self._taken > 0) if draft.text and follows else self._open
-        return events + self._show(whole, may_end=True)
+    def so_far(self, transcripts: Sequence[Transcript]) -> list[SourceEvent]:
+        """Show what is heard so far of the segments that follow, as if it were all."""
+        self._drafts = tuple(transcripts)
+        return self._show()
 
-    def _add(self, transcript: Transcript, *, continuing: bool) -> list[SourceEvent]:
-        """Add text to the open sentence and close those that it ends. ``continuing``: in the same segment."""
+    def pause(self, pause: Pause) -> list[SourceEvent]:
+        """Nothing has been said for a while, and what was said before is all heard: its final mark tells more than in a pause between
+        segments that are recognised together."""
+        if self._open is None or pause.start_s < self._open.end_s - _OVERSHOOT_S:
+            return []
+        length_ms, least_ms = 1000 * pause.length_s, self._ending_pause_ms(self._open)
+        if not ends_open(self._open.text, self._open.language):
+            least_ms = min(least_ms, _GROUP_PAUSE_MS)
+        if length_ms < least_ms:
+            return []
+        return [*self._close(self._open, before_pause=True), *self._show()]
+
+    def end(self) -> list[SourceEvent]:
+        """The input has ended."""
+        self._drafts = ()
+        return [*([] if self._open is None else self._close(self._open, before_pause=True)), *self._show()]
+
+    def _add(self, transcript: Transcript) -> list[SourceEvent]:
+        """Add text to the open sentence and close those that it ends."""
         events: list[SourceEvent] = []
         if transcript.is_noise or (transcript.rejected is None and not transcript.text.strip()):
             return events  # a noise does not end a sentence
-        if self._open is not None and not continuing and not self._continues(self._open, transcript):
+        if self._open is not None and not self._continues(self._open, transcript):
             events += self._close(self._open, before_pause=True)
         if transcript.rejected is not None:
             return events
-        return events + self._take(self._with(transcript, continuing=continuing))
+        events += self._take(self._with(transcript))
+        if self._open is not None and not self._ending_pause_ms(self._open):
+            events += self._close(self._open, before_pause=True)
+        return events
 
-    def _with(self, transcript: Transcript, *, continuing: bool) -> _Text:
+    def _with(self, transcript: Transcript) -> _Text:
         """The open sentence with more text."""
         whole = _Text.of(transcript)
         if self._open is None:
             return whole
         marks = self._marks_before(whole, transcript)
-        return _joined(self._open, _with_end(self._open, marks), whole, continuing=continuing)
+        return _joined(self._open, _with_end(self._open, marks), whole)
 
     def _marks_before(self, following: _Text, transcript: Transcript) -> str | None:
         """The marks at the end of the open text, now that the next words are known; None to keep its own."""
@@ -145,45 +155,21 @@ class SentenceAssembler:
             return ""  # recognisers write a small letter only where a sentence goes on
         return marks
 
-    def pause(self, pause: Pause) -> list[SourceEvent]:
-        """Nothing has been said for a while."""
-        if self._open is None or pause.start_s < self._open.end_s - _OVERSHOOT_S:
-            return []
-        length_ms = 1000 * pause.length_s
-        if length_ms < self._ending_pause_ms(self._open):
-            return []
-        return self._close(self._open, before_pause=True)
-
-    def end(self) -> list[SourceEvent]:
-        """The input has ended."""
-        return [] if self._open is None else self._close(self._open, before_pause=True)
-
     def _take(self, whole: _Text) -> list[SourceEvent]:
         """Close the sentences of ``whole`` that have ended, and leave its last one open."""
         events: list[SourceEvent] = []
-        for sentence in self._sentences(whole):
+        *ended, _ = split_sentences(whole.text, whole.language) or [""]
+        for sentence in ended:
             left, whole = _divided(whole, len(sentence))
             events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
         long = 1000 * (whole.end_s - whole.start_s) >= _LONG_SHARE * self._options.max_sentence_ms
         if long and ends_open(whole.text, whole.language):
             cut = last_clause(whole.text)
-            if cut is not None and cut >= self._committed:
+            if cut is not None:
                 left, whole = _divided(whole, cut)
                 events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
         self._open = whole
         return events
-
-    def _sentences(self, whole: _Text, committed: int = 0) -> list[str]:
-        """The sentences at the beginning of ``whole`` that have ended; none ends before its first ``committed`` characters."""
-        committed = max(committed, self._committed)
-        *ended, _ = split_sentences(whole.text, whole.language) or [""]
-        # Committed text stays in its sentence, even if an end inside it shows only now.
-        first = ""
-        while ended and len(first.rstrip()) < committed:
-            first += ended.pop(0)
-        if len(first.rstrip()) < committed:
-            return []
-        return [first, *ended] if first else ended
 
     def _continues(self, before: _Text, after: Transcript) -> bool:
         return (
@@ -198,52 +184,62 @@ class SentenceAssembler:
         longest = self._options.long_pause_ms
         return longest if ends_open(text.text, text.language) else min(longest, self._options.pause_ms)
 
-    def _show(self, now: _Text | None, *, may_end: bool = False) -> list[SourceEvent]:
-        """Show the open sentence, with or without a draft after it.
+    def _show(self) -> list[SourceEvent]:
+        """The sentences in progress, as far as they differ from what is shown: the open one, and those that drafts would make."""
+        texts = self._in_progress()
+        events: list[SourceEvent] = []
+        for number in sorted({*self._shown, *texts}):
+            shown, now = self._shown.get(number), texts.get(number)
+            if now is None:  # there are fewer sentences than before
+                assert shown is not None
+                del self._shown[number]
+                events.append(SourceText(number, shown.language, ""))
+            elif shown is None or (shown.text, shown.steady, shown.language) != (now.text, now.steady, now.language):
+                self._shown[number] = now
+                events.append(now)
+        return events
 
-        ``may_end``: the draft may reach into the next sentence, whose words are shown there.
-        """
-        ahead: _Text | None = None
-        committed = _settled_length(self._open.text) if self._open is not None else 0
-        if may_end and now is not None and (ended := self._sentences(now, committed)):
-            now, ahead = _divided(now, len(ended[0]))
-        events, self._shown = self._changed(self._shown, self._sentence, now, committed)
-        more, self._ahead = self._changed(self._ahead, self._sentence + 1, ahead, 0)
-        return events + more
-
-    @property
-    def _committed(self) -> int:
-        """Length of the open sentence's committed text."""
-        return self._shown.committed if self._shown is not None else 0
-
-    def _changed(
-        self, shown: SourceText | None, number: int, now: _Text | None, committed: int
-    ) -> tuple[list[SourceEvent], SourceText | None]:
-        """The text of a sentence as it is to be shown, as an event if it differs from what is ``shown``; None: nothing of it.
-
-        At least the first ``committed`` characters are committed.
-        """
-        if now is None:
-            if shown is None or not shown.text:
-                return [], shown
-            newest = SourceText(number, shown.language, "")
-        else:
-            committed = max(committed, shown.committed if shown else 0)
-            if (now.text, committed) == ((shown.text, shown.committed) if shown else ("", 0)):
-                return [], shown
-            newest = SourceText(number, now.language, now.text, committed, now.start_s, now.end_s, now.heard_s)
-        replacing(shown, newest)
-        return [newest], newest
+    def _in_progress(self) -> dict[int, SourceText]:
+        ahead = copy.copy(self)
+        ahead._shown, ahead._drafts = {}, ()
+        steady_s = self._open.end_s if self._open is not None else 0.0
+        texts: list[SourceSentence | SourceText] = []
+        for draft in self._drafts:
+            texts += [event for event in ahead._add(draft) if isinstance(event, SourceSentence)]
+            if draft.rejected is None and draft.steady_words:
+                steady_s = draft.words[draft.steady_words - 1].end_s
+        if (last := ahead._open) is not None:
+            words = last.words if last.timed else ()
+            texts.append(_sentence(ahead._sentence, last, words, before_pause=False))
+        return {text.sentence: _draft(text, steady_s) for text in texts if isinstance(text, SourceSentence)}
 
     def _close(self, ended: _Text, *, before_pause: bool) -> list[SourceEvent]:
-        events, _ = self._changed(self._shown, self._sentence, ended, len(ended.text))
-        words = ended.words if ended.timed else ()
-        sentence = SourceSentence(
-            self._sentence, ended.language, ended.text, ended.start_s, ended.end_s, ended.heard_s, words, before_pause
-        )
+        sentence = _sentence(self._sentence, ended, ended.words if ended.timed else (), before_pause=before_pause)
+        shown = self._shown.pop(self._sentence, None)
         self._open, self._sentence = None, self._sentence + 1
-        self._shown, self._ahead = self._ahead, None
-        return [*events, sentence]
+        if shown is not None and shown.text == sentence.text and shown.steady == len(shown.text):
+            return [sentence]
+        return [_draft(sentence, math.inf), sentence]
+
+
+def _sentence(number: int, text: _Text, words: tuple[Word, ...], *, before_pause: bool) -> SourceSentence:
+    return SourceSentence(
+        number, text.language, text.text, text.start_s, text.end_s, text.heard_s, words, before_pause=before_pause
+    )
+
+
+def _draft(sentence: SourceSentence, steady_s: float) -> SourceText:
+    """The text of a sentence in progress. Its words up to ``steady_s`` are steady, but not the marks after the last of all."""
+    steady = len(sentence.text)
+    if sentence.words and steady_s <= sentence.words[-1].end_s:
+        known = "".join(word.text for word in takewhile(lambda word: word.start_s < steady_s, sentence.words))
+        steady = _settled_length(known.strip())
+    return SourceText(
+        *(sentence.sentence, sentence.language, sentence.text, steady),
+        start_s=sentence.start_s,
+        end_s=sentence.end_s,
+        heard_s=sentence.heard_s,
+    )
 
 
 def _settled_length(text: str) -> int:
@@ -266,42 +262,11 @@ def _with_end(open_text: _Text, marks: str | None) -> _Text:
     return replace(open_text, text=text, words=words)
 
 
-def _part(transcript: Transcript, begin: int, end: int, *, ended: bool = False) -> Transcript:
-    """The words of a transcript from ``begin`` to ``end`` as a transcript of their own.
-
-    Unless ``ended``, the last of them ends as the recogniser says: more may have been spoken since.
-    """
-    words = transcript.words[begin:end]
-    last = ended or not words
-    return replace(
-        transcript,
-        text="".join(word.text for word in words).strip(),
-        words=words,
-        start_s=words[0].start_s if words and begin else transcript.start_s,
-        end_s=transcript.end_s if last else words[-1].end_s,
-        speech_end_s=transcript.speech_end_s if last else None,
-        previous_end=final_marks(transcript.words[begin - 1].text) if begin else transcript.previous_end,
-    )
-
-
-def _ended(text: _Text, transcript: Transcript) -> _Text:
-    """The text at the end of a segment that has no further words."""
-    *before, last = text.words
-    end_s = transcript.end_s if transcript.speech_end_s is None else transcript.speech_end_s
-    end_s = max(last.start_s, end_s)
-    return replace(text, words=(*before, replace(last, end_s=end_s)), end_s=end_s, heard_s=transcript.heard_s)
-
-
-def _joined(heard: _Text, first: _Text, second: _Text, *, continuing: bool) -> _Text:
-    """``first`` and ``second`` as one text. ``heard`` is ``first`` before ``second`` corrected its marks.
-
-    ``continuing``: both are of one segment, so the second begins with a blank if there is one between them.
-    """
+def _joined(heard: _Text, first: _Text, second: _Text) -> _Text:
+    """``first`` and ``second`` as one text. ``heard`` is ``first`` before ``second`` corrected its marks."""
     *before, last = first.words
     following, *after = second.words
     space = " " if sets_sentences_apart(second.language) else ""
-    if continuing:
-        space = " " if following.text[:1].isspace() else ""
     words = (
         *before,
         replace(last, text=last.text.rstrip()),

@@ -46,7 +46,7 @@ class SentenceStage:
 
     def _take(self, item: Transcript | TranscriptSoFar | Pause) -> list[SourceEvent]:
         if isinstance(item, TranscriptSoFar):
-            return self._assembler.so_far(item.transcript)
+            return self._assembler.so_far(item.transcripts)
         events = self._assembler.push(item) if isinstance(item, Transcript) else self._assembler.pause(item)
         return self._with_terms(events)
 

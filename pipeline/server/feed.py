@@ -6,10 +6,8 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from ..captions.states import State, place_of
-from ..events import PipelineEvent, SourceText, TargetText
-from ..languages import sets_sentences_apart
-from ..languages.chinese import Convert, settled
+from ..captions.states import place_of
+from ..events import PipelineEvent
 from .history import History, concerns
 
 
@@ -95,28 +93,3 @@ class Feed:
                 return None
             self._changed.clear()
             await self._changed.wait()
-
-
-class AppendOnlyText:
-    """The source, or one translation, for readers that cannot take text back: only committed text, appended.
-
-    Sentences are set apart as their language does.
-    """
-
-    def __init__(self) -> None:
-        self._appended: dict[int, int] = {}  # the newest sentence → characters appended so far
-
-    def push(self, state: State, convert: Convert | None = None) -> str:
-        """The text that the newest state of a sentence appends, often none. Sentences are committed in order.
-
-        ``convert``: into other Chinese characters. Those that later text may change are not appended yet.
-        """
-        appended, text, committed = self._appended.get(state.sentence, 0), state.text, state.committed
-        if convert is not None and committed > appended:
-            committed = settled(text[:committed]) if isinstance(state, SourceText | TargetText) else committed
-            text = convert(text)
-        if committed <= appended or state.sentence < max(self._appended, default=0):
-            return ""
-        space = " " if not appended and self._appended and sets_sentences_apart(state.language) else ""
-        self._appended = {state.sentence: committed}
-        return space + text[appended:committed]

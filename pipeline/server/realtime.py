@@ -1,4 +1,4 @@
-"""OpenAI's realtime translation session: audio in JSON messages up, committed text and its speech down.
+"""OpenAI's realtime translation session: audio in JSON messages up, steady text and its speech down.
 
 https://platform.openai.com/docs/api-reference/realtime. A session cannot be resumed.
 """
@@ -19,12 +19,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
+from ..captions.append import AppendOnlyText, joined
 from ..events import SourceSentence, SourceText, TargetText, Translation
 from ..languages import LONGEST_CODE, nearest, normalized_code, same_text
 from ..languages.chinese import Convert
 from ..nmt.scripts import needed_conversion
 from .access import Access, bearer_token
-from .feed import AppendOnlyText, Feed, Snapshot
+from .feed import Feed, Snapshot
 from .protocol import ProtocolError, Start, check_length, read_object, sendable, shown
 from .served_languages import MODEL
 from .service import Service
@@ -182,10 +183,10 @@ class RealtimeConnection(Connection):
             for event in item.events if isinstance(item, Snapshot) else (item,):
                 match event:
                     case SourceText() | SourceSentence():
-                        text = source.push(event)
+                        text = joined(source.push(event))
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case TargetText() | Translation() if self._language in (None, event.language):
-                        text, kinds = translation.push(event, self._convert), ["output"]
+                        text, kinds = joined(translation.push(event, self._convert)), ["output"]
                     case _:
                         continue
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS

@@ -21,10 +21,11 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
+from ..captions.append import AppendOnlyText, joined
 from ..events import SourceSentence, SourceText, TargetText, Translation
 from ..languages import same_language
 from ..languages.options import AUTO_SOURCE
-from .feed import AppendOnlyText, Feed, Snapshot
+from .feed import Feed, Snapshot
 from .protocol import ProtocolError, Start, check_rate, sendable, shown
 from .served_languages import ServedLanguages
 from .service import Service
@@ -252,18 +253,19 @@ class WyomingConnection:
         return Start(rate, source, languages.targets[:1] if languages.only_spoken is not None else ())
 
     async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
-        """Send committed text as it comes, then the whole."""
+        """Send steady text as it comes, then the whole, which is final."""
         try:
-            text, whole = AppendOnlyText(), ""
+            text, final, whole = AppendOnlyText(), AppendOnlyText(), ""
             languages = session.config.languages
             language = program.target if program.translates else languages.only_spoken
             await self._write(TranscriptStart(language=language))
             while (item := await feed.take()) is not None:
                 for event in item.events if isinstance(item, Snapshot) else (item,):
                     kinds = TargetText | Translation if program.translates else SourceText | SourceSentence
-                    if isinstance(event, kinds) and (piece := text.push(event)):
-                        whole += piece
+                    if isinstance(event, kinds) and (piece := joined(text.push(event))):
                         await self._write(TranscriptChunk(piece))
+                    if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
+                        whole += joined(final.push(event))
             if session.failure is not None:
                 await self._write(Error(str(session.failure), session.failure.code))
             else:

@@ -25,8 +25,8 @@ from ..subtitles.cues import Cue, CueBuilder
 from ..subtitles.rules import SubtitleRules
 from .sink import BlockFile
 
-VERSION = 2
-"""Version of the lines. 1, without a header, had one text per segment."""
+VERSION = 4
+"""Version of the lines. 1, without a header, had one text per segment; 2 had `committed` in the place of `steady`; 3 was not used."""
 _HEADER = json.dumps({"type": "events", "version": VERSION}) + "\n"
 
 Text = Transcript | SourceSentence | Translation | Correction | Change

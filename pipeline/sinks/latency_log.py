@@ -1,6 +1,6 @@
 """Latency logs: sinks whose files other latency scorers read.
 
-A log has either the displayed text, drafts included, or only the committed text. Displayed text is timed by its last
+A log has either the displayed text, drafts included, or only the final text. Displayed text is timed by its last
 display: text that was withdrawn and shown again counts from then, as simulstream counts it. The formats can only change the
 end of the text, so what a draft says of the next sentence is logged when the sentence before is finished.
 
@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import UsageError
 from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ..languages import same_language
-from ..latency.emissions import Applied, Emission, TextSoFar, Unit, committed_only
+from ..latency.emissions import Applied, Emission, TextSoFar, Unit
 from .sink import BlockFile
 
 log = logging.getLogger(__name__)
@@ -39,16 +39,16 @@ class LatencyLog(ABC):
     at_end = False
     """Whether a stream is logged at its end, and its text kept until then."""
 
-    def __init__(self, path: Path, unit: Unit, language: str | None = None, *, committed: bool = False) -> None:
+    def __init__(self, path: Path, unit: Unit, language: str | None = None, *, final: bool = False) -> None:
         """Open the file.
 
         Args:
             language: whose translations are logged; None: the only one of the stream.
-            committed: log only committed text, with the time at which it was committed.
+            final: log only final text.
         """
         self._file = BlockFile(path)
         self._unit, self._language = unit, language
-        self._only_committed = committed
+        self._only_final = final
         self._streams = -1
         self._early = False
 
@@ -73,15 +73,18 @@ class LatencyLog(ABC):
             case SourceSentence(language=spoken) if self._language and same_language(spoken, self._language):
                 self._untranslated.add(event.sentence)
                 self._settle(event.sentence)
-            case TargetText(committed=0) if any(number < event.sentence for number in self._unfinished):
+            case TargetText() if any(number < event.sentence for number in self._unfinished):
                 self._waiting[event.sentence] = event
             case TargetText():
-                # What is committed comes in order: a sentence before that is unfinished has been dropped.
-                self._unfinished = {number for number in self._unfinished if number >= event.sentence}
-                self._log_waiting(event.sentence)
-                self._log(event)
+                if not self._only_final:
+                    self._log(event)
                 self._settle(event.sentence)
             case Translation():
+                # What is final comes in order: a sentence before that is unfinished has been dropped.
+                self._unfinished = {number for number in self._unfinished if number >= event.sentence}
+                self._log_waiting(event.sentence)
+                if self._only_final:
+                    self._log(TargetText(event.sentence, event.language, event.text, heard_s=event.heard_s))
                 if not self.at_end:
                     self._text.forget(event.sentence)
                 self._untranslated.discard(event.sentence)
@@ -109,13 +112,14 @@ class LatencyLog(ABC):
         """Log what waits, of the sentences up to ``last``."""
         for number in sorted(self._waiting):
             if last is None or number <= last:
-                self._log(self._waiting.pop(number))
+                text = self._waiting.pop(number)
+                if not self._only_final:
+                    self._log(text)
 
     def _log(self, text: TargetText) -> None:
         elapsed_s, self._heard_s = self._clock(), text.heard_s
         self._early |= elapsed_s < text.heard_s - _EARLY_S
-        logged = committed_only(text) if self._only_committed else text
-        self._received(logged, self._text.push(logged, elapsed_s), elapsed_s)
+        self._received(text, self._text.push(text, elapsed_s), elapsed_s)
 
     @abstractmethod
     def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
@@ -218,11 +222,11 @@ class SimulEvalLog(LatencyLog):
 _FORMATS: dict[str, type[LatencyLog]] = {".jsonl": SimulstreamLog, ".log": SimulEvalLog}
 
 
-def open_latency_log(path: Path, unit: Unit, language: str | None = None, *, committed: bool = False) -> LatencyLog:
+def open_latency_log(path: Path, unit: Unit, language: str | None = None, *, final: bool = False) -> LatencyLog:
     """Open a latency log in the format given by the file's suffix; see ``LatencyLog``."""
     if path.suffix not in _FORMATS:
         raise UsageError(
             f"{path} has no known latency log format; name it ….jsonl for simulstream's format, or instances.log for "
             "SimulEval's"
         )
-    return _FORMATS[path.suffix](path, unit, language, committed=committed)
+    return _FORMATS[path.suffix](path, unit, language, final=final)

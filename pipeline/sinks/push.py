@@ -1,4 +1,4 @@
-"""The base of sinks that send finished sentences to a place on the network while people speak."""
+"""The base of sinks that send sentences to a place on the network while people speak."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from ..errors import UsageError
 from ..events import PipelineEvent
 from ..store.packages import assets
+from ..subtitles.early import EarlySentenceBuilder
 from ..subtitles.rules import SubtitleRules
 from ..subtitles.sentences import Sentence, SentenceBuilder
 
@@ -74,6 +75,8 @@ class Pusher(ABC):
 
     interval_s = 0.0
     """Between the beginnings of two sentences' sending, at least."""
+    early = False
+    """Whether sentences are sent as soon as they are expected to stay, not when they are final."""
     stays_s: float | None = None
     """After so many seconds without another sentence, ``lapse`` is called; None: never."""
 
@@ -81,7 +84,10 @@ class Pusher(ABC):
         """``name``: for messages, without keys. ``languages``: of the translations that are sent."""
         self.name, self.lost, self.sent = name, 0, 0
         self.rules, self.clock = rules, time.monotonic
-        self._builders = {language: SentenceBuilder(language=language) for language in languages}
+        self._builders = {
+            language: EarlySentenceBuilder(language).push if self.early else _final(SentenceBuilder(language=language))
+            for language in languages
+        }
         self._waiting: deque[tuple[str, Sentence]] = deque()
         self._busy = self._failing = self._refused = self._closing = False
         self._close_by = 0.0
@@ -114,16 +120,14 @@ class Pusher(ABC):
         self.clock = clock
 
     def write(self, event: PipelineEvent) -> None:
-        for language, builder in self._builders.items():
-            sentence = builder.push(event)
-            if sentence is None or not sentence.text:
-                continue
-            with self._changed:
-                self._waiting.append((language, sentence))
-                if self._refused or len(self._waiting) > _CAPACITY:
-                    self._waiting.popleft()
-                    self.lost += 1
-                self._changed.notify_all()
+        for language, push in self._builders.items():
+            for sentence in push(event):
+                with self._changed:
+                    self._waiting.append((language, sentence))
+                    if self._refused or len(self._waiting) > _CAPACITY:
+                        self._waiting.popleft()
+                        self.lost += 1
+                    self._changed.notify_all()
 
     def close(self) -> None:
         """Send what waits, for a bounded time, and log what was lost. Idempotent."""
@@ -204,6 +208,14 @@ class Pusher(ABC):
             self._refused, self._busy = refused, False
             if refused:
                 self._waiting.clear()
+
+
+def _final(builder: SentenceBuilder) -> Callable[[PipelineEvent], list[Sentence]]:
+    def push(event: PipelineEvent) -> list[Sentence]:
+        sentence = builder.push(event)
+        return [sentence] if sentence is not None and sentence.text else []
+
+    return push
 
 
 def replace_text(path: Path, text: str) -> None:

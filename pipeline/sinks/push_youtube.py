@@ -17,7 +17,7 @@ from .push import HttpPusher
 class Push(HttpPusher):
     """Sends to one stream."""
 
-    kind = "youtube"
+    kind, early = "youtube", True
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         began = datetime.now(UTC) - timedelta(seconds=self.clock())

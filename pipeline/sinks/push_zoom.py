@@ -18,7 +18,8 @@ from .push import HttpPusher, PushRefusedError, asked
 class Push(HttpPusher):
     """Sends to one meeting or breakout room."""
 
-    kind, interval_s, passing = "zoom", 1.0, frozenset({400})  # the meeting has not started
+    kind, early = "zoom", True
+    interval_s, passing = 1.0, frozenset({400})  # the meeting has not started
     _asked = False
 
     def deliver(self, language: str, sentence: Sentence) -> None:

@@ -34,8 +34,8 @@ class Passage:
     source: str
     translations: tuple[tuple[str, str], ...] = ()
     """(language, text) in the order shown; the language is shown only if there are several."""
-    committed: Mapping[str, int] = field(default_factory=dict)
-    """Length of the text that no longer changes, by language, "" for the source. Text that is not listed is committed."""
+    steady: Mapping[str, int] = field(default_factory=dict)
+    """Length of the text that is expected to stay, by language, "" for the source. Text that is not listed is final."""
 
 
 @dataclass
@@ -48,9 +48,9 @@ class _Open:
     def passage(self, languages: Sequence[str]) -> Passage:
         """The sentence with its translations into ``languages``; the text of one that has not begun is empty."""
         texts = {language: self.translations.get(language) for language in languages}
-        committed = {language: text.committed for language, text in (("", self.source), *texts.items()) if text}
+        steady = {language: text.steady for language, text in (("", self.source), *texts.items()) if text}
         shown = tuple((language, text.text if text else "") for language, text in texts.items())
-        return Passage(self.source.start_s, self.source.end_s, self.source.text, shown, committed=committed)
+        return Passage(self.source.start_s, self.source.end_s, self.source.text, shown, steady=steady)
 
     @property
     def closed(self) -> bool:
@@ -208,28 +208,28 @@ class TerminalSink:
 def drawn(passage: Passage, growing: bool) -> Table:
     """A sentence as shown in a terminal: times, source, and below it the translation, with a cursor while growing.
 
-    Text that may still change is dim.
+    Text that is not steady is dim.
     """
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold")  # Chinese has no spaces to wrap at
-    grid.add_row(_times(passage), _styled(passage.source or "…", passage.committed.get(""), "bright_black"))
+    grid.add_row(_times(passage), _styled(passage.source or "…", passage.steady.get(""), "bright_black"))
     for language, translation in passage.translations or (("", ""),) * growing:
         label = Text(language, style="cyan") if len(passage.translations) > 1 else Text("")
         grid.add_row(
             label,
-            _styled(translation, passage.committed.get(language), "bold") + Text(" ▌" if growing else "", style="cyan"),
+            _styled(translation, passage.steady.get(language), "bold") + Text(" ▌" if growing else "", style="cyan"),
         )
     return grid
 
 
-def _styled(text: str, committed: int | None, style: str) -> Text:
-    """``text`` for a terminal, dim after its first ``committed`` characters."""
+def _styled(text: str, steady: int | None, style: str) -> Text:
+    """``text`` for a terminal, dim after its first ``steady`` characters."""
     shown = Text(_shown(text), style=style)
-    if committed is not None:
+    if steady is not None:
         marks = (len(shown) - len(harmless(text))) // 2  # direction marks at each end
-        shown.stylize("not bold dim", marks + len(harmless(text[:committed])), len(shown) - marks)
+        shown.stylize("not bold dim", marks + len(harmless(text[:steady])), len(shown) - marks)
     return shown
 
 

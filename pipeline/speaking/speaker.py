@@ -1,4 +1,4 @@
-"""Speaks the finished sentences of one language, on a thread of its own, and never far behind them."""
+"""Speaks the sentences of one language, on a thread of its own, and never far behind them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..audio.capture import Converter
+from ..captions.append import AppendOnlySentences
 from ..errors import DeviceError, PipelineError, one_line
-from ..events import PipelineEvent, Samples, Translation
+from ..events import PipelineEvent, Samples, TargetText, Translation
 from ..languages import sets_sentences_apart
 from .voice import Voice
 
@@ -120,16 +121,17 @@ class Speaker:
         """Sentences that were spoken, that were left out to keep up, and that the output or the voice failed for."""
         self.lags_s: deque[float] = deque(maxlen=_MEASURED)
         """From when a sentence is known until its speech is given to the output, for the newest ones."""
-        self._waiting = Waiting(language)
+        self._sentences, self._waiting = AppendOnlySentences(), Waiting(language)
         self._failing = self._closing = self._finishing = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="voice", daemon=True)
         self._thread.start()
 
     def write(self, event: PipelineEvent) -> None:
-        if isinstance(event, Translation) and event.language == self._language and event.text:
+        if isinstance(event, TargetText | Translation) and event.language == self._language:
             with self._changed:
-                self._waiting.add(event.text, time.monotonic())
+                for sentence in self._sentences.push(event):
+                    self._waiting.add(sentence.text, time.monotonic())
                 self._changed.notify_all()
 
     def end(self) -> None:

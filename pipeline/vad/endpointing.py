@@ -47,16 +47,18 @@ class Endpointer:
             each // frame for each in (_WORD_MS, _AFTER_WORD_MS, _MOST_WORDS_MS)
         )
         self._min_speech = max(1, options.min_speech_ms // frame)
-        self.limit(None)
+        self._max = options.max_segment_ms // frame
+        self._cut_search = min(options.cut_search_ms // frame, self._max - 1)
         # Outside speech, the newest frames: the trigger window, and the faint sound and pre-roll, or the silence, before it.
-        before = max(self._faint + self._pre_roll, (options.fill_ms or 0) // frame)
+        before = max(self._faint + self._pre_roll, options.filled_ms // frame)
         self._recent: deque[_Frame] = deque(maxlen=self._trigger + before)
         self._open: list[_Frame] = []
         self._open_start = self._speech_start = 0
         self._in_speech = False
         self._after_cut = False  # True if the open segment follows a maximum-length cut
         self._silent_frames = 0
-        self._received = 0  # samples received
+        self.received = 0
+        """Samples of all frames so far."""
         self._next_id = 0
 
     @property
@@ -75,19 +77,13 @@ class Endpointer:
             return None
         return self._segment(self._open[: self._end_of(self._open)], forced=False)
 
-    def limit(self, max_segment_ms: int | None) -> None:
-        """Set a maximum length below the configured one; None restores the configured length."""
-        options = self.options
-        self._max = min(options.max_segment_ms, max_segment_ms or options.max_segment_ms) // options.frame_ms
-        self._cut_search = min(options.cut_search_ms // options.frame_ms, self._max - 1)
-
     def push(self, samples: Samples, is_speech: bool, audible: bool = False, loud: bool = False) -> list[SpeechSegment]:
         """Add a frame; return the segments that it completes (none or one).
 
         ``audible``: the frame may not be speech, but is kept if it adjoins speech. ``loud``: it is kept in the silence after
         speech, if it is one of several.
         """
-        self._received += len(samples)
+        self.received += len(samples)
         frame = _Frame(samples, is_speech, audible or is_speech, loud)
         if not self._in_speech:
             self._recent.append(frame)
@@ -122,10 +118,10 @@ class Endpointer:
         first = next(i for i, frame in enumerate(frames) if frame.speech and i >= before)
         first -= self._audible_reach(reversed(frames[max(0, first - self._faint) : first])) + self._pre_roll
         first = max(0, first)
-        self._speech_start = self._received - sum(len(frame.samples) for frame in frames[first:])
-        filled = self.options.fill_ms and self._next_id and len(frames) < (self._recent.maxlen or 0)
+        self._speech_start = self.received - sum(len(frame.samples) for frame in frames[first:])
+        filled = self.options.filled_ms and self._next_id and len(frames) < (self._recent.maxlen or 0)
         self._open = frames if filled else frames[first:]
-        self._open_start = self._received - sum(len(frame.samples) for frame in self._open)
+        self._open_start = self.received - sum(len(frame.samples) for frame in self._open)
         self._recent.clear()
         self._in_speech = True
         self._silent_frames = 0
@@ -172,8 +168,7 @@ class Endpointer:
 
     def _cut(self) -> SpeechSegment:
         """Cut the open segment at the quietest frame near its limit; the rest stays open."""
-        # If the limit was lowered below the length of the open segment, search all frames after the limit as well.
-        first = max(0, min(len(self._open), self._max) - self._cut_search)
+        first = max(0, len(self._open) - self._cut_search)
         # With a short limit, the search range may reach into the pre-roll: the segment would have no speech.
         first = max(first, next((i for i, frame in enumerate(self._open) if frame.speech), 0))
         energies = [np.mean(np.square(frame.samples.astype(np.float32))) for frame in self._open[first:]]
@@ -198,7 +193,7 @@ class Endpointer:
             samples,
             forced_cut=forced,
             speech_end_sample=self._open_start + sum(len(frame.samples) for frame in frames[: _speech_end(frames)]),
-            heard_sample=self._received,
+            heard_sample=self.received,
             speech_start_sample=self._speech_start,
         )
 

@@ -28,19 +28,19 @@ class VadConfig(Checked):
     # Audible frames up to this far before and after speech belong to the segment: faint first and last sounds.
     faint_ms: int = within(500, 0, 2_000)
     # Milliseconds of silence between two segments up to which the second one has it too, so that words are heard there that are
-    # not detected as speech. Without it: 6,000 in ``pipeline.translate`` if one language is spoken, 0 elsewhere.
-    fill_ms: int | None = within(None, 0, 10_000)
+    # not detected as speech. It counts to the segment's length.
+    fill_ms: int = within(6_000, 0, 10_000)
     # Window in which most frames must be speech to open a segment. A click is one frame, a syllable is ten.
     trigger_ms: int = within(100, 20, 1_000)
     # Silence after the last speech frame that closes a segment.
     hangover_ms: int = within(500, 20, 10_000)
-    # Silence after which a live segment is recognised already, so that its text is ready sooner; 0: after the hangover only.
-    # If the segment goes on after all, it is recognised again.
+    # Silence after which the speech since the last long pause is recognised as a whole in live runs, as if nothing followed; 0: not
+    # before the pause is long.
     early_ms: int = within(200, 0, 10_000)
     # A segment with less speech than this is dropped as noise. "Yes." has about 250 ms.
     min_speech_ms: int = within(140, 0, 5_000)
     # Maximum segment length; Whisper's window is 30 s.
-    max_segment_ms: int = within(15_000, 1_000, 29_000)
+    max_segment_ms: int = within(10_000, 1_000, 29_000)
     # A maximum-length cut is made at the quietest frame within this distance before the limit.
     cut_search_ms: int = within(3_000, 0, 30_000)
     # webrtcvad proposes and Silero confirms, or one of them decides alone. The thresholds apply to Silero.
@@ -52,3 +52,8 @@ class VadConfig(Checked):
     def opening_ms(self) -> int:
         """The longest opening of a segment, without a silence before it."""
         return self.pre_roll_ms + self.faint_ms + self.trigger_ms + self.min_speech_ms
+
+    @property
+    def filled_ms(self) -> int:
+        """``fill_ms``, or as much as leaves room for speech in a segment."""
+        return max(0, min(self.fill_ms, self.max_segment_ms - self.opening_ms - 1))

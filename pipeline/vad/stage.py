@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 
 from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
-from ..run.overload import LoadControl, OverloadOptions
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
 from .detector import SpeechDetector
@@ -23,8 +22,8 @@ _CHUNKS_AT_ONCE = 10
 
 class VadStage:
     """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``, and a ``Pause`` after a segment that no
-    speech has followed for each of the times ``pauses_ms``. While ``early()``, also a ``SegmentSoFar`` after ``early_ms`` of
-    silence and, while ``drafts()``, with every chunk during speech, if nothing else waits on ``outbox``.
+    speech has followed for each of the times ``pauses_ms``. While ``early()``, also a ``SegmentSoFar`` with every chunk during
+    speech and after ``early_ms`` of silence, if nothing else waits on ``outbox``.
 
     The detectors run on the stage's own thread or the ``reader``, in order: one chunk at a time while a ``SegmentSoFar`` is
     wanted, otherwise those that are queued.
@@ -38,23 +37,21 @@ class VadStage:
         inbox: asyncio.Queue[Samples | EndOfInput],
         outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput],
         stats: PipelineStats | None = None,
-        load: LoadControl | None = None,
-        pauses_ms: Sequence[int] = (),
+        pauses_ms: Iterable[int] = (),
         early: Callable[[], bool] = lambda: False,
-        drafts: Callable[[], bool] = lambda: False,
         reader: Callable[[], Worker | None] = lambda: None,
     ) -> None:
         """``reader``: the thread that reads a recording, unless a read may stall. Detection takes turns with reading there,
         which takes half of the CPU time of two threads that wait for each other at every chunk.
         """
         self.inbox, self.outbox, self.stats = inbox, outbox, stats or PipelineStats()
-        self._config, self._load = config, load or LoadControl(OverloadOptions())
+        self._config = config
         self._endpointer = Endpointer(config)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
-        self._drafts, self._reader, self._early = drafts, reader, early
+        self._reader, self._early = reader, early
         self._announced = False  # whether the current silence has been announced
         self._input_ended = False
-        self._speech_end_s: float | None = None
+        self._speech_end_s = 0.0
         self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
 
     @cached_property
@@ -65,7 +62,6 @@ class VadStage:
         """Run until the end of input has been passed on. Raises ValueError: an item is not mono int16 audio."""
         with contextlib.closing(Worker("VAD")) as own:
             while chunks := await self._chunks():
-                self._endpointer.limit(self._load.measures.max_segment_ms)
                 self.stats.audio_samples += sum(map(len, chunks))
                 for found in await (self._reader() or own).run(partial(self._push, *chunks), self.name):
                     await self._deliver(found)
@@ -84,30 +80,21 @@ class VadStage:
                 self._input_ended = True
                 break
             chunks.append(mono_int16(item))
-            if self._early() or self._drafts():
+            if self._early():
                 break
         return chunks
 
     def _push(self, *chunks: Samples) -> list[SpeechSegment | Pause]:
-        found: list[SpeechSegment | Pause] = []
         with self.stats.busy("vad"):
-            for samples in chunks:
-                for segment in self._cut(self._detector.push(samples)):
-                    self._speech_end_s, self._due_s = segment.speech_end_s, list(self._pauses_s)
-                    found.append(segment)
-                found += self._pauses()
-        return found
+            return [found for samples in chunks for found in self._cut(self._detector.push(samples))]
 
-    def _flush(self) -> list[SpeechSegment]:
+    def _flush(self) -> list[SpeechSegment | Pause]:
         with self.stats.busy("vad"):
             return [*self._cut(self._detector.flush()), *self._endpointer.flush()]
 
     async def _deliver(self, found: SpeechSegment | Pause) -> None:
         if isinstance(found, SpeechSegment):
             self.stats.segment_closed(found)
-            sooner = self._load.measures.max_segment_ms
-            if found.forced_cut and sooner is not None and sooner < self._config.max_segment_ms:
-                self.stats.shortened += 1
         await self.outbox.put(found)
 
     def _segment_so_far(self) -> SegmentSoFar | None:
@@ -117,23 +104,24 @@ class VadStage:
             self._announced = False
         if not self.outbox.empty():
             return None
-        if pausing and self._config.early_ms and not self._announced and self._early():
-            self._announced = True
-        elif pausing or not self._endpointer.in_speech or not self._drafts():
+        if not self._early() or not self._endpointer.in_speech or (pausing and self._announced):
             return None
+        if pausing:
+            if not self._config.early_ms:
+                return None
+            self._announced = True
         segment = self._endpointer.so_far()
         return SegmentSoFar(segment, pausing) if segment is not None else None
 
-    def _pauses(self) -> Iterator[Pause]:
-        """The pauses that the audio received so far completes."""
-        if self._speech_end_s is None or self._endpointer.in_speech:
-            return
-        length_s = self._detector.heard_samples / SAMPLE_RATE - self._speech_end_s
-        while self._due_s and self._due_s[0] <= length_s:
-            yield Pause(self._speech_end_s, self._due_s.pop(0))
-
-    def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment]:
+    def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment | Pause]:
+        """The segments that frames complete, and the pauses, which depend on the frames alone, not on how they are fed."""
         for frame, decision in frames:
             for segment in self._endpointer.push(frame, *decision):
                 # The endpointer counts only decided frames; the detector also counts undecided ones.
-                yield dataclasses.replace(segment, heard_sample=self._detector.heard_samples)
+                segment = dataclasses.replace(segment, heard_sample=self._detector.heard_samples)
+                self._speech_end_s, self._due_s = segment.speech_end_s, list(self._pauses_s)
+                yield segment
+            if self._due_s and not self._endpointer.in_speech:
+                length_s = self._endpointer.received / SAMPLE_RATE - self._speech_end_s
+                while self._due_s and self._due_s[0] <= length_s:
+                    yield Pause(self._speech_end_s, self._due_s.pop(0))

@@ -69,7 +69,7 @@ def test_live_writes_three_files_that_agree(tmp_path):
     vtt = webvtt.read(str(paths["vtt"])).captions
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     assert len(cues) == len(vtt) == len(spoken_texts()["travel"])
-    assert records[0] == {"type": "events", "version": 2}
+    assert records[0] == {"type": "events", "version": 4}
     states, texts = States(), OpenTexts()
     translated: list[str] = []
     for record in records:
@@ -77,7 +77,7 @@ def test_live_writes_three_files_that_agree(tmp_path):
         text = None if event is None else texts.push(states.push(event))
         if isinstance(event, Translation):
             assert text is not None
-            assert text.committed_text == event.text
+            assert text.steady_text == event.text
             translated.append(event.text)
     assert [flat(cue.content) for cue in cues] == [flat(cue.text) for cue in vtt] == [flat(text) for text in translated]
     previous = 0.0

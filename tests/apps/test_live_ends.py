@@ -62,7 +62,7 @@ class Live:
         return [record for record in self.records if record["type"] == kind]
 
     def check(self, *, cut: bool = False) -> None:
-        """The files hold finished translations, in order, and the events withdraw nothing that is committed.
+        """The files hold finished translations, in order, and the events change nothing that is final.
 
         ``cut``: the last sentence was not said to its end, so its translation may have no final mark.
         """
@@ -93,7 +93,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.mark.slow
-def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live):
+def test_kill_9_leaves_all_that_was_shown_and_final_text_only(live):
     live.until("translation", 1)
     live.until("source_delta", len(live.of("source_delta")) + 1)
     live.process.kill()
@@ -109,7 +109,7 @@ def test_kill_9_leaves_all_that_was_shown_and_committed_text_only(live):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafts", [1, 4, 8, 12])
-def test_kill_9_in_the_middle_of_a_draft_leaves_committed_text_only(drafts, live):
+def test_kill_9_in_the_middle_of_a_draft_leaves_final_text_only(drafts, live):
     live.until("source_delta", drafts)
     live.process.kill()
     status, _ = live.end()
@@ -164,4 +164,4 @@ def test_a_full_disk_ends_a_run_with_drafts(tmp_path):
     assert status == 1
     assert error.count("cannot write /dev/full (No space left on device)") == 1
     run.check()
-    assert any(isinstance(event, SourceDelta) and not event.committed for event in map(read_event, run.records))
+    assert any(isinstance(event, SourceDelta) and not event.steady for event in map(read_event, run.records))

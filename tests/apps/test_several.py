@@ -33,7 +33,7 @@ def config(tmp_path_factory):
     """The demo's configuration, recognising a segment at a time."""
     text = (CONFIGS / "demo-zh.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
     path = tmp_path_factory.mktemp("config") / "demo.toml"
-    path.write_text(text.replace('model = "base"', 'model = "base"\njoin_ms = 0'))
+    path.write_text(text + "\n[sentences]\nlong_pause_ms = 0\n")
     return path
 
 

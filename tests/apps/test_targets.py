@@ -100,7 +100,7 @@ class Failing:
     def stream(self, sentence: SourceSentence, *rest: object) -> Iterator[TargetText | Translation]:
         if sentence.sentence > 0:
             raise FailingError("out of order")
-        yield TargetText(sentence.sentence, "de", "Ja.", committed=3, complete=True)
+        yield TargetText(sentence.sentence, "de", "Ja.", steady=3, complete=True)
         yield Translation(sentence.sentence, "de", "Ja.")
 
 
@@ -178,7 +178,7 @@ async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said():
     async with SpeechTranslator(config) as translator:
         stages.extend([event async for event in translator.run(Recording(TRAVEL), paced=True)])
     said, shown = (
-        list(dict.fromkeys((one.sentence, one.text, one.committed) for one in stages if isinstance(one, kind)))
+        list(dict.fromkeys((one.sentence, one.text, one.steady) for one in stages if isinstance(one, kind)))
         for kind in (SourceText, TargetText)
     )
     assert len(said) > len({one[0] for one in said})  # there were drafts

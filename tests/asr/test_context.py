@@ -29,41 +29,41 @@ def ids(found):
 
 def test_the_newest_segments_that_fit_are_kept_oldest_first():
     said = [segment(number, 2.5 * number) for number in range(5)]
-    found = context_of(*said).before(segment(5, 12.5))
+    found = context_of(*said).before(segment(5, 12.5), 15_000)
     assert ids(found) == [2, 3, 4]  # 3 × 2 s and two pauses of 0.3 s
     assert [each.text for each in found] == ["text 2", "text 3", "text 4"]
-    assert ids(context_of(*said, limit_ms=4_300).before(segment(5, 12.5))) == [3, 4]
-    assert ids(context_of(*said, limit_ms=1_999).before(segment(5, 12.5))) == []
-    assert ids(context_of(*said, limit_ms=0).before(segment(5, 12.5))) == []
+    assert ids(context_of(*said, limit_ms=4_300).before(segment(5, 12.5), 15_000)) == [3, 4]
+    assert ids(context_of(*said, limit_ms=1_999).before(segment(5, 12.5), 15_000)) == []
+    assert ids(context_of(*said, limit_ms=0).before(segment(5, 12.5), 15_000)) == []
 
 
 def test_a_long_segment_has_less_before_it():
     said = [segment(number, 2.5 * number) for number in range(3)]
     context = context_of(*said)
-    assert ids(context.before(segment(3, 7.5, 11.0))) == [2]
-    assert ids(context.before(segment(3, 7.5, 13.0))) == []
-    assert ids(context.before(segment(3, 7.5, 1.0))) == [0, 1, 2]
+    assert ids(context.before(segment(3, 7.5, 11.0), 15_000)) == [2]
+    assert ids(context.before(segment(3, 7.5, 13.0), 15_000)) == []
+    assert ids(context.before(segment(3, 7.5, 1.0), 15_000)) == [0, 1, 2]
 
 
 def test_a_long_pause_ends_what_is_being_said():
-    assert ids(context_of(segment(0, 0.0)).before(segment(1, 3.9))) == [0]
+    assert ids(context_of(segment(0, 0.0)).before(segment(1, 3.9), 15_000)) == [0]
     context = context_of(segment(0, 0.0))
-    assert context.before(segment(1, 4.0)) == ()
+    assert context.before(segment(1, 4.0), 15_000) == ()
     context.push(segment(1, 4.0), heard(segment(1, 4.0)))
-    assert ids(context.before(segment(2, 6.5))) == [1]
+    assert ids(context.before(segment(2, 6.5), 15_000)) == [1]
 
 
 def test_a_pause_begins_where_speech_ends():
     """The segment's audio goes on after the last speech."""
     said = dataclasses.replace(segment(0, 0.0), speech_end_sample=round(1.5 * SAMPLE_RATE))
-    assert context_of(said).before(segment(1, 3.6)) == ()
+    assert context_of(said).before(segment(1, 3.6), 15_000) == ()
 
 
 def test_another_language_and_rejected_audio_begin_anew():
     context = context_of(segment(0, 0.0))
     context.push(segment(1, 2.5), heard(segment(1, 2.5), "zh"))
-    assert ids(context.before(segment(2, 5.0))) == [1]
+    assert ids(context.before(segment(2, 5.0), 15_000)) == [1]
     context.push(segment(2, 5.0), heard(segment(2, 5.0), "zh", "silence"))
-    assert context.before(segment(3, 7.5)) == ()
+    assert context.before(segment(3, 7.5), 15_000) == ()
     context.push(segment(3, 7.5), heard(segment(3, 7.5), "zh"))
-    assert ids(context.before(segment(4, 10.0))) == [3]
+    assert ids(context.before(segment(4, 10.0), 15_000)) == [3]

@@ -243,7 +243,7 @@ def test_what_is_heard_is_shown_at_once_and_translated_at_pauses(chain, monkeypa
     assert texts.count("Where is the hotel.") >= 3
     assert all(text.startswith("Where is the ho") and text.endswith(".") for text in texts)
     first = [event for event in live[: live.index(sentences(live)[0])] if isinstance(event, SourceText)]
-    assert len({event.committed for event in first}) > 3
+    assert len({event.steady for event in first}) > 3
     translations = [event for event in live if isinstance(event, Translation)]
     assert len(translations) == len(texts)
     assert sum("酒店" in event.text for event in translations) >= 4

@@ -46,7 +46,7 @@ def test_a_trial_is_carried_if_each_session_is():
     assert Trial.of([quick], LOAD, []).carried(1.0)
     assert not Trial.of([quick], LOAD, ["1.0 s of audio are missing"]).carried(9.0)
     both = Trial.of([quick, slow], LOAD, [])
-    assert (both.sessions, both.committed_s, both.committed_p90_s) == (2, 2.0, pytest.approx(4.6))
+    assert (both.sessions, both.final_s, both.final_p90_s) == (2, 2.0, pytest.approx(4.6))
     assert both.carried(4.7)
     assert not both.carried(4.5)
     assert not Trial.of([quick, ([], [])], LOAD, []).carried(99), "a session without text"
@@ -63,7 +63,7 @@ def test_the_capacity_of_this_machine_is_measured(phrase, capsys):
     assert [trial["sessions"] for trial in report["trials"]] == [1, 2]
     for trial in report["trials"]:
         assert trial["carried"]
-        assert trial["committed_p90_s"] > 0
+        assert trial["final_p90_s"] > 0
         assert trial["load"]["peak_mb"] > 50
         assert trial["load"]["others_share"] > 0, "the clients at least"
 
@@ -146,7 +146,7 @@ def test_the_report_of_silence_is_json_and_says_that_no_text_came(phrase, capsys
     with pytest.raises(PipelineError, match="showed no text; give a longer recording"):
         run(["capacity", str(phrase), "--config", "demo-zh", "--json"])
     (found,) = json.loads(capsys.readouterr().out, parse_constant=strict)["trials"]
-    assert (found["committed_p90_s"], found["load"]["peak_mb"], found["load"]["cpu_share"]) == (None, None, 0.5)
+    assert (found["final_p90_s"], found["load"]["peak_mb"], found["load"]["cpu_share"]) == (None, None, 0.5)
     assert "a session showed no text; give a longer recording" in table([trial], 3.0)
 
 
@@ -166,16 +166,17 @@ def heard(*records: dict[str, object]) -> Heard:
     return found
 
 
-def test_the_age_of_what_is_shown_and_committed_is_taken():
+def test_the_age_of_what_is_shown_and_final_is_taken():
     change = {"type": "delta", "sentence": 0, "language": "zh", "heard_s": 2.0}
     found = heard(
         {**change, "text": "你"},
-        {**change, "text": "好", "committed": 1},
-        {**change, "text": "", "committed": 1, "heard_s": 2.5},
-        {"type": "snapshot", "events": [{**change, "text": "", "committed": 2, "heard_s": 2.5}]},
+        {**change, "text": "好", "steady": 1},
+        {**change, "text": "", "steady": 1, "heard_s": 2.5},
+        {"type": "snapshot", "events": [{**change, "type": "translation", "text": "你好", "heard_s": 2.5}]},
     )
     assert found.shown_s == [1.0, 1.0]
-    assert found.committed_s == [1.0, 0.5]
+    assert found.final_s == [0.5]
+    assert found.texts == {(0, "zh"): "你好"}
 
 
 def test_what_is_lost_is_found():

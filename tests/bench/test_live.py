@@ -58,18 +58,16 @@ def test_a_recording_is_measured_in_real_time(phrase, tmp_path, capsys):
 def check_figures(text: dict[str, Any]) -> None:
     """What holds at any speed of the machine."""
     assert text["units"] > 0
-    first, committed = text["first_shown"], text["committed"]
-    assert first["count"] == committed["count"] > 0
+    first, settled, final = text["first_shown"], text["settled"], text["final"]
+    assert first["count"] == settled["count"] == final["count"] > 0
     for figure in ("mean_s", "p50_s", "p90_s"):
-        assert committed[figure] >= first[figure]
-    assert committed["mean_s"] > 0
+        assert final[figure] >= settled[figure] >= first[figure]
+    assert final["mean_s"] > 0
     assert 0 <= text["erasure"] < 1
-    assert 0 <= text["changed"] < 1
-    for lagging in (text["displayed_lagging"], text["committed_lagging"]):
+    assert 0 <= text["changed_late"] <= text["changed"] < 1
+    for lagging in (text["displayed_lagging"], text["final_lagging"]):
         assert lagging["computation_aware_laal_ms"] > lagging["laal_ms"] > 0
-    assert (
-        text["committed_lagging"]["computation_aware_laal_ms"] >= text["displayed_lagging"]["computation_aware_laal_ms"]
-    )
+    assert text["final_lagging"]["computation_aware_laal_ms"] >= text["displayed_lagging"]["computation_aware_laal_ms"]
 
 
 @pytest.mark.slow
@@ -99,7 +97,7 @@ async def nothing(_: None) -> None:
 
 def test_sentences_without_text_are_counted_as_empty():
     events = [event for number in range(2) for event in spoken(number, "Yes.", 3.0 * number, 3.0 * number + 2)]
-    events.append(TargetText(0, "zh", "是。", committed=2, heard_s=2.5, complete=True))
+    events.append(TargetText(0, "zh", "是。", steady=2, heard_s=2.5, complete=True))
     scores = measured([Received(event, 6.0) for event in events], ("en", "zh"), 8.0).target.displayed_lagging
     assert scores is not None
     assert (scores.sentences, scores.empty) == (1, 1)

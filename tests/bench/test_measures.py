@@ -11,7 +11,7 @@ from tests.streams import translated
 LANGUAGES = ("en", "zh")
 WORDS = (Word(" We", 0.0, 0.5), Word(" walk", 0.5, 1.0), Word(" to", 1.0, 1.5), Word(" town.", 1.5, 2.0))
 SENTENCE = SourceSentence(0, "en", "We walk to town.", 0.0, 2.0, 2.4, WORDS)
-# Draft words come 0.5 s after they were said, one is wrong at first, and all is committed at 3 s.
+# Draft words come 0.5 s after they were said, one is wrong at first, and all is final at 3 s.
 DRAFTS: list[tuple[float, PipelineEvent]] = [
     (1.0, SourceText(0, "en", "We", 0, heard_s=0.8)),
     (1.2, TargetText(0, "zh", "我们", 0, heard_s=0.8, complete=True)),
@@ -49,14 +49,13 @@ def test_the_source_of_a_run_with_drafts():
     assert (source.unit, source.units) == ("word", 4)
     # We 1.0 - 0.5, walk 2.0 - 1.0, to 2.0 - 1.5, town 2.5 - 2.0.
     assert source.first_shown == spread(0.5, 1.0, 0.5, 0.5)
-    # We 1.5 - 0.5; "walk to" 2.5 - 1.0 and 2.5 - 1.5; town 3.0 - 2.0.
-    assert source.committed == spread(1.0, 1.5, 1.0, 1.0)
+    assert source.settled == source.first_shown
+    assert source.final == spread(2.5, 2.0, 1.5, 1.0)
     assert source.erasure == 1 / 4  # "ork" of "work"
     assert source.changed == 1 / 4
     # Displayed: delays 0.8, 1.8, 1.8, 2.3 of 2 s; the fourth word is the first to have heard it all. The ideal is 0, 0.5, 1, 1.5.
     assert source.displayed_lagging == scores([0.8, 1.8 - 0.5, 1.8 - 1.0, 2.3 - 1.5], [1.0, 2.0 - 0.5])
-    # Committed: 1.3, 2.3; the second has heard it all.
-    assert source.committed_lagging == scores([1.3, 2.3 - 0.5], [1.5, 2.5 - 0.5])
+    assert source.final_lagging == scores([2.4], [3.0])
 
 
 def scores(delays_s: list[float], elapsed_s: list[float]) -> Scores:
@@ -74,31 +73,32 @@ def test_the_translation_of_a_run_with_drafts():
     ends_s = [0.5, 1.0, 1.0, 1.5, 2.0, 2.0]
     shown_s = [1.2, 1.2, 3.2, 3.2, 3.2, 3.2]
     assert target.first_shown == spread(*(shown - end for shown, end in zip(shown_s, ends_s, strict=True)))
-    assert target.committed == spread(*(3.2 - end for end in ends_s))
+    assert target.settled == target.first_shown
+    assert target.final == spread(*(3.3 - end for end in ends_s))
     assert target.erasure == 2 / 7  # 工作
     assert target.changed == 2 / 6  # 走到 stands where 工作 stood
     assert found.target_after_source == spread(0.2)
     # Scored against itself: the ideal of seven characters in 2 s.
     ideal_s = 2 / 7
     assert target.displayed_lagging == scores([0.8, 0.8 - ideal_s, 2.8 - 2 * ideal_s], [1.2, 1.2 - ideal_s, 3.2 - 2 * ideal_s])  # fmt: skip
-    assert target.committed_lagging == scores([2.8], [3.2])
+    assert target.final_lagging == scores([2.8], [3.3])
 
 
-def test_a_run_without_drafts_shows_and_commits_at_once():
+def test_a_run_without_drafts_shows_final_text():
     found = measured(
         received(
-            (3.0, SourceText(0, "en", "We walk to town.", 16, heard_s=2.8)),
+            (3.0, SourceText(0, "en", "We walk to town.", 16, heard_s=2.4)),
             (3.0, SENTENCE),
-            (3.5, TargetText(0, "zh", "我们走。", 4, heard_s=2.8, complete=True)),
+            *((3.5, event) for event in translated(0, ["我们走。"], heard_s=2.8)),
         ),
         LANGUAGES,
         3.0,
         offline=[SENTENCE],
     )
     for text in (found.source, found.target):
-        assert text.first_shown == text.committed
+        assert text.first_shown == text.settled == text.final
         assert (text.erasure, text.changed) == (0, 0)
-        assert text.displayed_lagging == text.committed_lagging
+        assert text.displayed_lagging == text.final_lagging
     assert found.source.first_shown == spread(2.5, 2.0, 1.5, 1.0)
     assert found.target_after_source == spread(0.5)
     assert (found.against_offline, found.against_text) == (WordErrors(4, 0, 0, 0), None)
@@ -118,14 +118,14 @@ def test_the_reference_decides_which_sentence_a_word_is_of():
     # A reference translation without times covers the recording: 3 s, eight characters, of which the output has seven.
     infinite = Reference(tuple("我们正走到城里"), 0.0, float("inf"))
     target = measured(received(*DRAFTS), LANGUAGES, 3.0, references=[infinite]).target
-    assert target.committed_lagging is not None
-    assert target.committed_lagging.al_ms == pytest.approx(sum(2800 - at * 3000 / 7 for at in range(7)) / 7)
+    assert target.final_lagging is not None
+    assert target.final_lagging.al_ms == pytest.approx(sum(2800 - at * 3000 / 7 for at in range(7)) / 7)
 
 
 def test_without_the_words_spoken_there_are_no_delays():
     found = measured(received(*DRAFTS), LANGUAGES, 3.0)
     for text in (found.source, found.target):
-        assert (text.first_shown, text.committed) == (None, None)
+        assert (text.first_shown, text.settled, text.final) == (None, None, None)
         assert text.displayed_lagging is not None
     assert found.source.erasure == 1 / 4
     assert found.against_offline is None
@@ -145,13 +145,13 @@ def test_a_run_without_text_has_no_figures():
 
 
 def test_only_words_that_were_heard_alike_have_an_end():
-    shown = [ShownUnit(text, 0, 1.0, 1.0, False) for text in ["the", "whether", "is", "fine"]]
+    shown = [ShownUnit(text, 0) for text in ["the", "whether", "is", "fine"]]
     spoken = [SpokenUnit(text, end_s) for text, end_s in [("the", 0.2), ("weather", 0.5), ("is", 0.7), ("so", 0.8), ("fine", 1.1)]]  # fmt: skip
     assert ends_of(shown, spoken) == [0.2, None, 0.7, 1.1]
 
 
 def test_a_translation_of_an_unknown_sentence_has_no_ends():
-    shown = [ShownUnit("a", 0, 1.0, 1.0, False), ShownUnit("b", 1, 1.0, 1.0, False), ShownUnit("c", 1, 1.0, 1.0, False)]
+    shown = [ShownUnit("a", 0), ShownUnit("b", 1), ShownUnit("c", 1)]
     assert diagonal_ends(shown, {1: [0.5, 0.7, 0.9]}) == [None, 0.7, 0.9]
 
 

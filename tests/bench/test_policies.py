@@ -12,8 +12,8 @@ from pipeline.config import PipelineConfig
 
 def test_a_policy_changes_only_what_it_names():
     config = PipelineConfig()
-    changed = Policy("p", "", {"asr": {"context_ms": 0, "beam_size": 1}}).applied(config)
-    assert (changed.asr.context_ms, changed.asr.beam_size) == (0, 1)
+    changed = Policy("p", "", {"asr": {"threads": 2, "beam_size": 1}}).applied(config)
+    assert (changed.asr.threads, changed.asr.beam_size) == (2, 1)
     assert dataclasses.replace(changed, asr=config.asr) == config
 
 

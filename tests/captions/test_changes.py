@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.captions.changes import States, edit
 from pipeline.captions.states import TextChangeError
-from pipeline.events import Delta, SourceDelta, SourceText, TargetText, TargetToken
+from pipeline.events import Delta, SourceDelta, SourceSentence, SourceText, TargetText, TargetToken
 from tests.streams import changes, states, streams
 
 
@@ -55,8 +55,9 @@ def test_a_change_has_the_tokens_that_are_new():
     assert changes(states(found)) == found
 
 
-def test_a_change_that_withdraws_committed_text_is_refused():
+def test_a_change_of_final_text_is_refused():
     read = States()
-    read.push(SourceDelta(0, "en", "ab", committed=1))
-    with pytest.raises(TextChangeError, match="the text of sentence 0 is 'ab' with 1 characters committed"):
-        read.push(SourceDelta(0, "en", "", withdrawn=2, committed=1))
+    read.push(SourceDelta(0, "en", "ab", steady=1))
+    read.push(SourceSentence(0, "en", "ab"))
+    with pytest.raises(TextChangeError, match="the text of sentence 0 is final"):
+        read.push(SourceDelta(0, "en", "c"))

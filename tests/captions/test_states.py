@@ -4,35 +4,31 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.captions.states import OpenTexts, TextChangeError, place_of, replacing
+from pipeline.captions.states import OpenTexts, TextChangeError, place_of
 from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 
-BEFORE = TargetText(3, "zh", "ab", committed=1)
+
+@pytest.mark.parametrize("text", ["ab", "a", "xyz"])
+def test_a_draft_may_change(text):
+    texts = OpenTexts()
+    texts.push(TargetText(3, "zh", "ab", steady=1))
+    texts.push(TargetText(3, "zh", text))
+    assert texts.get(3, "zh").text == text
 
 
-@pytest.mark.parametrize(("text", "committed"), [("ab", 1), ("a", 1), ("acd", 3), ("ab", 2)])
-def test_a_draft_may_change_and_be_committed(text, committed):
-    replacing(BEFORE, TargetText(3, "zh", text, committed=committed))
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_was_said_is_final_with_its_sentence(number):
+    texts = OpenTexts()
+    texts.push(SourceSentence(1, "en", "Yes."))
+    with pytest.raises(TextChangeError, match=f"the text of sentence {number} is final; it cannot become 'No'"):
+        texts.push(SourceText(number, "en", "No"))
+    texts.push(SourceText(2, "en", "No"))
 
 
-@pytest.mark.parametrize(("text", "committed"), [("", 1), ("b", 1), ("ab", 0), ("ab", 3), ("", 0)])
-def test_what_changes_committed_text_or_commits_text_that_is_not_there_is_refused(text, committed):
-    texts, now = OpenTexts(), TargetText(3, "zh", text, committed=committed)
-    texts.push(BEFORE)
-    with pytest.raises(TextChangeError) as caught:
-        texts.push(now)
-    assert str(caught.value).startswith(
-        "the translation into zh of sentence 3 is 'ab' with 1 characters committed; "
-        f"it cannot become {text!r} with {committed} committed"
-    )
-    assert texts.get(3, "zh") is BEFORE
-
-
-def test_the_first_text_and_the_last_are_checked_too():
-    with pytest.raises(TextChangeError, match="the text of sentence 0 is '' with 0 .* become 'a' with 2 committed"):
-        replacing(None, SourceText(0, "en", "a", committed=2))
-    with pytest.raises(TextChangeError, match="become 'Yes' with 3 committed"):
-        replacing(SourceText(0, "en", "No", committed=2), SourceSentence(0, "en", "Yes"))
+@pytest.mark.parametrize("steady", [-1, 3])
+def test_no_more_is_steady_than_there_is(steady):
+    with pytest.raises(TextChangeError, match=f"the translation into zh of sentence 3 is 'ab', with {steady} steady"):
+        OpenTexts().push(TargetText(3, "zh", "ab", steady=steady))
 
 
 def test_texts_of_sentences_and_languages_are_kept_apart():

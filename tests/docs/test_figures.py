@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 
-from pipeline.apps.translate import _PACK_MS
+from pipeline.asr.groups import LIMIT_MS
 from pipeline.bench.speech import table
 from pipeline.config import PipelineConfig
 from pipeline.glossary.files import MOST_TERMS
@@ -20,10 +20,7 @@ SAID = [
     ("README.md", f"with {PAIRS} language pairs in a table"),
     ("docs/live.md", f"above `behind_s` ({OVERLOAD.behind_s:.0f} s)"),
     ("docs/live.md", f"at or below `caught_up_s` ({OVERLOAD.caught_up_s:.0f} s)"),
-    ("docs/live.md", f"cut after `max_segment_ms` ({OVERLOAD.max_segment_ms / 1000:.0f} s)"),
-    ("docs/live.md", f"keep `beam_size` ({OVERLOAD.beam_size}) hypotheses"),
-    ("docs/live.md", f"up to `join_ms` ({OVERLOAD.join_ms / 1000:.0f} s)"),
-    ("docs/recordings.md", f"windows of up to {_PACK_MS / 1000:.0f} s"),
+    ("docs/recordings.md", f"windows of up to {LIMIT_MS / 1000:.0f} s"),
     ("docs/recordings.md", f"after a pause of up to {WORDS[DEFAULT.sentences.long_pause_ms / 1000]} seconds"),
     ("docs/recordings.md", f"more than {WORDS[DEFAULT.nmt.max_length_factor]} times as long as its source"),
     (

@@ -17,15 +17,15 @@ picture = script("picture")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_a_draft_is_dim_until_it_is_committed():
+def test_a_draft_is_dim_until_it_is_steady():
     screen = picture.Screen()
-    screen.take(SourceText(0, "en", "Thank you", committed=5))
+    screen.take(SourceText(0, "en", "Thank you", steady=5))
     assert screen.lines()[0].endswith(' opacity=".5"> you</tspan>')
-    screen.take(SourceText(0, "en", "Thank you.", committed=10))
+    screen.take(SourceText(0, "en", "Thank you.", steady=10))
     screen.take(SourceSentence(0, "en", "Thank you."))
     screen.take(TargetText(0, "zh", "谢谢", heard_s=1.0))
     assert any('opacity=".5">谢谢' in line for line in screen.lines())
-    screen.take(TargetText(0, "zh", "谢谢", committed=2, heard_s=1.0, complete=True))
+    screen.take(TargetText(0, "zh", "谢谢", steady=2, heard_s=1.0, complete=True))
     screen.take(Translation(0, "zh", "谢谢"))
     assert not any("opacity" in line or "▌" in line for line in screen.lines())
 
@@ -42,7 +42,7 @@ def test_each_frame_is_shown_from_its_time_on():
     assert [(int(text.attrib["y"]) // height, text.text) for text in film] == [(1, "a < b"), (2, "a < b"), (2, "c")]
 
 
-def test_the_committed_picture_shows_drafts_of_the_demo():
+def test_the_picture_shows_drafts_of_the_demo():
     root = ElementTree.parse(ROOT / "docs" / "terminal.svg").getroot()
     dim = {"".join(span.itertext()).strip() for span in root.iter(f"{SVG}tspan") if span.get("opacity") == ".5"}
     assert any(re.search("[ãõçáéíóúâêô]", text) for text in dim)

@@ -61,8 +61,8 @@ def test_the_readme_prints_translations(monkeypatch, capsys):
 def test_the_whole_chain_shows_growing_texts():
     shown: dict[tuple[int, str], list[str]] = {}
 
-    def show(sentence: int, language: str, committed: str, draft: str) -> None:
-        shown.setdefault((sentence, language), []).append(committed + draft)
+    def show(sentence: int, language: str, steady: str, draft: str) -> None:
+        shown.setdefault((sentence, language), []).append(steady + draft)
 
     asyncio.run(run(code_of("docs/embedding.md"), host_audio=host_audio, show=show))
     assert len(shown) == 10

@@ -2,8 +2,8 @@
 
 from itertools import accumulate
 
-from pipeline.events import SourceText, TargetText
-from pipeline.latency.emissions import Emission, TextSoFar, committed_only, unit_of, units
+from pipeline.events import TargetText
+from pipeline.latency.emissions import Emission, TextSoFar, unit_of, units
 
 
 def state(text: str, sentence: int = 0, heard_s: float = 1.0) -> TargetText:
@@ -77,27 +77,3 @@ def test_a_stream_that_only_appends_withdraws_nothing():
     change = text.push(state("早"), 2)
     assert (change.withdrawn, [piece.text for piece in change.appended]) == ((), [""])
     assert text.withdrawn_units == 0
-
-
-def test_committed_text_has_the_time_at_which_it_was_committed():
-    states = [
-        SourceText(0, "en", "the quick", 0, heard_s=1.0),
-        SourceText(0, "en", "the quick fox", 3, heard_s=2.0),
-        SourceText(0, "en", "the brown fox", 13, heard_s=3.0),
-    ]
-    displayed, committed = TextSoFar("word"), TextSoFar("word")
-    for received_s, newest in enumerate(states, 1):
-        displayed.push(newest, received_s + 0.5)
-        committed.push(committed_only(newest), received_s + 0.5)
-    assert displayed.withdrawn_units == 2
-    assert committed.withdrawn_units == 0
-    assert displayed.emissions() == [
-        Emission("the", 1000, 1500),
-        Emission("brown", 3000, 3500),
-        Emission("fox", 3000, 3500),
-    ]
-    assert committed.emissions() == [
-        Emission("the", 2000, 2500),
-        Emission("brown", 3000, 3500),
-        Emission("fox", 3000, 3500),
-    ]

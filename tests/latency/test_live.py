@@ -16,7 +16,7 @@ from tests.streams import states
 @pytest.mark.slow
 def test_a_live_run_logs_when_what_it_shows_came(phrase, tmp_path):
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
-    outputs += ["--committed-log", tmp_path / "final.log"]
+    outputs += ["--final-log", tmp_path / "final.log"]
     done = subprocess.run(
         [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo-zh", *outputs],
         capture_output=True, timeout=HANG_S, check=False,

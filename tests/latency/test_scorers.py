@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.events import TargetText
-from pipeline.latency.emissions import Emission, TextSoFar, Unit, committed_only, units
+from pipeline.events import TargetText, Translation
+from pipeline.latency.emissions import Emission, TextSoFar, Unit, units
 from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
 from pipeline.sinks.latency_log import open_latency_log
 from pipeline.sinks.srt import SrtSink
@@ -131,54 +131,57 @@ def test_simulstream_reads_every_unit(unit, tmp_path):
     assert NormalizedErasure().compute(reader) == 0
 
 
-def logged(folder: Path, stream: Stream, unit: Unit, suffix: str, *, committed: bool) -> tuple[Path, TextSoFar]:
+def logged(folder: Path, stream: Stream, unit: Unit, suffix: str, *, final: bool) -> tuple[Path, TextSoFar]:
     """The log of a stream, an event a second, and the text that it should have."""
     path, text = folder / f"run{suffix}", TextSoFar(unit)
     clock = iter(range(1000, 9999))
-    log = open_latency_log(path, unit, committed=committed)
+    log = open_latency_log(path, unit, final=final)
     log.start("talk.wav", lambda: float(next(clock)))
     received_s = iter(range(1000, 9999))
     for event in stream.events:
         log.write(event)
-        if isinstance(event, TargetText):
-            text.push(committed_only(event) if committed else event, float(next(received_s)))
+        if final and isinstance(event, Translation):
+            now = TargetText(event.sentence, event.language, event.text, heard_s=event.heard_s)
+            text.push(now, float(next(received_s)))
+        elif isinstance(event, TargetText) and not final:
+            text.push(event, float(next(received_s)))
     log.close()
     return path, text
 
 
 @needs_simulstream
-@pytest.mark.parametrize("committed", [False, True], ids=["displayed", "committed"])
+@pytest.mark.parametrize("final", [False, True], ids=["displayed", "final"])
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40)
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
-def test_simulstream_reads_drafts_as_displayed_and_as_committed(unit, committed, stream):
+def test_simulstream_reads_drafts_as_displayed_and_as_final(unit, final, stream):
     from simulstream.metrics.readers import LogReader
     from simulstream.metrics.stats import NormalizedErasure
 
     with tempfile.TemporaryDirectory() as folder:
-        path, text = logged(Path(folder), stream, unit, ".jsonl", committed=committed)
+        path, text = logged(Path(folder), stream, unit, ".jsonl", final=final)
         config: Any = SimpleNamespace(detokenizer_type="simuleval", latency_unit="spm")
         reader = LogReader(config, str(path), latency_unit=unit)
         (output,) = reader.final_outputs_and_latencies().values()
         erasure = NormalizedErasure().compute(reader)
     assert units(output.final_text, unit) == [emission.text for emission in text.emissions()]
-    if committed:
+    if final:
         assert erasure == 0
 
 
 @needs_omnisteval
 @needs_simulstream
-@pytest.mark.parametrize("committed", [False, True], ids=["displayed", "committed"])
+@pytest.mark.parametrize("final", [False, True], ids=["displayed", "final"])
 @pytest.mark.parametrize("unit", UNITS)
 @settings(max_examples=40)
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"], ahead=False))
-def test_omnisteval_reads_both_formats_as_displayed_and_as_committed(unit, committed, stream):
+def test_omnisteval_reads_both_formats_as_displayed_and_as_final(unit, final, stream):
     from omnisteval.data import Word, load_hypothesis_jsonl, load_hypothesis_simulstream
 
     with tempfile.TemporaryDirectory() as folder:
-        path, text = logged(Path(folder), stream, unit, ".log", committed=committed)
+        path, text = logged(Path(folder), stream, unit, ".log", final=final)
         (words,) = load_hypothesis_jsonl(str(path), unit == "char", ["talk"], fix_emission_ca_flag=False)
-        path, _ = logged(Path(folder), stream, unit, ".jsonl", committed=committed)
+        path, _ = logged(Path(folder), stream, unit, ".jsonl", final=final)
         config = Path(folder) / "eval.yaml"
         config.write_text("detokenizer_type: simuleval\nlatency_unit: spm\n", "utf-8")
         (streamed,) = load_hypothesis_simulstream(str(path), str(config), unit == "char", ["talk"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.captions.policy import Steady, updates
-from pipeline.captions.states import common_length, replacing
+from pipeline.captions.states import common_length
 from pipeline.events import (
     SAMPLE_RATE,
     Delta,
@@ -58,6 +58,11 @@ def translation(tokens):
     return [*found, TargetText(0, "zh", text, len(text), written, complete=True), Translation(0, "zh", text)]
 
 
+def showing(text):
+    """A draft that is shown; None: nothing is."""
+    return TargetText(0, "zh", text, complete=True) if text else None
+
+
 def texts_of(events):
     return [event for event in events if isinstance(event, TargetText)]
 
@@ -71,14 +76,14 @@ def test_any_draft_becomes_the_new_text(old, tokens, final):
     *_, whole = events = translation(tokens)
     new = whole.text
     shown = TargetText(0, "zh", old, complete=True)
-    found = list(updates(old, iter(events), final=final))
+    found = list(updates(showing(old), iter(events), final=final))
     for text in texts_of(found):
-        replacing(shown, text)
         if old:
             assert len(text.text) >= min(len(old), len(new)), "the text shrank in between"
             assert text.complete or text.text != shown.text, "a text without a change"
         shown = text
-    assert (shown.text, shown.committed) == (new, len(new) if final else 0)
+    assert shown.text == new
+    assert not final or shown.steady == len(new)
     assert [event for event in found if isinstance(event, Translation)] == ([whole] if final else [])
     if final or old != new:  # the reader is told once that everything is translated
         assert [text.complete for text in texts_of(found)] == [False] * (len(texts_of(found)) - 1) + [True]
@@ -86,7 +91,7 @@ def test_any_draft_becomes_the_new_text(old, tokens, final):
 
 @given(st.text("ab ", min_size=1, max_size=12), st.text("ab ", max_size=12), st.booleans())
 def test_only_what_differs_is_withdrawn(old, new, final):
-    found = updates(old, iter(translation((0, character) for character in new)), final=final)
+    found = updates(showing(old), iter(translation((0, character) for character in new)), final=final)
     told = changes([TargetText(0, "zh", old), *found])
     withdrawn = sum(event.withdrawn for event in told if isinstance(event, Delta))
     assert withdrawn == len(old) - common_length(old, new)
@@ -97,7 +102,7 @@ def test_the_log_probability_of_each_token_is_in_one_change(old, tokens):
     """Those of the draft, and of what was taken back before it was shown, are in none."""
     *_, whole, _ = events = translation(tokens)
     draft = TargetText(0, "zh", old, tokens=(TargetToken(7, -0.25, len(old)),), complete=True)
-    _, *told = changes([draft, *updates(old, iter(events), final=True)])
+    _, *told = changes([draft, *updates(draft, iter(events), final=True)])
     found = [event for event in told if isinstance(event, Delta)]
     counted = [int(-event.log_probability) for event in found]
     written = sum(int(-token.log_probability) for token in whole.tokens)
@@ -110,7 +115,7 @@ def test_the_log_probability_of_each_token_is_in_one_change(old, tokens):
 @given(TOKENS)
 def test_without_a_draft_before_it_the_translation_is_passed_on(tokens):
     events = translation(tokens)
-    assert list(updates("", iter(events), final=True)) == events
+    assert list(updates(None, iter(events), final=True)) == events
 
 
 def steadily(drafts, agreeing):
@@ -118,7 +123,7 @@ def steadily(drafts, agreeing):
     steady, found = Steady(agreeing), [""]
     for text in drafts:
         events = steady.events(iter(translation((0, character) for character in text)), found[-1])
-        found.append(shown_after(updates(found[-1], events, final=False), found[-1]))
+        found.append(shown_after(updates(showing(found[-1]), events, final=False), found[-1]))
     return found[1:]
 
 
@@ -161,19 +166,19 @@ def model(tmp_path):
     return MarianModel.load(make_model_dir(tmp_path / "model", "merged"))
 
 
-def test_a_draft_is_shown_and_the_final_translation_replaces_and_commits_it(model):
+def test_a_draft_is_shown_and_the_final_translation_replaces_it(model):
     drafted, finished = converse(
         model,
         [
-            SourceText(0, "en", BEGINNING, committed=len(BEGINNING), heard_s=5.0),
+            SourceText(0, "en", BEGINNING, steady=len(BEGINNING), heard_s=5.0),
             SourceSentence(0, "en", WHOLE, heard_s=8.0),
         ],
     )
     shown = texts_of(drafted)[-1]
     assert shown.text == model.translate(BEGINNING)
-    assert {(text.committed, text.heard_s) for text in texts_of(drafted)} == {(0, 5.0)}
+    assert {text.heard_s for text in texts_of(drafted)} == {5.0}
     *_, shown, end = finished
-    assert shown.text == shown.committed_text == model.translate(WHOLE) != model.translate(BEGINNING)
+    assert shown.text == shown.steady_text == model.translate(WHOLE) != model.translate(BEGINNING)
     assert (end.text, end.heard_s) == (shown.text, 8.0)
     kept = common_length(model.translate(BEGINNING), model.translate(WHOLE))
     withdrawn = sum(event.withdrawn for event in changes([*drafted, *finished]) if isinstance(event, Delta))
@@ -192,10 +197,10 @@ def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft,
     assert added == pytest.approx(count * end.confidence.mean_log_probability)
 
 
-def test_a_final_translation_that_equals_the_draft_only_commits_it(model):
+def test_a_final_translation_that_equals_the_draft_only_ends_it(model):
     _, finished = converse(model, [SourceText(0, "en", BEGINNING), SourceSentence(0, "en", BEGINNING)])
     commit, end = finished
-    assert commit.committed_text == commit.text == end.text == model.translate(BEGINNING) != ""
+    assert commit.steady_text == commit.text == end.text == model.translate(BEGINNING) != ""
     assert commit.complete
 
 
@@ -219,7 +224,7 @@ def test_the_next_sentences_draft_is_translated_before_this_one_ends(model):
     first, ahead, finished, more = converse(
         model,
         [
-            SourceText(0, "en", BEGINNING, committed=5),
+            SourceText(0, "en", BEGINNING, steady=5),
             SourceText(1, "en", "Thank"),
             SourceSentence(0, "en", BEGINNING),
             SourceText(1, "en", "Thank you."),
@@ -234,7 +239,7 @@ def test_the_next_sentences_draft_is_translated_before_this_one_ends(model):
 
 def test_a_sentence_that_never_ends_does_not_hold_up_the_next(model):
     """A stage of the app's may drop its end."""
-    _, after = converse(model, [SourceText(0, "en", BEGINNING), SourceText(1, "en", "Thank you.", committed=9)])
+    _, after = converse(model, [SourceText(0, "en", BEGINNING), SourceText(1, "en", "Thank you.", steady=9)])
     assert shown_after(after) == model.translate("Thank you.")
 
 
@@ -254,7 +259,7 @@ def test_the_translation_of_a_draft_in_a_wrong_language_is_withdrawn(model):
 
 @pytest.mark.parametrize("final", [True, False])
 def test_an_empty_translation_withdraws_the_draft(final):
-    found = list(updates("abc", iter([Translation(0, "zh", "", heard_s=2.0)]), final=final))
+    found = list(updates(showing("abc"), iter([Translation(0, "zh", "", heard_s=2.0)]), final=final))
     assert found[0] == TargetText(0, "zh", "", heard_s=2.0, complete=True)
     assert found[1:] == ([Translation(0, "zh", "", heard_s=2.0)] if final else [])
 
@@ -280,7 +285,7 @@ def test_a_draft_that_does_not_change_counts_as_translated(model):
     time_s = 1.0
     assert stats.lag_s == 16.0
     first = SourceText(0, "en", BEGINNING, heard_s=8.0)
-    drafted, unchanged = converse(model, [first, replace(first, committed=len(BEGINNING), heard_s=16.0)], stats=stats)
+    drafted, unchanged = converse(model, [first, replace(first, steady=len(BEGINNING), heard_s=16.0)], stats=stats)
     assert drafted
     assert unchanged == []
     assert stats.lag_s == 0.0
@@ -352,9 +357,9 @@ def test_all_words_are_translated_whether_they_are_committed_or_not(model):
         model,
         [
             SourceText(0, "en", "Thank"),
-            SourceText(0, "en", "Thank you", committed=5),
-            SourceText(0, "en", "Thank you", committed=9),
-            SourceText(0, "en", "Thank you.", committed=9),
+            SourceText(0, "en", "Thank you", steady=5),
+            SourceText(0, "en", "Thank you", steady=9),
+            SourceText(0, "en", "Thank you.", steady=9),
         ],
     )
     assert shown_after(first) == model.translate("Thank")
@@ -374,8 +379,8 @@ def test_all_words_are_translated_whether_they_are_committed_or_not(model):
         ("Where is the bank,", 18, False),
     ],
 )
-def test_a_draft_of_committed_text_with_a_final_mark_is_shown_as_a_whole(text, committed, whole, model):
-    said = SourceText(0, "en", text, committed=committed)
+def test_a_draft_of_steady_text_with_a_final_mark_is_shown_as_a_whole(text, committed, whole, model):
+    said = SourceText(0, "en", text, steady=committed)
     (drafted,) = converse(model, [said], options=DraftOptions(mask_characters=1))
     assert (shown_after(drafted) == model.translate(text)) == whole
 
@@ -384,7 +389,7 @@ def test_a_sentence_that_is_committed_whole_in_a_pause_is_shown_as_a_whole(model
     text = "Where is the bank?"
     drafted, paused, again = converse(
         model,
-        [SourceText(0, "en", text), SourceText(0, "en", text, committed=17), SourceText(0, "en", text, committed=18)],
+        [SourceText(0, "en", text), SourceText(0, "en", text, steady=17), SourceText(0, "en", text, steady=18)],
         options=DraftOptions(mask_characters=1),
     )
     assert shown_after(drafted) == model.translate(text)[:-1]

@@ -112,7 +112,7 @@ def test_any_text_has_literals_in_order_that_do_not_overlap(text, target):
 
 def translated(model, text, glossary=None):
     *_, shown, end = model.stream(SourceSentence(0, model.languages[0] or "", text), glossary=glossary)
-    assert shown.text == shown.committed_text == end.text
+    assert shown.text == shown.steady_text == end.text
     return end
 
 

@@ -52,7 +52,7 @@ def test_a_draft_becomes_the_visible_text(shown, tokens, language, hidden):
     options = DraftOptions(mask_words=hidden, mask_characters=hidden)
     events = [dataclasses.replace(event, language=language) for event in translation(tokens)]
     whole, found = events[-1].text, list(masked(iter(events), shown, options))
-    assert {text.committed for text in texts_of(found)} == {0}
+    assert {text.steady for text in texts_of(found)} == {0}
     visible = texts_of(found)[-1].text
     assert whole.startswith(visible)
     assert len(visible) >= visible_length(whole, language, options)

@@ -76,7 +76,7 @@ def test_the_stream_has_the_form_of_a_single_models_stream(both):
             assert [each.text for each in texts] == [translation.text[: token.end] for token in tokens]
             assert texts[-1].text == translation.text
             assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
-            assert [each.committed for each in texts] == [0] * (len(texts) - 1) + [len(translation.text)]
+            assert [each.steady for each in texts] == [0] * (len(texts) - 1) + [len(translation.text)]
             assert translation.confidence == Confidence.of([token.log_probability for token in tokens])
 
 

@@ -153,4 +153,4 @@ def test_a_loop_in_one_of_several_parts_leaves_the_others_and_marks_the_whole(mo
     assert translation.searched_again
     second = looping.translate(text)  # from the cache
     assert translation.text == second + model.translate("Thank you very much.")
-    assert texts[-1].committed_text == texts[-1].text == translation.text
+    assert texts[-1].steady_text == texts[-1].text == translation.text

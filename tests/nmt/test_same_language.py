@@ -17,9 +17,9 @@ from tests.conftest import HANG_S
 
 SAID = SourceSentence(0, "en", "So they say.", 0.0, 2.0, 2.5)
 GROWING = [
-    SourceText(0, "en", "So there", committed=2, heard_s=1.0),
-    SourceText(0, "en", "So they say", committed=7, heard_s=2.0),
-    SourceText(0, "en", "So they say.", committed=12, heard_s=2.5),
+    SourceText(0, "en", "So there", steady=2, heard_s=1.0),
+    SourceText(0, "en", "So they say", steady=7, heard_s=2.0),
+    SourceText(0, "en", "So they say.", steady=12, heard_s=2.5),
     SAID,
 ]
 
@@ -43,7 +43,7 @@ def translated(models, texts, *, live):
 
 def test_the_text_of_the_source_is_that_of_the_captions():
     found = translated({"en-GB": SameLanguageText("en-GB")}, GROWING, live=True)
-    assert [(each.text, each.committed) for each in found if isinstance(each, TargetText)] == [
+    assert [(each.text, each.steady) for each in found if isinstance(each, TargetText)] == [
         ("So there", 2),
         ("So they say", 7),
         ("So they say.", 12),
@@ -60,19 +60,19 @@ def test_a_recordings_captions_come_with_each_sentence():
     assert [each.text for each in found] == ["So", "So they", SAID.text, SAID.text]
     *_, whole, _ = found
     assert [token.end for token in whole.tokens] == [2, 7, 12]  # the words are places to break at
-    assert [each.committed for each in found] == [0, 0, 12, 12]
+    assert [each.steady for each in found] == [0, 0, 12, 12]
 
 
 @pytest.mark.parametrize("live", [True, False])
 def test_chinese_is_written_in_the_script_of_the_target(live):
     said = [
-        SourceText(0, "zh", "头", committed=1, heard_s=1.0),
-        SourceText(0, "zh", "头发很干。", committed=5, heard_s=2.0),
+        SourceText(0, "zh", "头", steady=1, heard_s=1.0),
+        SourceText(0, "zh", "头发很干。", steady=5, heard_s=2.0),
         SourceSentence(0, "zh", "头发很干。", 0.0, 2.0, 2.0),
     ]
     found = translated({"zh-TW": SameLanguageText("zh-TW")}, said, live=live)
     *_, shown, end = found
-    assert shown.committed_text == shown.text == "頭髮很乾。"
+    assert shown.steady_text == shown.text == "頭髮很乾。"
     assert end == Translation(0, "zh-TW", "頭髮很乾。", heard_s=2.0)
 
 

@@ -164,7 +164,7 @@ def test_text_that_takes_back_some_is_converted_too(changes):
     given = events_of(texts)
     *_, whole, end = rewritten(given, conversion("Hant"))
     assert whole.complete
-    assert whole.committed_text == whole.text == conversion("Hant")(texts[-1]) == end.text
+    assert whole.steady_text == whole.text == conversion("Hant")(texts[-1]) == end.text
 
 
 def test_a_character_before_withdrawn_text_is_converted_again():

@@ -19,7 +19,6 @@ from pipeline.nmt.generation import Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.stage import NmtContext, Text
 from pipeline.nmt.written import SentenceCache, translated
-from pipeline.run.overload import LoadControl, OverloadOptions
 from tests.conftest import HANG_S, golden, make_model_dir, tiny_with
 
 
@@ -67,7 +66,7 @@ def test_each_token_adds_to_the_text_until_it_is_the_translation(model):
     assert [each.tokens for each in texts] == [tokens[:count] for count in range(1, len(tokens) + 1)]
     assert [each.text for each in texts] == [row["text"][: token.end] for token in tokens]
     assert [each.complete for each in texts] == [False] * (len(texts) - 1) + [True]
-    assert [each.committed for each in texts] == [0] * (len(texts) - 1) + [len(row["text"])]
+    assert [each.steady for each in texts] == [0] * (len(texts) - 1) + [len(row["text"])]
     assert all(token.log_probability <= 0 for token in tokens)
     assert {(event.sentence, event.language, event.heard_s) for event in (*texts, translation)} == {(3, "zh", 18.0)}
     assert translation.text == texts[-1].text == row["text"]
@@ -408,23 +407,3 @@ async def test_a_cancel_before_the_first_run_stops_it(model, begun):
     assert outbox.empty()
     assert begun.get(timeout=HANG_S).options.terminate
     assert model.translate("Where is the bank?")
-
-
-async def test_under_overload_the_beam_is_narrowed():
-    load = LoadControl(OverloadOptions(beam_size=1))
-    asked: list[int | None] = []
-
-    class Spied:
-        def stream(self, text, target, on_start=None, beams=None):
-            asked.append(beams)
-            yield Translation(text.sentence, "zh", "")
-
-    inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
-    task = asyncio.create_task(NmtStage(Spied(), inbox, outbox, context=NmtContext(load=load)).run())
-    inbox.put_nowait(sentence("Where is the bank?", 0))
-    await outbox.get()
-    load.observe(1e9)
-    inbox.put_nowait(sentence("Where is the park?", 1))
-    inbox.put_nowait(EndOfInput())
-    await task
-    assert asked == [None, 1]

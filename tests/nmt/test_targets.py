@@ -37,8 +37,8 @@ def spoken(texts=SENTENCES):
         half, heard_s = len(text) // 2, 3.0 * number
         found += [
             Transcript(number, heard_s, heard_s + 3, text, "en"),
-            SourceText(number, "en", text[:half], committed=half, heard_s=heard_s + 1),
-            SourceText(number, "en", text, committed=len(text), heard_s=heard_s + 2),
+            SourceText(number, "en", text[:half], steady=half, heard_s=heard_s + 1),
+            SourceText(number, "en", text, steady=len(text), heard_s=heard_s + 2),
             SourceSentence(number, "en", text, heard_s, heard_s + 3, heard_s + 3),
         ]
     return found

@@ -13,8 +13,8 @@ from pipeline import EndOfInput, MarianModel, NmtStage
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.commitment import Commitment
 from pipeline.nmt.compiler.measure import chrf
+from pipeline.nmt.draft_tokens import DraftTokens
 from pipeline.nmt.generation import SearchRequest, Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
@@ -50,7 +50,7 @@ def english(models):
 
 def translation(model, text, glossary=None, language="en"):
     *_, shown, end = model.stream(SourceSentence(0, language, text), glossary=glossary)
-    assert shown.text == shown.committed_text == end.text
+    assert shown.text == shown.steady_text == end.text
     return end
 
 
@@ -182,26 +182,7 @@ def test_a_cached_sentence_has_the_terms_of_its_glossary():
 WORDS = ("Chang Wei", "Grand Harbour Hotel", "the", "station", "yesterday", "I", "met", "at", "waits", "friend")
 
 
-@given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=8), st.booleans())
-@settings(max_examples=12)
-def test_committed_words_are_never_withdrawn(english, words, early):
-    """The source grows word by word; the glossary may come after words are committed."""
-    commitment, shown = Commitment(), ""
-    for end in range(1, len(words) + 1):
-        commitment.source, heard = " ".join(words[:end]), " ".join(words[: end + 1])
-        glossary = BOTH if early or end > 2 else None
-        sentence = SourceSentence(0, "en", heard)
-        *_, last, whole = english.stream(sentence, "zh", draft=True, glossary=glossary, commitment=commitment)
-        assert last.text == whole.text
-        assert last.committed_text.startswith(shown)
-        shown = last.committed_text
-    *_, final = english.stream(
-        SourceSentence(0, "en", " ".join(words) + "."), "zh", commitment=commitment, glossary=BOTH
-    )
-    assert final.text.startswith(shown)
-
-
-def test_the_whole_source_decides_what_is_committed(english, monkeypatch):
+def test_the_whole_source_decides_what_is_steady(english, monkeypatch):
     """Also where the search has hidden a term."""
     attention, widths = english.decoder.attention, []
 
@@ -211,9 +192,9 @@ def test_the_whole_source_decides_what_is_committed(english, monkeypatch):
         return rows
 
     monkeypatch.setattr(english.decoder, "attention", noted)
-    text, commitment = "I met Chang Wei at the station", Commitment()
-    commitment.source = text
-    *_, end = english.stream(SourceSentence(0, "en", text), "zh", commitment=commitment, draft=True, glossary=BOTH)
+    text, drafted = "I met Chang Wei at the station", DraftTokens()
+    drafted.source = text
+    *_, end = english.stream(SourceSentence(0, "en", text), "zh", drafted=drafted, draft=True, glossary=BOTH)
     assert end.terms == ("Chang Wei",)
     assert widths == [len(english.sources(text, "en", None)[0])]
 
@@ -293,7 +274,7 @@ def test_a_spelling_in_progress_is_followed(text, spelled):
     assert SourceTerm("a", (0,), (0,), ("pull request",)).spells(text) is spelled
 
 
-def test_a_translation_goes_on_where_the_committed_text_ends_in_it():
+def test_a_translation_goes_on_where_the_steady_text_ends_in_it():
     term = SourceTerm("x", (0,), (0,), ("Grand Harbour Hotel",))
     assert [
         term.begun_by(text) for text in ("at the Grand", "at the grand harbour", "Hotel Gran", "grand piano", "")

@@ -21,9 +21,9 @@ from tests.streams import changes
 DRAFT_S, FINAL_S = 3.0, 6.0
 
 
-# From the beginning, and once words of the first sentence are committed by drafts.
+# From the beginning, or once drafts have been shown.
 @pytest.mark.parametrize(
-    "slow", [pytest.param(range(4), marks=pytest.mark.slow), range(5, 8)], ids=["at first", "later"]
+    "slow", [pytest.param(range(12), marks=pytest.mark.slow), range(5, 20)], ids=["at first", "later"]
 )
 def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
     slow, demo_config, demo_models, monkeypatch, capsys
@@ -52,16 +52,16 @@ def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
 
     stats = asyncio.run(asyncio.wait_for(work(), HANG_S))
     levels = [event for event in events if isinstance(event, LoadChanged)]
-    assert [change.level for change in levels] in ([1, 2, 0], [1, 2, 1, 0])
-    assert len(set(drafted)) == 1, "no draft while behind"
+    assert [change.level for change in levels] == [1, 0] * (len(levels) // 2) != []
+    assert drafted[::2] == drafted[1::2], "no draft while behind"
     assert 0 < drafted[0] < len(recognizer.levels) == stats.drafts, "drafts before and after"
     assert set(recognizer.levels) == {0}
-    assert stats.undrafted >= 3
+    assert stats.undrafted >= 1
     assert f"lag {levels[0].lag_s:.1f} s: no drafts" in capsys.readouterr().err
-    assert f"{stats.undrafted} without drafts to keep up" in stats.details()
+    assert f"{stats.undrafted} segments without drafts to keep up" in stats.details()
     assert (stats.load_level, stats.lag_s) == (0, 0.0)
 
-    changes(events)  # raises if committed text is withdrawn
+    changes(events)  # raises if final text changes
     transcripts = [event for event in events if isinstance(event, Transcript)]
     assert [event.segment_id for event in transcripts] == list(range(stats.segments))
     sentences = [event for event in events if isinstance(event, SourceSentence)]

@@ -71,9 +71,9 @@ def test_what_has_ended_does_not_wait_for_what_has_not():
     assembler = SentenceAssembler(OPTIONS)
     whole, ended, rest = assembler.push(heard(0, "Hello. My name is", 0.0, 4.0))
     assert ended == SourceSentence(0, "en", "Hello.", 0.0, 1.0, 4.0, (Word("Hello.", 0.0, 1.0),), before_pause=False)
-    assert (whole.text, rest.sentence, rest.text, rest.committed) == ("Hello.", 1, "My name is", 10)
+    assert (whole.text, rest.sentence, rest.text, rest.steady) == ("Hello.", 1, "My name is", 10)
     (more,) = assembler.push(heard(1, "Ann.", 5.0, 6.0))
-    assert (more.sentence, more.text, more.committed) == (1, "My name is Ann.", 14)
+    assert (more.sentence, more.text, more.steady) == (1, "My name is Ann.", 14)
     *_, last = assembler.end()
     assert (last.text, last.start_s, last.end_s, last.before_pause) == ("My name is Ann.", 1.0, 6.0, True)
     assert assembler.end() == []
@@ -98,8 +98,8 @@ def test_what_ends_an_open_sentence(second, expected):
     [
         ("My fellow Americans", 1.5, False),
         ("My fellow Americans", 2.0, True),
-        ("I am here.", 1.0, False),
-        ("I am here.", 1.8, True),
+        ("I am here.", 0.7, False),
+        ("I am here.", 0.8, True),
         ("I saw Dr.", 1.5, False),
         ("It costs 3.5", 1.5, False),
     ],
@@ -185,7 +185,7 @@ def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pa
 
 def test_the_mark_at_the_end_of_a_segment_is_a_draft():
     (first,) = SentenceAssembler(OPTIONS).push(heard(0, "And so my fellow Americans.", 0.0, 3.0))
-    assert first.committed_text == "And so my fellow Americans"
+    assert first.steady_text == "And so my fellow Americans"
 
 
 def test_a_sentence_keeps_the_time_at_which_its_last_word_was_heard():
@@ -262,99 +262,66 @@ def test_a_share_of_the_text_begins_with_a_word():
     ]
 
 
-def so_far(text, committed, number=0, start_s=0.0, **options):
+def so_far(text, steady, number=0, start_s=0.0, **options):
     """What is heard of a segment in progress, half a second a word."""
     found = heard(number, text, start_s, start_s + 0.5 * len(text.split()), **options)
-    return replace(found, committed_words=committed)
+    return replace(found, steady_words=steady)
 
 
-def shown(assembler, transcript):
-    """The text of the sentences that a draft ends, then "committed|draft" of the one that is open."""
-    return [
-        event.text if isinstance(event, SourceSentence) else f"{event.committed_text}|{event.draft}"
-        for event in assembler.so_far(transcript)
-    ]
+def shown(events):
+    """ "sentence: steady|draft" of each sentence in progress that changed."""
+    return [f"{event.sentence}: {event.steady_text}|{event.draft}" for event in events if isinstance(event, SourceText)]
 
 
 def test_words_are_shown_while_their_segment_is_in_progress():
     assembler = SentenceAssembler(OPTIONS)
-    assert shown(assembler, so_far("My fellow", 0)) == ["|My fellow"]
-    assert shown(assembler, so_far("My fellow", 0)) == []
-    assert shown(assembler, so_far("My fellow Americans. Ask", 2)) == ["My fellow| Americans.", "|Ask"]
-    assert shown(assembler, so_far("My fellow Americans, ask not", 3)) == [
-        "My fellow Americans|, ask not",
-        "|",  # of the sentence after it
+    assert shown(assembler.so_far([so_far("My fellow", 0)])) == ["0: |My fellow"]
+    assert shown(assembler.so_far([so_far("My fellow", 0)])) == []
+    drafts = so_far("My fellow Americans. Ask", 2)
+    assert shown(assembler.so_far([drafts])) == ["0: My fellow| Americans.", "1: |Ask"]
+    assert shown(assembler.so_far([so_far("My fellow Americans, ask not", 3)])) == [
+        "0: My fellow Americans|, ask not",
+        "1: |",
     ]
-    found = assembler.push(so_far("My fellow Americans, ask not.", 3))
-    assert [event.text for event in [*found, *assembler.end()]][-1] == "My fellow Americans, ask not."
+    found = assembler.push(so_far("My fellow Americans, ask not.", 0))
+    assert shown(found) == ["0: My fellow Americans, ask not|."]
+    assert [event.text for event in assembler.end()][-1] == "My fellow Americans, ask not."
 
 
-def test_a_sentence_ends_with_the_committed_word_after_it():
+def test_drafts_stand_in_the_sentences_that_they_would_make_after_the_final_text():
     assembler = SentenceAssembler(OPTIONS)
-    assert shown(assembler, so_far("Hello. My name", 1)) == ["Hello|.", "|My name"]
-    assert shown(assembler, so_far("Hello. My name is", 2)) == ["Hello.|", "Hello.", "My| name is"]
-    assert [event.text for event in assembler.push(so_far("Hello. My name is Ann.", 2))] == ["My name is Ann."]
-    (_, last) = assembler.end()
-    assert (last.sentence, last.text, last.start_s) == (1, "My name is Ann.", 0.5)
+    assembler.push(heard(0, "Hello. My name", 0.0, 1.5))
+    first, second = so_far("is Ann. I am", 4, 1, 1.6), so_far("here. Good", 1, 2, 4.0)
+    assert shown(assembler.so_far([first, second])) == ["1: My name is Ann.|", "2: I am here|.", "3: |Good"]
+    (ended, *found) = assembler.push(replace(first, steady_words=0))
+    assert (ended.sentence, ended.text) == (1, "My name is Ann.")
+    assert shown(found) == []  # what stands there already does not change
 
 
-def test_a_draft_of_the_next_sentence_stays_where_it_is_when_that_begins():
-    assembler = SentenceAssembler(OPTIONS)
-    assembler.so_far(so_far("Hello. My name", 1))
-    committed, ended, more = assembler.so_far(so_far("Hello. My name is", 2))
-    assert committed.text == ended.text == "Hello."
-    assert (more.sentence, more.text, more.committed) == (1, "My name is", 2)
+def test_a_draft_never_changes_what_is_final():
+    parts = [heard(0, "It was the", 0.0, 1.5), heard(1, "best of times. It", 1.6, 3.6), heard(2, "was.", 3.8, 4.2)]
+    plain = sentences(*parts)
+    assembler, found = SentenceAssembler(OPTIONS), []
+    for part in parts:
+        assembler.so_far([so_far("nonsense. No sense at all", 2, part.segment_id, part.start_s)])
+        found += assembler.push(part)
+        assembler.so_far([replace(so_far("um", 0, part.segment_id + 1, part.end_s), rejected="uncertain")])
+    assert [event for event in found + assembler.end() if isinstance(event, SourceSentence)] == plain
 
 
 def test_a_draft_that_is_withheld_in_the_end_is_withdrawn():
     assembler = SentenceAssembler(OPTIONS)
-    shown(assembler, so_far("Thank you", 0))
+    assembler.so_far([so_far("Thank you", 0)])
     (withdrawn,) = assembler.push(replace(so_far("Thank you.", 0), rejected="silence"))
     assert (withdrawn.sentence, withdrawn.text) == (0, "")
     assert assembler.end() == []
-    assert shown(assembler, so_far("Yes", 0, number=1, start_s=5.0)) == ["|Yes"]
-
-
-@pytest.mark.parametrize(
-    "text", ['I know it." and he called her "sweet', '"We go now. It is good." and then she said "yes of course']
-)
-def test_a_draft_that_opens_a_quotation_ends_no_committed_sentence(text):
-    """It changes which full stops are inside a quotation."""
-    assembler = SentenceAssembler(OPTIONS)
-    count = len(text.split())
-    for heard_words in range(4, count + 1):
-        whole = so_far(text, heard_words - 4)
-        assembler.so_far(replace(whole, words=whole.words[:heard_words], text=" ".join(text.split()[:heard_words])))
-    assembler.push(so_far(text, count - 4))
-    ended = [event.text for event in assembler.end() if isinstance(event, SourceSentence)]
-    assert text.endswith(ended[-1])
+    assert shown(assembler.so_far([so_far("Yes", 0, number=1, start_s=5.0)])) == ["0: |Yes"]
 
 
 def test_a_draft_may_turn_out_to_be_in_another_language():
     assembler = SentenceAssembler(OPTIONS)
-    assert shown(assembler, so_far("Guten Tag", 0, language="de")) == ["|Guten Tag"]
-    assert shown(assembler, so_far("Good day to", 0)) == ["|Good day to"]
-
-
-def test_words_beyond_a_cut_after_which_nothing_is_said_end_with_the_pause():
-    assembler = SentenceAssembler(OPTIONS)
-    assembler.so_far(so_far("It was the best of", 4))
-    assembler.push(replace(so_far("It was the", 3), speech_end_s=1.9))
-    assembler.push(replace(so_far("best", 1, number=1, start_s=1.5), speech_end_s=1.9))
-    (*_, ended) = assembler.pause(Pause(1.9, 2.0))
-    assert (ended.text, ended.end_s, ended.words[-1].start_s) == ("It was the best", 1.9, 1.5)
-
-
-def test_words_committed_beyond_a_cut_are_not_said_twice():
-    assembler = SentenceAssembler(OPTIONS)
-    shown(assembler, so_far("It was the best of", 4))
-    assembler.push(so_far("It was", 2))  # cut after two words
-    (text,) = assembler.so_far(so_far("the best of times", 3, number=1, start_s=1.0))
-    assert text.text == "It was the best of times"
-    assembler.push(so_far("the best of times.", 3, number=1, start_s=1.0))
-    assert [event.text for event in assembler.end() if isinstance(event, SourceSentence)] == [
-        "It was the best of times."
-    ]
+    assert shown(assembler.so_far([so_far("Guten Tag", 0, language="de")])) == ["0: |Guten Tag"]
+    assert shown(assembler.so_far([so_far("Good day to", 0)])) == ["0: |Good day to"]
 
 
 TEXTS = st.lists(
@@ -389,29 +356,27 @@ def test_nothing_is_lost_or_taken_back(parts, pauses):
 
 
 @given(st.lists(PARTS, max_size=6), st.data())
-def test_drafts_lose_and_take_back_nothing_either(parts, data):
-    """Segments in progress commit some of their words; the rest of them, and the draft after them, may change."""
-    assembler = SentenceAssembler(OPTIONS)
-    found = []
+def test_drafts_lose_and_change_nothing(parts, data):
+    """Whatever drafts say before a transcript, the final text is that of the transcripts alone."""
+    assembler, plain = SentenceAssembler(OPTIONS), SentenceAssembler(OPTIONS)
+    found, expected = [], []
     at, said = 0.0, ""
     for number, (text, length_s, pause_s, _, rejected, marks) in enumerate(parts):
         final = heard(number, text, at, at + length_s, previous_end=marks)
-        committed = 0
         for _ in range(data.draw(st.integers(0, 4)) if final.words else 0):
-            shown = data.draw(st.integers(committed, len(final.words)))
-            committed = data.draw(st.integers(committed, shown))
-            guess = (Word(" guess", at + length_s, at + length_s),) if data.draw(st.booleans()) else ()
-            words = (*final.words[:shown], *guess)
-            text = "".join(word.text for word in words).strip()
-            found += assembler.so_far(replace(final, text=text, words=words, committed_words=committed))
-        if rejected and not committed:
-            final = replace(final, rejected="uncertain")
-        else:
-            said += final.text
-        found += assembler.push(replace(final, committed_words=committed))
+            words = final.words[: data.draw(st.integers(0, len(final.words)))]
+            words += (Word(" guess.", at + length_s, at + length_s),) if data.draw(st.booleans()) else ()
+            draft = replace(final, text="".join(word.text for word in words).strip(), words=words)
+            found += assembler.so_far([replace(draft, steady_words=data.draw(st.integers(0, len(words))))])
+        final = replace(final, rejected="uncertain") if rejected else final
+        said += "" if rejected else final.text
         at += length_s + pause_s
-        found += assembler.pause(Pause(at - pause_s, pause_s))
-    _check(found + assembler.end(), said)
+        found += [*assembler.push(final), *assembler.pause(Pause(at - pause_s, pause_s))]
+        expected += [*plain.push(final), *plain.pause(Pause(at - pause_s, pause_s))]
+    found, expected = found + assembler.end(), expected + plain.end()
+    _check(found, said)
+    ended = [[event for event in events if isinstance(event, SourceSentence)] for events in (found, expected)]
+    assert ended[0] == ended[1]
 
 
 def _check(found, said):
@@ -419,11 +384,12 @@ def _check(found, said):
     assert _letters("".join(one.text for one in ended)) == _letters(said)
     open_texts = OpenTexts()
     for event in found:
-        before = open_texts.push(event)  # raises an error if committed text is withdrawn
+        before = open_texts.push(event)  # raises an error if final text changes
         if isinstance(event, SourceText):
-            assert (event.text, event.committed) != ((before.text, before.committed) if before else ("", 0))
+            now = event.text, event.steady, event.language
+            assert now != ((before.text, before.steady, before.language) if before else ("", 0, ""))
         else:
-            assert before.text == before.committed_text == event.text
+            assert before.text == before.steady_text == event.text
     assert [one.sentence for one in ended] == list(range(len(ended)))
     for one in ended:
         assert one.text == one.text.strip() != ""

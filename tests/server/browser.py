@@ -105,13 +105,13 @@ async def page_of(
 
 
 async def texts_of(page: Page) -> Texts:
-    """The committed text on a page; there must be no draft."""
+    """The text on a page; there must be no draft."""
     states = await page.evaluate(
         "[...document.querySelectorAll('#text article p')].map((line) => [Number(line.closest('article').dataset.number),"
         " line.lang, ...[...line.children].map((part) => part.textContent)])"
     )
     assert [draft for *_, draft in states if draft] == []
-    return {(sentence, language): committed for sentence, language, committed, _ in states}
+    return {(sentence, language): text for sentence, language, text, _ in states}
 
 
 def only(texts: Texts, *languages: str) -> Texts:
@@ -134,7 +134,7 @@ class Hebrew:
 
     def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[TargetText | Translation]:
         text = f"תרגום {sentence.text.upper()}"
-        yield TargetText(sentence.sentence, self.code, text, committed=len(text), complete=True)
+        yield TargetText(sentence.sentence, self.code, text, steady=len(text), complete=True)
         yield Translation(sentence.sentence, self.code, text)
 
 

@@ -49,7 +49,7 @@ def expected(models: list[Models]) -> Texts:
 
 
 def joined(texts: Texts, language: str) -> str:
-    return "".join(text for (_, one), text in sorted(texts.items()) if one == language)
+    return (" " if language == "en" else "").join(text for (_, one), text in sorted(texts.items()) if one == language)
 
 
 @pytest.mark.slow

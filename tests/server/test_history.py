@@ -27,7 +27,7 @@ from tests.streams import changes, spoken, streams, translated
 from tests.subtitles.strategies import CHINESE, ENGLISH
 
 Texts = dict[tuple[int, str], tuple[str, int, bool]]
-"""(sentence, language or "" for the source) → text, length of its committed part, whether it has ended."""
+"""(sentence, language or "" for the source) → text, length of its steady part, whether it has ended."""
 
 
 def texts(events: Iterable[PipelineEvent], found: Texts | None = None) -> Texts:
@@ -38,7 +38,7 @@ def texts(events: Iterable[PipelineEvent], found: Texts | None = None) -> Texts:
             before = open_texts.push(event)
             ended = isinstance(event, SourceSentence | Translation)
             assert not ended or event.text == (before.text if before is not None else "")
-            found[key(event)] = event.text, event.committed, ended
+            found[key(event)] = event.text, event.steady, ended
     return {which: text for which, text in found.items() if text[0] or text[2]}
 
 
@@ -132,10 +132,10 @@ async def test_of_a_text_that_waits_only_the_newest_is_taken():
         SourceText(0, "en", "Where"),
         TargetText(0, "zh", "哪"),
         TargetText(0, "de", "Wo"),
-        SourceText(0, "en", "Where is", committed=5),
+        SourceText(0, "en", "Where is", steady=5),
         TargetText(0, "zh", "哪里"),
     ):
         feed.push(event)
     feed.end()
     found = [first, *[await feed.take() for _ in range(3)]]
-    assert found == [Snapshot(()), SourceText(0, "en", "Where is", committed=5), TargetText(0, "zh", "哪里"), None]
+    assert found == [Snapshot(()), SourceText(0, "en", "Where is", steady=5), TargetText(0, "zh", "哪里"), None]

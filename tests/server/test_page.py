@@ -31,7 +31,7 @@ from tests.server.running import running
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
 
-# Records in ``drawn`` each state of each line of text, [sentence, language, committed, draft], and in ``spoken`` what the live
+# Records in ``drawn`` each state of each line of text, [sentence, language, steady, draft], and in ``spoken`` what the live
 # region was given.
 RECORD = """
 window.drawn = [];
@@ -158,7 +158,7 @@ def test_the_page_shows_the_translation_of_what_is_said(talk):
     assert talk.speaker == talk.expected
 
 
-def test_drafts_are_shown_before_committed_text(talk):
+def test_drafts_are_shown_before_steady_text(talk):
     drafted = set()
     for key, text in talk.expected.items():
         states = [state[2:] for state in talk.drawn if state[:2] == key]

@@ -58,12 +58,12 @@ async def test_a_line_is_corrected_with_the_keyboard(browser, service_of, expect
             await speaker.keyboard.insert_text(NEW)
             await speaker.keyboard.press("Enter")
             for page in (speaker, reader):
-                await expect(page.locator(f"{FIRST} .committed")).to_have_text(NEW)
+                await expect(page.locator(f"{FIRST} .steady")).to_have_text(NEW)
                 await expect(page.locator(f"{FIRST} .mark")).to_have_text("corrected")
                 await expect(page.locator("#spoken p").last).to_have_text(f"corrected {NEW}")
             assert await speaker.evaluate(FOCUSED) == "zh 0"
             async with page_at(browser, view) as late:
-                await expect(late.locator(f"{FIRST} .committed")).to_have_text(NEW)
+                await expect(late.locator(f"{FIRST} .steady")).to_have_text(NEW)
                 await expect(late.locator("#spoken p")).to_have_count(0)
             cues = list(srt.parse(await downloaded(reader, "srt")))
             assert [cue.content for cue in cues] == [NEW, expected[1, "zh"]]
@@ -74,7 +74,7 @@ async def test_a_line_is_corrected_with_the_keyboard(browser, service_of, expect
             await field.fill("第二句")
             await field.press("Enter")
             await expect(speaker.get_by_role("alert")).to_contain_text("Too many lines were corrected")
-            await expect(speaker.locator(f"{SECOND} .committed")).to_have_text(expected[1, "zh"])
+            await expect(speaker.locator(f"{SECOND} .steady")).to_have_text(expected[1, "zh"])
             await enter_on(speaker, "stop")
             await has_state(speaker, "ended")
             await speaker.locator(SECOND).click()
@@ -119,7 +119,7 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
             await speaker.keyboard.press("Enter")
             masked = f"{text[0]}*{text[2:]}"
             for page in (speaker, reader):
-                await expect(page.locator(f"{FIRST} .committed")).to_have_text(masked)
+                await expect(page.locator(f"{FIRST} .steady")).to_have_text(masked)
             assert await speaker.evaluate(FOCUSED) == "zh 0"
             # The word at the cursor of what was said; then another name for the same sentence.
             source = speaker.locator("#text article:first-of-type .source")
@@ -129,7 +129,7 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
             await speaker.keyboard.press("Home")
             await speaker.get_by_role("button", name="Mask the chosen word").press("Enter")
             first = expected[0, "en"].split()[0]
-            await expect(source.locator(".committed")).to_have_text(
+            await expect(source.locator(".steady")).to_have_text(
                 expected[0, "en"].replace(first, first[0] + "*" * (len(first) - 1), 1)
             )
             await speaker.keyboard.press("Enter")

@@ -16,7 +16,7 @@ PHONES = pytest.mark.parametrize("size", [(390, 844), (320, 568)], ids=["390x844
 TOUCHED_PX = 44
 """The least height of what a finger touches (WCAG 2.2, 2.5.5)."""
 
-# Draws a sentence with committed text and a draft in two languages, and opens everything that the page has.
+# Draws a sentence with steady text and a draft in two languages, and opens everything that the page has.
 SHOW_ALL = """async (events) => {
   const { Board } = await import("/static/render.js");
   const { Texts } = await import("/static/texts.js");

@@ -70,7 +70,7 @@ APPLY = """async (events) => {
     texts.apply(event);
     const sentence = texts.sentences.get(event.sentence);
     const text = event.type.startsWith("source") ? sentence.source : sentence.targets.get(event.language);
-    return [text.committed, text.draft];
+    return [text.steady, text.draft];
   });
 }"""
 
@@ -125,7 +125,7 @@ def test_the_page_says_who_speaks(runner, page):
 @given(streams(TEXTS))
 def test_each_event_changes_the_text_as_in_python(runner, page, stream):
     events = [event for event in stream.events if isinstance(event, State)]
-    expected = [[event.text[: event.committed], event.text[event.committed :]] for event in events]
+    expected = [[event.text[: event.steady], event.text[event.steady :]] for event in events]
     assert runner.run(page.evaluate(APPLY, records(events))) == expected
 
 

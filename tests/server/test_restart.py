@@ -87,7 +87,7 @@ def committed(lines: Sequence[dict[str, Any]]) -> Texts:
         for record in line["events"] if line["type"] == "snapshot" else [line]:
             state = states.push(event) if (event := read_event(record)) is not None else None
             if isinstance(state, SourceText | TargetText):
-                found[state.sentence, state.language] = state.committed_text
+                found[state.sentence, state.language] = state.steady_text
     return found
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.asr.context import Heard
-from pipeline.asr.drafting import Drafting
+from pipeline.asr.live.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.options import DraftOptions
@@ -391,7 +391,7 @@ class Slow:
         return None
 
 
-def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models):
+def test_the_time_that_a_draft_takes_is_without_its_wait():
     slow = Slow()
 
     class Waited(Scheduler):
@@ -402,7 +402,7 @@ def test_the_time_that_a_draft_takes_is_without_its_wait(demo_models):
                 yield
 
     drafter = ScheduledRecognizer(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)
-    drafting = Drafting(demo_models.recognizer, drafter, DraftOptions(every_ms=300), lambda: slow.now_s)
+    drafting = Drafting(drafter, DraftOptions(every_ms=300), lambda: slow.now_s)
     end = 4 * SAMPLE_RATE
     segment = SpeechSegment(0, 0, np.zeros(end, np.int16), speech_end_sample=end, heard_sample=end)
     assert drafting.draft(segment, DEFAULT) is None

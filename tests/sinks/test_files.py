@@ -175,7 +175,7 @@ def test_jsonl_has_every_event_and_every_cue(tmp_path):
     paths = write(tmp_path)
     records = [json.loads(line) for line in paths["jsonl"].read_text("utf-8").splitlines()]
     assert records[-1]["type"] == "end"
-    assert records[0] == {"type": "events", "version": 2}
+    assert records[0] == {"type": "events", "version": 4}
     assert len([record for record in records[1:] if record["type"] != "cue"]) == len(events())
     read = [event for record in records if (event := read_event(record)) is not None]
     assert states(read) == events()[:-1]

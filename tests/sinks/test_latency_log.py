@@ -52,18 +52,18 @@ def test_simulstreams_format_marks_spaces_like_sentencepiece(tmp_path):
 
 DRAFTS = [
     TargetText(0, "zh", "三十", heard_s=1.0),
-    TargetText(0, "zh", "三百人", committed=1, heard_s=2.0),
-    TargetText(0, "zh", "三百人。", committed=4, heard_s=3.0, complete=True),
+    TargetText(0, "zh", "三百人", steady=1, heard_s=2.0),
+    TargetText(0, "zh", "三百人。", steady=4, heard_s=3.0, complete=True),
 ]
 
 
-def test_a_log_has_the_text_as_displayed_or_as_committed(tmp_path):
+def test_a_log_has_the_text_as_displayed_or_only_final_text(tmp_path):
     found = {}
-    for name, committed in (("displayed", False), ("committed", True)):
+    for name, final in (("displayed", False), ("final", True)):
         for suffix in (".jsonl", ".log"):
-            log = open_latency_log(tmp_path / (name + suffix), "char", committed=committed)
-            log.start("talk.wav", iter([1.5, 2.5, 3.5]).__next__)
-            for event in [*DRAFTS, *translated(0, ["三百人。"])[1:], EndOfInput(4.0)]:
+            log = open_latency_log(tmp_path / (name + suffix), "char", final=final)
+            log.start("talk.wav", iter([3.5] if final else [1.5, 2.5, 3.5]).__next__)
+            for event in [*DRAFTS, *translated(0, ["三百人。"], heard_s=3.0)[1:], EndOfInput(4.0)]:
                 log.write(event)
             log.close()
             found[name + suffix] = lines(tmp_path / (name + suffix))
@@ -78,10 +78,10 @@ def test_a_log_has_the_text_as_displayed_or_as_committed(tmp_path):
         (3.0, ["。"], []),
         (4.0, [], []),
     ]
-    assert streams["committed.jsonl"] == [(2.0, ["三"], []), (3.0, ["百人。"], []), (4.0, [], [])]
+    assert streams["final.jsonl"] == [(3.0, ["三百人。"], []), (4.0, [], [])]
     assert {name: lines[0]["elapsed"] for name, lines in found.items() if name.endswith(".log")} == {
         "displayed.log": [1500, 2500, 2500, 3500],
-        "committed.log": [2500, 3500, 3500, 3500],
+        "final.log": [3500, 3500, 3500, 3500],
     }
 
 

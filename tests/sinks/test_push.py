@@ -19,7 +19,7 @@ import pytest
 from pipeline.apps import live
 from pipeline.apps.pushes import Where, open_pushes, some_push
 from pipeline.errors import UsageError
-from pipeline.events import PipelineEvent
+from pipeline.events import PipelineEvent, SourceText, TargetText
 from pipeline.sinks import push, push_obs
 from pipeline.sinks.push import PushSink
 from pipeline.subtitles.rules import SubtitleRules
@@ -141,6 +141,22 @@ def test_zoom_gets_numbers_that_go_on_and_retries_with_the_same(server):
     }
     assert [one.body for one in asked[3:]] == [f"{text}\n" for text in TEXTS]
     assert asked[1].kind == "text/plain; charset=utf-8"
+    assert sink.lost == 0
+
+
+@pytest.mark.parametrize("kind", ["zoom", "youtube", "webhook"])
+def test_a_sentence_is_sent_before_it_is_final_where_it_cannot_be_replaced(server, kind):
+    sink = opened(kind, server.url, "de")
+    for event in [
+        SourceText(0, "en", "Where is it?", 12, 0.0, 2.0),
+        TargetText(0, "de", "Wo ist es?", 10),
+        SourceText(1, "en", "Here it is", 4, 2.0, 3.0),
+        TargetText(1, "de", "Hier ist", 4),
+    ]:
+        sink.write(event)
+    sink.close()
+    bodies = [one.body for one in server.asked.queue if one.method == "POST"]
+    assert [body.split("\n")[-2] for body in bodies] == ([] if kind == "webhook" else ["Wo ist es?"])
     assert sink.lost == 0
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pipeline.captions.states import OpenTexts, State
-from pipeline.events import PipelineEvent, SourceText, TargetText
+from pipeline.events import PipelineEvent
 from pipeline.latency.emissions import unit_of, units
 from pipeline.sinks.ass import AssSink
 from pipeline.sinks.cue_file import CueSink
@@ -49,13 +49,11 @@ def written(sink: Sink, events: Iterable[PipelineEvent]) -> None:
 
 
 def newest(events: Iterable[PipelineEvent]) -> Texts:
-    """The newest state of each text, which its end must confirm."""
+    """The newest state of each text."""
     texts, found = OpenTexts(), Texts()
     for event in events:
         if isinstance(event, State):
-            before = texts.push(event)
-            shown = (before.committed_text, before.draft) if before is not None else ("", "")
-            assert isinstance(event, SourceText | TargetText) or shown == (event.text, "")
+            texts.push(event)
             found[event.sentence, event.language] = event.text
     return found
 
@@ -106,9 +104,9 @@ def printed(text: str) -> Texts:
     return found
 
 
-def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: str, *, committed: bool) -> str:
+def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: str, *, final: bool) -> str:
     """Read as simulstream does: what is deleted must be the newest tokens."""
-    log = open_latency_log(path, unit_of(language), language, committed=committed)
+    log = open_latency_log(path, unit_of(language), language, final=final)
     log.start("talk.wav", lambda: 1000.0)
     written(log, events)
     tokens: list[str] = []
@@ -119,8 +117,8 @@ def in_simulstreams_log(path: Path, events: Sequence[PipelineEvent], language: s
     return "".join(tokens).replace("▁", " ")
 
 
-def in_simulevals_log(path: Path, events: Sequence[PipelineEvent], language: str, *, committed: bool) -> str:
-    log = open_latency_log(path, unit_of(language), language, committed=committed)
+def in_simulevals_log(path: Path, events: Sequence[PipelineEvent], language: str, *, final: bool) -> str:
+    log = open_latency_log(path, unit_of(language), language, final=final)
     log.start("talk.wav", lambda: 1000.0)
     written(log, events)
     prediction = json.loads(path.read_text("utf-8"))["prediction"]
@@ -153,10 +151,10 @@ def test_every_consumer_ends_up_with_the_same_texts(stream):
                 assert plain(found) == shown, kind
             unit = unit_of(language)
             said = units(" ".join(expected[number, language] for number in sorted(stream.sources)), unit)
-            for committed in (False, True):
-                log, line = (folder / f"{language}-{committed}{suffix}" for suffix in (".jsonl", ".log"))
-                assert units(in_simulstreams_log(log, stream.events, language, committed=committed), unit) == said
-                assert units(in_simulevals_log(line, stream.events, language, committed=committed), unit) == said
+            for final in (False, True):
+                log, line = (folder / f"{language}-{final}{suffix}" for suffix in (".jsonl", ".log"))
+                assert units(in_simulstreams_log(log, stream.events, language, final=final), unit) == said
+                assert units(in_simulevals_log(line, stream.events, language, final=final), unit) == said
 
 
 @settings(max_examples=300)

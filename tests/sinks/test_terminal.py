@@ -106,8 +106,8 @@ def dim(passage: Passage) -> str:
 def test_text_that_may_change_is_dim(source):
     translations = (("zh", "我看见"), ("de", "Ich sehe"))
     assert dim(Passage(0.0, 5.0, source, translations)) == ""
-    committed = {"": len(source) - 3, "zh": 0, "de": len("Ich sehe")}
-    assert dim(Passage(0.0, 5.0, source, translations, committed=committed)) == source[-3:] + "我看见"
+    steady = {"": len(source) - 3, "zh": 0, "de": len("Ich sehe")}
+    assert dim(Passage(0.0, 5.0, source, translations, steady=steady)) == source[-3:] + "我看见"
 
 
 def test_nothing_is_left_of_a_draft_of_noise():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DeviceError
-from pipeline.events import Samples
+from pipeline.events import Samples, TargetText
 from pipeline.speaking.speaker import Speaker, Waiting
 from tests.conftest import HANG_S
 from tests.streams import spoken, translated
@@ -123,6 +123,17 @@ def say(speaker, *texts, language="de"):
             speaker.write(event)
 
 
+def test_a_sentence_is_spoken_once_as_soon_as_it_is_steady_and_more_follows(output):
+    speaker = Speaker(SpellingVoice(), "de", output)
+    for event in (TargetText(0, "de", long(0), len(long(0))), TargetText(1, "de", "Gut so", 3)):
+        speaker.write(event)
+    assert output.begun.acquire(timeout=HANG_S)
+    say(speaker, long(0), "Gut so.")
+    output.held.release(100)
+    speaker.finish()
+    assert output.played == [[len(long(0))], [len("Gut so.")]]
+
+
 def test_what_comes_while_one_is_spoken_waits_and_the_oldest_is_skipped(output, caplog):
     speaker = Speaker(SpellingVoice(), "de", output)
     say(speaker, long(0))
@@ -193,7 +204,7 @@ def test_a_voice_that_fails_costs_its_sentence(output, caplog):
     say(speaker, "kaputt")
     while not speaker.lost:
         threading.Event().wait(0.001)
-    say(speaker, "geht", "…")
+    say(speaker, "geht", "4")
     speaker.finish()
     assert output.played == [[4]]
     assert (speaker.spoken, speaker.lost) == (2, 1)

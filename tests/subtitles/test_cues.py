@@ -128,7 +128,7 @@ def test_a_sentence_is_a_cue_when_its_translation_is_finished():
 
 @given(streams(TEXTS), RULES)
 def test_drafts_and_other_languages_do_not_change_the_cues(stream, rules):
-    """The same cues as from the committed texts of one language."""
+    """The same cues as from the final texts of one language."""
     alone = [
         event
         for event in stream.events

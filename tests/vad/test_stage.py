@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment
-from pipeline.run.overload import LoadControl, OverloadOptions
-from pipeline.run.stats import PipelineStats
 from pipeline.stages import Queue
 from pipeline.vad.detector import WebRtcVad
 from pipeline.vad.options import VadConfig
@@ -68,7 +66,7 @@ def with_pauses(*pauses_s):
     """Phrases with these times of silence after each, besides the silence at their own ends."""
     phrases = cut(read_wav(PHRASES), 1600)
     parts = [
-        (phrase.samples, np.zeros(round(16_000 * s), np.int16)) for phrase, s in zip(phrases, pauses_s, strict=False)
+        (phrase.speech, np.zeros(round(16_000 * s), np.int16)) for phrase, s in zip(phrases, pauses_s, strict=False)
     ]
     return np.concatenate([np.zeros(16_000, np.int16), *(part for both in parts for part in both)])
 
@@ -80,6 +78,14 @@ def test_a_pause_is_reported_each_time_that_it_reaches_a_length():
     for segment, following in pairwise(items):
         if isinstance(segment, SpeechSegment) and isinstance(following, Pause):
             assert following.start_s == segment.speech_end_s
+
+
+@pytest.mark.parametrize("chunk", [112, 320, 48_000])
+def test_pauses_do_not_depend_on_how_the_audio_was_chunked(chunk):
+    samples = with_pauses(1.05, 0.95, 2.5)
+    expected = [item for item in stage_output(samples, 1600, (1_000, 2_000)) if isinstance(item, Pause)]
+    assert [item for item in stage_output(samples, chunk, (1_000, 2_000)) if isinstance(item, Pause)] == expected
+    assert len(expected) > 2
 
 
 def test_a_pause_is_reported_when_the_audio_completes_it_and_not_before():
@@ -122,18 +128,6 @@ def test_samples_of_another_type_are_refused():
         cut(np.zeros(1600, np.float32), 1600)
 
 
-@pytest.mark.parametrize(("allowed_ms", "sooner"), [(1_000, False), (8_000, True)])
-def test_only_segments_cut_sooner_than_configured_count_as_shortened(allowed_ms, sooner):
-    load, stats = LoadControl(OverloadOptions(max_segment_ms=2_000)), PipelineStats()
-    load.observe(6.0)
-
-    config = VadConfig(max_segment_ms=allowed_ms)
-    found = through(lambda *queues: VadStage(config, *queues, stats, load), read_wav(PHRASES))
-    forced = sum(isinstance(item, SpeechSegment) and item.forced_cut for item in found)
-    assert forced
-    assert stats.shortened == (forced if sooner else 0)
-
-
 async def fed_in_chunks(make, samples):
     """What a VAD stage puts out if it is read while it runs."""
     inbox, outbox = Queue(), Queue()
@@ -169,14 +163,13 @@ def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize("drafts", [True, False])
-def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(drafts):
+@pytest.mark.parametrize("early", [True, False])
+def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(early):
     found = asyncio.run(
-        fed_in_chunks(lambda *queues: VadStage(VadConfig(), *queues, drafts=lambda: drafts), read_wav(PHRASES))
+        fed_in_chunks(lambda *queues: VadStage(VadConfig(), *queues, early=lambda: early), read_wav(PHRASES))
     )
-    growing = [item for item in found if isinstance(item, SegmentSoFar)]
-    assert not any(item.pausing for item in growing)
-    if not drafts:
+    growing = [item for item in found if isinstance(item, SegmentSoFar) and not item.pausing]
+    if not early:
         assert growing == []
         return
     closed = {item.id: item for item in found if isinstance(item, SpeechSegment)}

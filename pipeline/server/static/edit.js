@@ -34,7 +34,7 @@ export class Editor {
   #open(element, back) {
     this.close();
     const sentence = this.board.texts.sentences.get(Number(element.closest("article").dataset.number));
-    const before = element.querySelector(".committed").textContent;
+    const before = element.querySelector(".steady").textContent;
     const field = document.createElement("textarea");
     Object.assign(field, { value: before, maxLength: LONGEST, rows: 1, dir: "auto" });
     field.setAttribute("aria-label", t("Correct this line"));

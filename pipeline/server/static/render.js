@@ -155,13 +155,13 @@ function line(kind, language, text) {
   found.lang = language;
   found.dir = "auto";
   found.toggleAttribute("data-done", text.done);
-  const committed = document.createElement("span");
-  committed.className = "committed";
-  committed.textContent = text.committed;
+  const steady = document.createElement("span");
+  steady.className = "steady";
+  steady.textContent = text.steady;
   const draft = document.createElement("span");
   draft.className = "draft";
   draft.textContent = text.draft;
-  found.append(committed, draft, ...(text.corrections ? [mark()] : []));
+  found.append(steady, draft, ...(text.corrections ? [mark()] : []));
   return found;
 }
 

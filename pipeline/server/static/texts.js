@@ -82,17 +82,17 @@ export function textFor(sentence, language) {
 class Text {
   constructor() {
     this.points = [];
-    this.length = 0; // of the committed part
+    this.length = 0; // of the steady part
     this.done = false;
     this.corrections = 0; // made by the speaker
     this.terms = []; // of the glossary, in the source of a finished translation
     this.missed = []; // those of them that it lacks
   }
 
-  change({ text, withdrawn = 0, committed = 0 }) {
+  change({ text, withdrawn = 0, steady = 0 }) {
     this.points.length -= withdrawn;
     for (const point of text) this.points.push(point);
-    this.length = committed;
+    this.length = steady;
   }
 
   finish({ text, terms = [], missed_terms = [] }) {
@@ -117,7 +117,7 @@ class Text {
     return this.points.join("");
   }
 
-  get committed() {
+  get steady() {
     return this.points.slice(0, this.length).join("");
   }
 

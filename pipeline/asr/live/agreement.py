@@ -1,4 +1,4 @@
-"""Drafts: when speech in progress is recognised again, and which of the words heard in it are certain. Pure."""
+"""When speech in progress is recognised again, and which of the words heard in it are steady. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, takewhile
 
-from ..events import SAMPLE_RATE, SpeechSegment, Word
-from ..languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
-from ..run.options import DraftOptions
-from .context import Heard
+from ...events import SAMPLE_RATE, SpeechSegment, Word
+from ...languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
+from ...run.options import DraftOptions
+from ..context import Heard
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
 _REST = 1.2
 # Weight of the newest run in the estimate of the computing time.
 _NEWEST = 0.5
-# Seconds of committed speech that are heard again before the words that follow: enough to recognise it, and no more, since
+# Seconds of steady speech that are heard again before the words that follow: enough to recognise it, and no more, since
 # every word costs a step of the decoder.
 _LEAST_KNOWN_S, _MOST_KNOWN_S = 2.0, 5.0
 # A number may go on as long as fewer words than this follow it: "8,800", "8,800 and", "8,849".
@@ -31,85 +31,69 @@ class DraftSchedule:
     def __init__(self, options: DraftOptions) -> None:
         self._options = options
         self.segment = -1
-        """The id of the segment that was recognised last."""
+        """The first sample of the segment that was recognised last."""
         self._heard_s = 0.0
         self._took_s = 0.0
 
     def due(self, segment: SpeechSegment) -> bool:
         """Whether enough speech has come since the last draft."""
-        if segment.id != self.segment:
+        if segment.start_sample != self.segment:
             return self.long_enough(segment)
         return segment.speech_end_s - self._heard_s >= max(self._options.every_ms / 1000, _REST * self._took_s)
 
     def long_enough(self, segment: SpeechSegment) -> bool:
         """Whether there is enough speech for a first draft."""
-        return segment.speech_end_s - segment.start_s >= self._options.first_ms / 1000
+        return segment.speech_end_s - segment.speech_start_s >= self._options.first_ms / 1000
 
     def ran(self, segment: SpeechSegment, took_s: float) -> None:
         """``segment`` was recognised in ``took_s`` seconds."""
-        self.segment, self._heard_s = segment.id, segment.speech_end_s
+        self.segment, self._heard_s = segment.start_sample, segment.speech_end_s
         self._took_s = took_s if not self._took_s else (1 - _NEWEST) * self._took_s + _NEWEST * took_s
 
 
 class Agreement:
-    """The committed words of the segment in progress, and the words heard after them.
+    """The steady words of the segment in progress, and the words heard after them.
 
     LocalAgreement-2 (Liu, Spanakis and Niehues, 2020; Macháček, Dabre and Bojar, 2023): words on which two drafts in a
-    row agree are committed. Case and marks need not agree; see ``steadied``.
-
-    If the drafts are a smaller model's (``commits`` is False), such words are only settled: later drafts go on from them, and
-    the bigger model's ``confirm`` replaces them.
+    row agree are steady; later drafts go on from them. Case and marks need not agree; see ``steadied``.
     """
 
-    def __init__(
-        self, margin_s: float, segment: int = -1, committed: Sequence[Word] = (), *, commits: bool = True
-    ) -> None:
-        """``margin_s``: words that end in the last ``margin_s`` seconds of audio are not committed."""
-        self._margin_s, self._commits = margin_s, commits
+    def __init__(self, margin_s: float) -> None:
+        """``margin_s``: words that end in the last ``margin_s`` seconds of audio are not steady."""
+        self._margin_s = margin_s
+        self.begin(-1)
+
+    def begin(self, segment: int) -> None:
+        """Another segment is in progress, named by its first sample."""
         self.segment = segment
-        """The id of the segment in progress."""
-        self.committed = list(committed)
-        self.settled: list[Word] = []
-        """The words after the committed ones on which two drafts agree."""
+        self.steady: list[Word] = []
         self.draft: list[Word] = []
-        """The words after these."""
+        """The words after the steady ones."""
         self._start = ""  # the marks heard before the segment
         self._begins = False  # whether the marks before the draft end a sentence, as they were or as they are now
-
-    def begin(self, segment: int, committed: Sequence[Word] = ()) -> None:
-        """Another segment is in progress, of which some words may be committed already."""
-        self.segment, self.committed, self.settled, self.draft = segment, list(committed), [], []
-        self._start, self._begins = "", False
-
-    @property
-    def known(self) -> list[Word]:
-        """The words from which the next draft goes on: committed or settled."""
-        return [*self.committed, *self.settled]
 
     def push(
         self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf, stable: int | None = None
     ) -> None:
-        """Take the newest draft: the words after the known ones, from audio received until ``heard_s``.
+        """Take the newest draft: the words after the steady ones, from audio received until ``heard_s``.
 
-        Nothing after ``missing_s`` is committed: where speech has no words yet. ``stable``: how many words the recogniser
-        itself calls stable; then these are committed.
+        Nothing after ``missing_s`` is steady: where speech has no words yet. ``stable``: how many words the recogniser
+        itself calls stable; then these are steady.
         """
-        ended = self._begins or any(map(_ends_sentence, self.known[-1:]))
+        ended = self._begins or any(map(_ends_sentence, self.steady[-1:]))
         if stable is None:
             heard = steadied(self.draft, heard, ended=ended)
             stable = self._ended(heard[: agreeing(self.draft, heard)], heard_s, missing_s)
-        known = self.committed if self._commits else self.settled
-        known += heard[:stable]
+        self.steady += heard[:stable]
         self.draft, self._begins = list(heard[stable:]), False
 
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
-        """Commit the words after the committed ones as the bigger model hears them in a pause; they replace the drafts'."""
+        """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)
-        self.committed += heard[:certain]
-        self.settled, self.draft = [], list(heard[certain:])
+        self.steady, self.draft, self._begins = list(heard[:certain]), list(heard[certain:]), False
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
-        """Number of words at the beginning that end early enough to be committed, without a number that may go on."""
+        """Number of words at the beginning that end early enough to be steady, without a number that may go on."""
         latest_s = heard_s - self._margin_s
         count = sum(1 for _ in takewhile(lambda word: word.end_s <= latest_s and word.start_s < missing_s, words))
         for at in reversed(range(count)):
@@ -118,25 +102,19 @@ class Agreement:
         return count
 
     def correct_marks(self, marks: str | None) -> None:
-        """Replace the marks after the last known word by those heard there together with the next words, if any.
+        """Replace the marks after the last steady word by those heard there together with the next words, if any.
 
-        If no word is known, they are the marks before the segment.
+        If no word is steady, they are the marks before the segment.
         """
         if marks is None:
             return
-        if known := self.settled or self.committed:
-            last = known[-1].text.rstrip()
+        if self.steady:
+            last = self.steady[-1].text.rstrip()
             before = final_marks(last)
-            known[-1] = replace(known[-1], text=last.removesuffix(before) + marks)
+            self.steady[-1] = replace(self.steady[-1], text=last.removesuffix(before) + marks)
         else:
             before, self._start = self._start, marks
         self._begins = bool(set(MARKS) & {*before, *marks})
-
-    def cut(self, at_s: float) -> list[Word]:
-        """Remove and return the committed words after ``at_s``, where the segment was cut."""
-        kept = list(takewhile(lambda word: (word.start_s + word.end_s) / 2 <= at_s, self.committed))
-        rest, self.committed = self.committed[len(kept) :], kept
-        return rest
 
 
 def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
@@ -183,29 +161,29 @@ def _without_commas(word: Word) -> str:
 
 
 def divided(
-    segment: SpeechSegment, committed: Sequence[Word], *, whole: bool = False, doubtful: int = 0
+    segment: SpeechSegment, steady: Sequence[Word], *, whole: bool = False, doubtful: int = 0
 ) -> tuple[Heard, SpeechSegment]:
-    """A segment with committed words in two parts: the last of these words, with their audio, and what follows them.
+    """A segment with steady words in two parts: the last of these words, with their audio, and what follows them.
 
-    ``whole``: all of the committed words, not only as many as help to hear the rest. ``doubtful``: of the words at the beginning, how
+    ``whole``: all of the steady words, not only as many as help to hear the rest. ``doubtful``: of the words at the beginning, how
     many are left out.
     """
-    first = doubtful + (0 if whole else _first_known(committed[doubtful:]))
+    first = doubtful + (0 if whole else _first_known(steady[doubtful:]))
     begin_s = segment.start_s
     if first:
-        begin_s = max([committed[first - 1].end_s, *(word.start_s - _LEAD_S for word in committed[first : first + 1])])
+        begin_s = max([steady[first - 1].end_s, *(word.start_s - _LEAD_S for word in steady[first : first + 1])])
     start = segment.start_sample
-    end = min(max(0, round(committed[-1].end_s * SAMPLE_RATE) - start), len(segment.samples))
+    end = min(max(0, round(steady[-1].end_s * SAMPLE_RATE) - start), len(segment.samples))
     begin = min(max(0, round(begin_s * SAMPLE_RATE) - start), end)
     known = replace(
         segment, start_sample=start + begin, samples=segment.samples[begin:end], speech_end_sample=start + end
     )
     rest = replace(segment, start_sample=start + end, samples=segment.samples[end:])
-    return Heard(known, "".join(word.text for word in committed[first:]).strip()), rest
+    return Heard(known, "".join(word.text for word in steady[first:]).strip()), rest
 
 
 def _first_known(words: Sequence[Word]) -> int:
-    """The index of the word from which on committed words are heard again: a beginning of a sentence or clause if possible."""
+    """The index of the word from which on steady words are heard again: a beginning of a sentence or clause if possible."""
     best, rank = 0, -1
     for index in range(1, len(words)):
         length_s = words[-1].end_s - words[index].start_s

@@ -1,4 +1,4 @@
-"""Drafts: when speech in progress is recognised again, and which words are committed."""
+"""When speech in progress is recognised again, and which of the words heard in it are steady."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.asr.drafts import Agreement, DraftSchedule, agreeing, divided, steadied, without_end
+from pipeline.asr.live.agreement import Agreement, DraftSchedule, agreeing, divided, steadied, without_end
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import letters
 from pipeline.run.options import DraftOptions
@@ -19,7 +19,7 @@ TRUTH = (
 
 
 def speech(seconds, number=0):
-    return SpeechSegment(number, 0, np.zeros(round(seconds * SAMPLE_RATE), np.int16))
+    return SpeechSegment(number, number * 10 * SAMPLE_RATE, np.zeros(round(seconds * SAMPLE_RATE), np.int16))
 
 
 def words(texts, each_s=0.5, start_s=0.0):
@@ -28,6 +28,12 @@ def words(texts, each_s=0.5, start_s=0.0):
 
 def texts(found):
     return "".join(word.text for word in found).strip()
+
+
+def agreement_on(steady):
+    agreement = Agreement(0.0)
+    agreement.steady = list(words(steady))
+    return agreement
 
 
 def test_drafts_come_with_speech_and_leave_time_for_other_work():
@@ -53,15 +59,14 @@ def test_silence_brings_no_draft():
     assert not schedule.due(replace(silent, id=1, speech_end_sample=SAMPLE_RATE // 2))
 
 
-def test_words_on_which_two_drafts_agree_are_committed():
+def test_words_on_which_two_drafts_agree_are_steady():
     agreement = Agreement(0.4)
-    agreement.begin(0)
     agreement.push(words(["It", "was", "a", "bat"]), 2.0)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("", "It was a bat")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("", "It was a bat")
     agreement.push(words(["it", "was", "the", "best", "of"]), 2.5)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was", "the best of")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It was", "the best of")
     agreement.push(words(["the", "best,", "of", "times"], start_s=1.0), 3.0)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was the best of", "times")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It was the best of", "times")
 
 
 @pytest.mark.parametrize(
@@ -87,65 +92,41 @@ def test_words_are_written_as_before_until_a_word_or_a_sentence_end_differs(old,
 
 
 @pytest.mark.parametrize("marks", [(".", ","), (",", ".")])
-@pytest.mark.parametrize("committed", [["I", "see", "him"], []])
-def test_a_word_after_a_mark_that_changes_is_written_as_heard_with_it(committed, marks):
-    agreement = Agreement(0.0, 0, words(committed))
+@pytest.mark.parametrize("steady", [["I", "see", "him"], []])
+def test_a_word_after_a_mark_that_changes_is_written_as_heard_with_it(steady, marks):
+    agreement = agreement_on(steady)
     for mark in marks:
         agreement.correct_marks(mark)
         agreement.push(words(["My" if mark == "." else "my", "brother", "lives"], 0.5, 1.5), 4.0)
     expected = {".": "My brother lives", ",": "my brother lives"}[marks[1]]
-    assert texts(agreement.committed) == (f"I see him{marks[1]} {expected}" if committed else expected)
+    assert texts(agreement.steady) == (f"I see him{marks[1]} {expected}" if steady else expected)
 
 
-def test_words_at_the_end_of_the_audio_are_not_committed():
+def test_words_at_the_end_of_the_audio_are_not_steady():
     agreement = Agreement(0.4)
-    agreement.begin(0)
     agreement.push(words(["It", "was", "the", "best"]), 2.0)
     agreement.push(words(["It", "was", "the", "best"]), 2.0)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was the", "best")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It was the", "best")
     agreement.push(words(["best"], start_s=1.5), 2.5)
-    assert (texts(agreement.committed), agreement.draft) == ("It was the best", [])
+    assert (texts(agreement.steady), agreement.draft) == ("It was the best", [])
 
 
-def test_the_drafts_of_a_smaller_model_settle_words_and_commit_none():
-    agreement = Agreement(0.4, commits=False)
-    agreement.begin(0)
-    agreement.push(words(["It", "was", "the", "vest"]), 2.0)
-    agreement.push(words(["it", "was", "the", "vest", "of"]), 2.5)
-    assert (agreement.committed, texts(agreement.settled), texts(agreement.draft)) == ([], "It was the vest", "of")
-    agreement.push(words(["of", "rhymes"], start_s=2.0), 3.0)
-    assert (texts(agreement.known), texts(agreement.draft)) == ("It was the vest of", "rhymes")
-
-
-def test_the_bigger_model_commits_its_own_words():
-    agreement = Agreement(0.4, commits=False)
-    agreement.begin(0)
+def test_the_words_heard_in_a_pause_replace_those_of_drafts():
+    agreement = Agreement(0.4)
     for _ in range(2):
         agreement.push(words(["It", "was", "a", "vest", "of"]), 2.5)
     agreement.confirm(words(["It", "was", "the", "best", "of", "times"]), 3.2)
-    assert (texts(agreement.committed), agreement.settled) == ("It was the best of", [])
-    assert texts(agreement.draft) == "times"  # it ended too late to be sure
-    agreement.push(words(["rhymes", "it"], start_s=2.5), 3.6)
-    agreement.push(words(["rhymes", "it"], start_s=2.5), 3.9)
-    assert (texts(agreement.committed), texts(agreement.settled)) == ("It was the best of", "rhymes it")
-    agreement.correct_marks(",")
-    assert (texts(agreement.committed), texts(agreement.settled)) == ("It was the best of", "rhymes it,")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It was the best of", "times")  # it ended late
 
 
 @pytest.mark.parametrize(("marks", "expected"), [(",", "My fellow,"), ("", "My fellow"), (None, "My fellow.")])
-def test_marks_after_the_last_committed_word_are_those_heard_last(marks, expected):
-    agreement = Agreement(0.0, 0, words(["My", "fellow."]))
+def test_marks_after_the_last_steady_word_are_those_heard_last(marks, expected):
+    agreement = agreement_on(["My", "fellow."])
     agreement.correct_marks(marks)
-    assert texts(agreement.committed) == expected
+    assert texts(agreement.steady) == expected
 
 
-def test_words_after_a_cut_are_taken_out():
-    agreement = Agreement(0.0, 0, words(["It", "was", "the", "best", "of", "times"]))
-    assert texts(agreement.cut(2.1)) == "of times"
-    assert texts(agreement.committed) == "It was the best"
-
-
-def test_a_segment_is_divided_after_its_committed_words():
+def test_a_segment_is_divided_after_its_steady_words():
     segment = replace(speech(9.0, number=3), start_sample=SAMPLE_RATE)
     said = words(["It", "was", "the", "best", "of", "times.", "It", "was", "the", "worst", "of"], start_s=1.0)
     known, rest = divided(segment, said[:3])
@@ -191,51 +172,47 @@ def _changed(text):
 def test_nothing_is_lost_doubled_or_taken_back(data):
     """Whatever the drafts get wrong at their ends."""
     agreement = Agreement(0.4)
-    agreement.begin(0)
-    committed = []
+    steady = []
     length = 0
     while length < len(TRUTH):
         length = min(len(TRUTH), length + data.draw(st.integers(1, 4)))
         right = data.draw(st.integers(max(0, length - 2), length))
         draft = [data.draw(st.sampled_from([word, _changed(word)])) for word in TRUTH[:right]]
         draft += [data.draw(st.sampled_from(["uh", "blue", "some"])) + str(length) for _ in range(length - right)]
-        agreement.push(words(draft)[len(committed) :], length * 0.5)
-        now = [letters(word.text) for word in agreement.committed]
-        assert now[: len(committed)] == committed
-        assert all(word.end_s <= length * 0.5 - 0.4 for word in agreement.committed)
-        committed = now
-    assert committed == [letters(word) for word in TRUTH[: len(committed)]]
-    times = [word.start_s for word in (*agreement.committed, *agreement.draft)]
+        agreement.push(words(draft)[len(steady) :], length * 0.5)
+        now = [letters(word.text) for word in agreement.steady]
+        assert now[: len(steady)] == steady
+        assert all(word.end_s <= length * 0.5 - 0.4 for word in agreement.steady)
+        steady = now
+    assert steady == [letters(word) for word in TRUTH[: len(steady)]]
+    times = [word.start_s for word in (*agreement.steady, *agreement.draft)]
     assert times == sorted(times)
 
 
-def test_nothing_is_committed_after_speech_without_words():
+def test_nothing_is_steady_after_speech_without_words():
     agreement = Agreement(0.4)
-    agreement.begin(0)
     for _ in range(2):
         agreement.push(words(["It", "was", "the", "best", "of", "times"]), 4.0, 1.0)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It was", "the best of times")
-    agreement.confirm(words(["the", "best"], start_s=1.0), 4.0, 1.5)
-    assert texts(agreement.committed) == "It was the"
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It was", "the best of times")
+    agreement.confirm(words(["It", "was", "the", "best"]), 4.0, 1.5)
+    assert texts(agreement.steady) == "It was the"
 
 
-def test_a_number_is_committed_when_it_has_surely_ended():
+def test_a_number_is_steady_when_it_has_surely_ended():
     agreement = Agreement(0.4)
-    agreement.begin(0)
     for _ in range(2):
         agreement.push(words(["It", "has", "83"]), 2.0)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It has", "83")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It has", "83")
     for heard_s in (2.5, 3.0):
         agreement.push(words(["83,200,000", "people", "now"], start_s=1.0), heard_s)
-    assert (texts(agreement.committed), texts(agreement.draft)) == ("It has 83,200,000 people now", "")
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It has 83,200,000 people now", "")
 
 
-def test_a_number_is_committed_when_two_words_follow_it():
+def test_a_number_is_steady_when_two_words_follow_it():
     agreement = Agreement(0.4)
-    agreement.begin(0)
     for heard in (["8,800"], ["8,800", "and"], ["8,800", "and"]):
         agreement.push(words(["It", "is", *heard]), 4.0)
-    assert texts(agreement.committed) == "It is"
+    assert texts(agreement.steady) == "It is"
     for _ in range(2):
         agreement.push(words(["8,849", "metres", "high"], start_s=1.0), 4.0)
-    assert texts(agreement.committed) == "It is 8,849 metres high"
+    assert texts(agreement.steady) == "It is 8,849 metres high"

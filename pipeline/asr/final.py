@@ -1,0 +1,136 @@
+"""Final recognition: a group of segments, once it has closed, as a whole. The same for live runs and recordings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from ..errors import PipelineError
+from ..events import SpeechSegment, Transcript
+from ..run.stats import PipelineStats
+from ..run.worker import FAILED, FailedCalls
+from .groups import Group
+from .language_segmenter import LanguageSegmenter, divided_by_language
+from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer
+from .terms import HeardTerms
+
+log = logging.getLogger(__name__)
+
+
+class FinalRecognition:
+    """Recognises groups in their order. Its calls block.
+
+    What it knows of the groups before is the language spoken last, if there are several, and the terms of the glossary
+    that were heard. A call of the recogniser that fails costs its segment, whose transcript is rejected as "failed";
+    segments that were recognised together are tried one by one. The third segment in a row that fails, or a
+    ``PipelineError``, is raised.
+    """
+
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        stats: PipelineStats | None = None,
+        *,
+        several_languages: bool = False,
+        terms: HeardTerms | None = None,
+    ) -> None:
+        """``several_languages``: the recogniser tells them apart. ``terms``: the glossary of the stream."""
+        self.recognizer, self.stats, self.terms = recognizer, stats or PipelineStats(), terms
+        self.several_languages = several_languages
+        self._language = ""
+        self._calls = FailedCalls()
+
+    def parts(self, segment: SpeechSegment) -> list[SpeechSegment]:
+        """The parts of a segment that are each in one language."""
+        if not self.several_languages:
+            return [segment]
+        return divided_by_language(LanguageSegmenter.told_by(self.recognizer), segment)
+
+    def recognised(self, groups: Sequence[Group]) -> list[list[Transcript]]:
+        """The transcripts of the next groups; of each, one for each segment."""
+        found = self._together(groups) if len(groups) > 1 and self.at_once else None
+        if found is not None:
+            for transcripts in found:
+                self.take(transcripts)
+            return found
+        found = []
+        for group in groups:
+            found.append(self._group(group))
+            self.take(found[-1])
+        return found
+
+    def as_if_closed(self, group: Group) -> list[Transcript] | None:
+        """The transcripts of a group if nothing more comes; None if the recogniser fails. Nothing is remembered."""
+        try:
+            return self._whole(group)
+        except PipelineError:
+            raise
+        except Exception:
+            log.debug("the group from %.1f s could not be recognised early", group[0].start_s, exc_info=True)
+            return None
+
+    def take(self, transcripts: Sequence[Transcript]) -> None:
+        """Remember what later groups depend on: transcripts of a group that has closed."""
+        for transcript in transcripts:
+            if transcript.rejected is None:
+                self._language = transcript.language
+                if self.terms is not None:
+                    self.terms.heard(transcript)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether groups do not depend on each other, and the recogniser takes several at once."""
+        depends = self.several_languages or (self.terms is not None and not self.terms.empty)
+        return not depends and isinstance(self.recognizer, BatchRecognizer)
+
+    @property
+    def options(self) -> RecognitionOptions:
+        before = (self._language or None) if self.several_languages else None
+        return RecognitionOptions(before=before, terms=self.terms)
+
+    def _together(self, groups: Sequence[Group]) -> list[list[Transcript]] | None:
+        """The transcripts of several groups, recognised at once; None if that fails."""
+        assert isinstance(self.recognizer, BatchRecognizer)
+        try:
+            with self.stats.busy("asr"):
+                found = self.recognizer.transcribe_batch(groups, self.options)
+            self._calls.worked()
+        except PipelineError:
+            raise
+        except Exception:
+            log.debug("%d groups could not be recognised together", len(groups), exc_info=True)
+            return None
+        return found
+
+    def _whole(self, group: Group) -> list[Transcript]:
+        with self.stats.busy("asr"):
+            if isinstance(self.recognizer, BatchRecognizer) and not self.several_languages:
+                return self.recognizer.transcribe_batch([group], self.options)[0]
+            return self.recognizer.transcribe(group, self.options)
+
+    def _group(self, group: Group) -> list[Transcript]:
+        if len(group) > 1:
+            try:
+                return self._whole(group)
+            except PipelineError:
+                raise
+            except Exception:
+                log.debug("%d segments could not be recognised together", len(group), exc_info=True)
+        return [self._attempt(segment, lambda: self._whole((segment,))[0]) for segment in group]  # noqa: B023  # called at once
+
+    def _attempt(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
+        """The transcript of a segment; one without text if the recogniser fails."""
+        try:
+            found = recognise()
+        except Exception as error:
+            reason = self._calls.reason(error)
+            log.warning("the speech from %.1f to %.1f s is not recognised: %s", segment.start_s, segment.end_s, reason)
+            self.stats.failures["ASR"] = reason
+            return Transcript(
+                *(segment.id, segment.speech_start_s, segment.end_s, "", self._language),
+                rejected=FAILED,
+                heard_s=segment.heard_s,
+                speech_end_s=segment.speech_end_s,
+            )
+        self._calls.worked()
+        return found

@@ -1,0 +1,76 @@
+"""What is shown of the open group."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.asr.context import Context
+from pipeline.asr.final import FinalRecognition
+from pipeline.asr.live.drafts import LiveDrafts
+from pipeline.events import SAMPLE_RATE
+from pipeline.run.options import DraftOptions
+from tests.asr.scripted import Scripted, speech
+
+FIRST, SECOND = speech(0, 0.0, 2.0), speech(1, 2.5, 4.5)
+
+
+def drafts(recognizer, drafter=None):
+    final = FinalRecognition(recognizer)
+    return LiveDrafts(final, drafter or recognizer, DraftOptions(), Context(8_000, 2_000), lambda: 0.0)
+
+
+def texts(found):
+    return [each.text for each in found.transcripts]
+
+
+def test_all_segments_of_the_open_group_are_shown():
+    recognizer = Scripted()
+    found = drafts(recognizer)
+    assert texts(found.ended((FIRST,))) == ["It was the best"]
+    shown = found.look((FIRST,), speech(1, 2.5, 3.5), pausing=False)
+    assert texts(shown) == ["It was the best", "times It"]
+    assert [each.steady_words for each in shown.transcripts] == [4, 0]
+    assert recognizer.drafts == [("It was the best", "times It")]
+
+
+def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
+    recognizer = Scripted()
+    found = drafts(recognizer)
+    shown = found.look((FIRST,), SECOND, pausing=True)
+    assert recognizer.calls == [[0, 1]]
+    assert found.ended((FIRST, SECOND)) is None
+    later = replace(SECOND, heard_sample=5 * SAMPLE_RATE)
+    prepared = found.prepared((FIRST, later))
+    assert [each.text for each in prepared] == texts(shown)
+    assert [(each.heard_s, each.steady_words) for each in prepared] == [(2.0, 0), (5.0, 0)]
+    louder = replace(SECOND, samples=np.ones_like(SECOND.samples))
+    for group in [(FIRST,), (SECOND,), (FIRST, speech(1, 2.5, 4.6)), (FIRST, louder)]:
+        assert found.prepared(group) is None
+
+
+def test_words_after_a_cut_are_shown_in_the_next_segment():
+    recognizer = Scripted()
+    found = drafts(recognizer)
+    found.look((), speech(0, 0.0, 2.0), pausing=False)
+    cut = speech(0, 0.0, 1.2, cut=True)
+    shown = found.look((cut,), speech(1, 1.2, 2.5), pausing=False)
+    assert [each.end_s for each in shown.transcripts] == [1.2, 2.5]
+    assert texts(shown) == ["It was", "best of"] or texts(shown) == ["It was", "the best of"]
+
+
+def test_what_was_heard_in_a_closed_group_is_context_and_not_shown():
+    recognizer = Scripted()
+    found = drafts(recognizer)
+    found.ended((FIRST,))
+    found.closed((FIRST,), recognizer.transcribe([FIRST], None))
+    assert texts(found.look((), speech(1, 2.5, 3.5), pausing=False)) == ["times It"]
+    assert recognizer.drafts == [("It was the best", "times It")]
+
+
+def test_a_pause_whose_recognition_fails_shows_nothing():
+    recognizer = Scripted(failing={0})
+    found = drafts(recognizer)
+    assert found.look((), FIRST, pausing=True) is None
+    assert found.ended((FIRST,)) is None
+    assert found.prepared((FIRST,)) is None
+    assert texts(found.look((FIRST,), SECOND, pausing=False)) == ["times It was the"]

@@ -1,0 +1,89 @@
+"""Recognition of groups that have closed: failures, terms, languages, several at once."""
+
+import pytest
+
+from pipeline.asr.final import FinalRecognition
+from pipeline.asr.terms import HeardTerms
+from pipeline.errors import ModelError
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.run.options import GlossaryOptions
+from tests.asr.scripted import Scripted, speech
+
+GROUPS = [(speech(0, 0, 1), speech(1, 2, 3)), (speech(2, 5, 6), speech(3, 7, 8)), (speech(4, 11, 12),)]
+
+
+class AtOnce(Scripted):
+    """Takes several groups, and notes the options of each call."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.batches, self.options = [], []
+
+    def transcribe(self, segments, options):
+        self.options.append(options)
+        return super().transcribe(segments, options)
+
+    def transcribe_batch(self, groups, options):
+        self.batches.append(len(groups))
+        return [self.transcribe(group, options) for group in groups]
+
+
+@pytest.mark.parametrize("make", [Scripted, AtOnce])
+def test_a_failed_call_costs_one_segment(make, caplog):
+    final = FinalRecognition(make(failing={1, 2}))
+    found = [transcript for group in final.recognised(GROUPS) for transcript in group]
+    assert [each.rejected for each in found] == [None, "failed", "failed", None, None]
+    assert [(each.start_s, each.end_s, each.text) for each in found[1:3]] == [(2.0, 3.0, ""), (5.0, 6.0, "")]
+    assert final.stats.failures == {"ASR": "connection refused"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "the speech from 2.0 to 3.0 s is not recognised: connection refused",
+        "the speech from 5.0 to 6.0 s is not recognised: connection refused",
+    ]
+
+
+def test_calls_that_fail_in_a_row_or_for_good_are_raised():
+    with pytest.raises(OSError, match="connection refused"):
+        FinalRecognition(Scripted(failing={1, 2, 3})).recognised([sum(GROUPS, ())])
+    damaged = FinalRecognition(Scripted(failing={3}, error=ModelError("damaged")))
+    for call in (lambda: damaged.recognised([GROUPS[1]]), lambda: damaged.as_if_closed(GROUPS[1])):
+        with pytest.raises(ModelError, match="damaged"):
+            call()
+
+
+def test_a_group_that_cannot_be_recognised_early_costs_nothing(caplog):
+    final = FinalRecognition(Scripted(failing={0}))
+    assert [final.as_if_closed(GROUPS[0]) for _ in range(5)] == [None] * 5
+    assert (final.stats.failures, caplog.records) == ({}, [])
+
+
+@pytest.mark.parametrize("failing", [(), {2}, {0, 4}])
+def test_several_groups_at_once_are_heard_as_one_by_one(failing):
+    both = AtOnce(failing=failing)
+    found = FinalRecognition(both).recognised(GROUPS)
+    assert both.batches[0] == 3
+    one_by_one = FinalRecognition(AtOnce(failing=failing))
+    assert found == [one_by_one.recognised([group])[0] for group in GROUPS]
+
+
+def test_groups_are_recognised_with_the_language_before_them_if_there_are_several():
+    recognizer = AtOnce()
+    final = FinalRecognition(recognizer, several_languages=True)
+    assert not final.at_once
+    final.as_if_closed(GROUPS[0])  # changes nothing
+    for group in GROUPS[:2]:
+        final.recognised([group])
+    assert [options.before for options in recognizer.options] == [None, None, "en"]
+    assert recognizer.batches == []
+
+
+def test_terms_that_were_heard_are_remembered_when_their_group_has_closed():
+    terms = HeardTerms(lambda: Glossary((Term("best", None), Term("worst", None))), GlossaryOptions(prompt_terms=1))
+    heard = []
+    terms.heard = heard.append
+    final = FinalRecognition(AtOnce(), terms=terms)
+    assert not final.at_once
+    final.as_if_closed(GROUPS[0])
+    assert heard == []
+    (found,) = final.recognised(GROUPS[:1])
+    assert heard == found
+    assert FinalRecognition(AtOnce(), terms=HeardTerms(Glossary, GlossaryOptions())).at_once
