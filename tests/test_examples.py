@@ -155,7 +155,9 @@ def test_the_portuguese_recording_is_heard_and_translated_into_english():
     assert len(heard) == len(said)
     wrong = sum(edits(one, other) for one, other in zip(said, heard, strict=True))
     assert wrong <= 6  # two numbers in figures, and an accent
-    assert [" ".join(line.split()) for line in shown[3:6:2]] == [
-        "The next train to Lisbon departs at 10 a.m.",
-        "How long does the trip take?",
+    departs, takes = (" ".join(line.split()) for line in shown[3:6:2])
+    # Which, depends on the processor's 8-bit products.
+    assert departs in [
+        f"The next train to Lisbon departs at 10 {hours}." for hours in ("a.m", "o'clock in the morning")
     ]
+    assert takes == "How long does the trip take?"

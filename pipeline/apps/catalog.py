@@ -105,7 +105,7 @@ def state_of(model: NamedModel) -> ModelState:
     """The state of a model, from the disk only."""
     try:
         directory = local_directory(model.name)
-    except ModelError:
+    except (ModelError, UsageError):
         return ModelState("missing")
     if directory is not None:
         return ModelState("directory", str(directory), None, _disk_usage(directory))

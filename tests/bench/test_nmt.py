@@ -31,7 +31,10 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 )
 def test_a_run_compares_the_engines_and_writes_json(model, names, tmp_path):
     text, data = tmp_path / "text.tsv", tmp_path / "out.json"
-    text.write_text("Where do you live?\tOnde você mora?\nThank you very much.\tMuito obrigado.\n", "utf-8")
+    text.write_text(
+        "Where do you live?\tOnde você mora?\nThe museum is closed on Mondays.\tO museu está fechado às segundas-feiras.\n",
+        "utf-8",
+    )
     done = bench("--model", model, "--text", text, "--rounds", "2", "--json", data)
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(data.read_text("utf-8"))["rows"]}
