@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 from pipeline import EndOfInput, Transcript, load_config
+from pipeline.asr.final import FinalRecognition
+from pipeline.asr.groups import Groups
 from pipeline.asr.stage import AsrStage
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
@@ -33,7 +35,7 @@ async def main(path: str) -> None:
     transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
     async with asyncio.TaskGroup() as group:
         group.create_task(VadStage(config.vad, audio, segments).run())
-        group.create_task(AsrStage(recognizer, segments, transcripts).run())
+        group.create_task(AsrStage(segments, transcripts, Groups(0), FinalRecognition(recognizer)).run())
         group.create_task(host_audio(path, audio))
         while not isinstance(heard := await transcripts.get(), EndOfInput):
             doubt = f"  ({heard.rejected}: not to be translated)" if heard.rejected else ""
