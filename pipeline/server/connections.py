@@ -15,13 +15,18 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import CloseCode, Frame
 from websockets.http11 import Request
 
+from ..run.machine import give_back_freed_memory
 from .guard import counted_as
 from .limits import ServerLimits
 from .websocket import CLOSING
 
 # How often connections are looked at.
 _SWEEP_S = 1.0
+# How long memory is given back, at each look at the connections, after a long text: until it and its answer are done with.
+_GIVE_BACK_S = 2.0
 _READ_BYTES = 1 << 14
+# The memory of a longer text is given back. A message of audio, in JSON, is shorter.
+_LONG_TEXT_BYTES = 1 << 16
 # The most frames of one message. Each may be empty, and uvicorn counts their bytes only.
 _MOST_FRAMES = 1024
 _TEXT = b"the server has too many connections; try again later\n"
@@ -112,6 +117,8 @@ class SocketConnection(WebSocketsSansIOProtocol):
 
     def send_receive_event_to_app(self) -> None:
         if self.curr_msg_data_type == "text":
+            if sum(map(len, self.frames)) > _LONG_TEXT_BYTES and isinstance(self.config, Settings):
+                self.config.long_text_s = self.loop.time()
             try:
                 b"".join(self.frames).decode()
             except UnicodeDecodeError:  # uvicorn would log it
@@ -170,6 +177,8 @@ class Settings(uvicorn.Config):
             timeout_graceful_shutdown=graceful_s,
         )
         self.limits = limits
+        self.long_text_s = -_GIVE_BACK_S
+        """When the last long text came."""
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:
@@ -214,13 +223,16 @@ class Overdue:
 
 
 async def sweep(server: uvicorn.Server, limits: ServerLimits) -> None:
-    """Abort overdue connections, for ever."""
+    """Abort overdue connections and give the memory of long texts back, for ever."""
+    assert isinstance(server.config, Settings)
     overdue = Overdue(limits)
     while True:
         await asyncio.sleep(_SWEEP_S)
         connections = [each for each in server.server_state.connections if isinstance(each, Connection)]
         for connection in overdue.among(connections, asyncio.get_running_loop().time()):
             connection.transport.abort()
+        if asyncio.get_running_loop().time() - server.config.long_text_s < _GIVE_BACK_S:
+            await asyncio.to_thread(give_back_freed_memory)
 
 
 def _network(connection: object) -> str:

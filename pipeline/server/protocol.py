@@ -21,6 +21,8 @@ _LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000
 # A glossary of 65,536 characters may have as many escapes and commas, which are counted as if they came before values. Its quotation
 # marks are not strings: they are escaped. So much is read in 4 ms.
 _MOST_VALUES, _MOST_STRINGS = 70_000, 1_000
+# A glossary that has nothing but escapes, and as much again.
+_LONGEST_TEXT = 1 << 19
 # A room is an address for readers that stays the same from one session of a speaker to the next. The speaker chooses a secret, the
 # room's key. The room's name is a digest of it, so that the server keeps nothing between sessions, the name outlives a restart, and
 # whoever has only the name, as all readers do, cannot speak in the room. 128 bits: nobody finds another key with the same name.
@@ -204,6 +206,7 @@ def read_message(text: str) -> Message:
     Raises:
         ProtocolError: it is no JSON object, its type or a field is unknown, or a value is not allowed.
     """
+    check_length("the message", text, _LONGEST_TEXT)
     record = read_object(text)
     kind = record.pop("type", None)
     if not isinstance(kind, str) or kind not in _FIELDS:
