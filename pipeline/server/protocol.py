@@ -280,7 +280,8 @@ def check_rate(rate: int) -> None:
     """
     if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
         raise ProtocolError(
-            "bad-sample-rate", f"the sample rate is {rate} Hz; it must be from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz"
+            "bad-sample-rate",
+            f"the sample rate is {shown(rate)} Hz; it must be from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz",
         )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import socket
 import threading
 import time
 import tracemalloc
@@ -19,6 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation, Word
 from pipeline.run.machine import give_back_freed_memory
 from pipeline.server.protocol import _FIELDS
+from pipeline.server.wyoming import serving_wyoming
 from tests.server.running import Running, ask, heard, running, until
 
 # Of the loop's thread in one callback: time that other threads and programs take is not counted. The least of some tries counts.
@@ -225,3 +227,90 @@ async def test_a_late_reader_of_a_long_session_holds_nobody_up(new_service, monk
                 assert await asyncio.to_thread(asyncio.run, read()) == 8_000
                 held_s.append(hold.longest_s)
         assert min(held_s) <= LONGEST_S
+
+
+TERMS = {
+    "many": "".join(f"term {number} of a talk\tthe translation of {number}\n" for number in range(1_000)),
+    "long": "".join(f"term {number}\t" + "词语" * 24 + "\n" for number in range(1_000)),
+    "marked": "".join(f"term {number}\ta" + "\u0301\u0323" * 24 + "\n" for number in range(1_000)),
+    "variants": "source\ttarget\tvariants\ntree\tarvore\t" + "|".join(f"tree{number}" for number in range(7_000)),
+    "brackets": "".join(f"a{'(' * 25}{number}\t{')' * 25}b\n" for number in range(1_000)),
+    "lines": "tree\tarvore\n" + "\n" * 65_000,
+}
+LANGUAGES = "de fr es it pt nl pl ru uk cs sk sl hr bg ro hu fi sv da nb et lv lt el tr ar he fa hi ja ko zh".split()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [*(({"glossary": text}, "started") for text in TERMS.values()), ({"targets": LANGUAGES}, "error")],
+    ids=[*TERMS, "languages"],
+)
+async def test_no_long_start_holds_the_loop(wanted, answer, new_service, monkeypatch):
+    async with running(new_service(max_sessions=1_000, resume_s=0.0)) as server:
+
+        async def start() -> dict[str, Any]:
+            async with server.connect() as socket:
+                return await ask(socket, type="start", **wanted)
+
+        held_s = []
+        with measured(monkeypatch) as hold:
+            for _ in range(TRIES):
+                hold.longest_s = 0.0
+                assert (await asyncio.to_thread(asyncio.run, start()))["type"] == answer
+                held_s.append(hold.longest_s)
+        assert min(held_s) <= LONGEST_S
+
+
+WYOMING: dict[str, dict[str, Any]] = {
+    "ping": {"text": "x"},
+    "transcribe": {"name": "transcribe", "language": "en"},
+    "select-program": {"name": "transcribe", "language": "en"},
+    "audio-start": {"rate": 16_000, "width": 2, "channels": 1, "timestamp": 0},
+    "audio-chunk": {"rate": 16_000, "width": 2, "channels": 1, "timestamp": 0},
+}
+
+
+def wyoming_events(kind: str, name: str, value: str) -> list[bytes]:
+    """An event with this value of a field, in its line or beside it, and with one that is cut off."""
+    others = json.dumps({each: other for each, other in WYOMING[kind].items() if each != name})
+    before = others.replace("}", ", " if len(others) > 2 else "") + json.dumps(name)
+    found = []
+    for text in {value, value[:30_000] + value[-30_000:], value[:60_000]}:
+        data = f"{before}: {text}}}".encode()
+        found += [b'{"type": "%s", "data": %b}\n' % (kind.encode(), data)]
+        found += [b'{"type": "%s", "data_length": %d}\n%b' % (kind.encode(), len(data), data)]
+    return found
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, fields in WYOMING.items() for name in fields])
+async def test_no_field_of_a_wyoming_event_holds_the_loop(kind, name, new_service, monkeypatch, caplog):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with serving_wyoming(new_service(max_sessions=1_000), listener):
+
+            async def answer(event: bytes) -> dict[str, Any]:
+                """The first answer to an event and a ping."""
+                reader, writer = await asyncio.open_connection(*listener.getsockname(), limit=1 << 20)
+                writer.write(event + b'{"type": "ping", "data": {}}\n')
+                found = json.loads(await reader.readline())
+                found["data"] = json.loads(await reader.readexactly(found.get("data_length", 0)) or b"{}")
+                writer.close()
+                return found
+
+            async def work() -> list[str]:
+                wrong = []
+                for what, value in (TEXTS | VALUES).items():
+                    for event in wyoming_events(kind, name, value):
+                        for _ in range(TRIES):
+                            hold.longest_s = 0.0
+                            found = await answer(event)
+                            if hold.longest_s <= LONGEST_S:
+                                break
+                        else:
+                            wrong.append(f"{what}: {1000 * hold.longest_s:.0f} ms")
+                        if found["type"] == "error" and not (found["data"].get("code") and len(str(found)) < 2_000):
+                            wrong.append(f"{what}: {str(found)[:200]}")
+                return wrong
+
+            with measured(monkeypatch) as hold:
+                assert await asyncio.to_thread(asyncio.run, work()) == []
+    assert not [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
