@@ -83,6 +83,8 @@ class Word:
     heard: str | None = field(default=None, kw_only=True)
     """What was recognised where a term of the glossary replaced it; empty if an earlier word of the term has it. None: this
     word was recognised."""
+    probability: float | None = field(default=None, kw_only=True)
+    """The recogniser's, 0 to 1: the mean of its tokens'. None if unknown."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
+from ..sinks.files import FILE_SUFFIXES, SPOKEN
 from .journal import SUFFIX as JOURNAL_SUFFIX
 
 # Suffixes of recordings in a folder, all read by FFmpeg. A file named explicitly may have any name.
@@ -19,9 +20,9 @@ _VIDEO = "3g2 3gp asf avi divx f4v flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv
 SUFFIXES = frozenset(f".{name}" for name in (_AUDIO + " " + _VIDEO).split())
 
 Output = tuple[str, str]
-"""(format, target language); the language is "" for a format whose file has all languages."""
-# Formats whose file has all target languages.
-_ALL_LANGUAGES = frozenset({"jsonl"})
+"""(format, target language); the language is "" for a format with one file for all languages."""
+# Formats with one file for all target languages: it has all, or none.
+_ALL_LANGUAGES = SPOKEN | {"jsonl"}
 
 # Bytes. The limit of nearly all file systems; some encrypting ones have 143, and VFAT reports more than it takes.
 _LONGEST_NAME = 255
@@ -67,11 +68,11 @@ class OutputNames:
     """Target language → its tag in file names, or ""; see ``language_tags``."""
 
     def path(self, output: Output) -> Path:
-        return self._name(output).path(f".{output[0]}")
+        return self._name(output).path(FILE_SUFFIXES[output[0]])
 
     def is_shorter(self, output: Output) -> bool:
         """Whether the name is shortened."""
-        return self._name(output).is_shorter(f".{output[0]}")
+        return self._name(output).is_shorter(FILE_SUFFIXES[output[0]])
 
     @property
     def journal(self) -> Path:
@@ -79,6 +80,8 @@ class OutputNames:
 
     def _name(self, output: Output) -> OutputName:
         kind, target = output
+        if kind in SPOKEN:
+            return replace(self.base, language="")
         return self.base if kind in _ALL_LANGUAGES else replace(self.base, language=self.tags[target])
 
 

@@ -187,7 +187,9 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
             folders[there] = Folder(there)
         if folder not in longest:
             longest[folder] = longest_name(folder)
-        name = OutputName(folder, folders[there].stem(recording.name, *tags.values()), language, longest[folder])
+        name = OutputName(
+            folder, folders[there].stem(recording.name, *tags.values(), "karaoke"), language, longest[folder]
+        )
         plain = replace(name, stem=stem_of(recording.name))
         if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
             name = plain  # begun before another recording with the same stem was added

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..languages import language_tag, nearest, sets_sentences_apart
 from ..nmt.same_language import SameLanguageText
 from ..sentences.splitting import whole_words
 from ..sinks.files import sink_makers
+from ..subtitles.spoken import whisper_segment
 from .access import Access, bearer_token
 from .chains import Chain
 from .protocol import ProtocolError, shown
@@ -248,12 +249,13 @@ def _verbose(
     events: list[PipelineEvent], sentences: list[tuple[SourceSentence, str]], text: str, wanted: _Wanted
 ) -> dict[str, Any]:
     duration_s = next((event.duration_s for event in events if isinstance(event, EndOfInput)), 0.0)
+    heard = [event for event in events if isinstance(event, Transcript)]
     found: dict[str, Any] = {
         "task": wanted.task,
         "language": wanted.language,
         "duration": round(duration_s, 3),
         "text": text,
-        "segments": _segments(events, sentences),
+        "segments": [whisper_segment(number, *each, heard) for number, each in enumerate(sentences)],
     }
     if wanted.words and wanted.task == "transcribe":
         found["words"] = [
@@ -261,29 +263,6 @@ def _verbose(
             for sentence, _ in sentences
             for word in whole_words(sentence)
         ]
-    return found
-
-
-def _segments(events: Sequence[PipelineEvent], sentences: list[tuple[SourceSentence, str]]) -> list[dict[str, Any]]:
-    """The sentences as OpenAI's segments. The recogniser's measures are the worst of the stretches that a sentence spans."""
-    heard = [event for event in events if isinstance(event, Transcript) and event.rejected is None]
-    found = []
-    for number, (sentence, text) in enumerate(sentences):
-        parts = [one for one in heard if one.start_s < sentence.end_s and one.end_s > sentence.start_s]
-        found.append(
-            {
-                "id": number,
-                "start": round(sentence.start_s, 3),
-                "end": round(sentence.end_s, 3),
-                "text": text,
-                "avg_logprob": min((one.mean_log_probability for one in parts), default=0.0),
-                "compression_ratio": max((one.compression_ratio for one in parts), default=1.0),
-                "no_speech_prob": max((one.no_speech_probability for one in parts), default=0.0),
-                "seek": 0,
-                "temperature": 0.0,
-                "tokens": [],
-            }
-        )
     return found
 
 

@@ -30,21 +30,9 @@ class AssSink(CueSink):
     def __init__(
         self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
     ) -> None:
-        styles = "".join(
-            f"Style: {name},Arial,{size},&H00FFFFFF,&H000000FF,&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,3,1,"
-            f"{_ALIGNMENTS[position]},{_ASS_MARGIN},{_ASS_MARGIN},{_ASS_MARGIN_V},-1\n"
-            for name, size, position in (
-                ("Translation", _ASS_SIZES["Translation"], rules.position),
-                ("Source", _ASS_SIZES["Source"], rules.source_position),
-            )
-        )
-        self.header = (
-            f"[Script Info]\nScriptType: v4.00+\nPlayResX: {_ASS_WIDTH}\nPlayResY: 1080\nWrapStyle: 0\n"
-            "ScaledBorderAndShadow: yes\n\n"
-            "[V4+ Styles]\nFormat: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, "
-            "Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, "
-            f"Alignment, MarginL, MarginR, MarginV, Encoding\n{styles}\n"
-            "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+        self.header = ass_header(
+            ("Translation", _ASS_SIZES["Translation"], rules.position),
+            ("Source", _ASS_SIZES["Source"], rules.source_position),
         )
         super().__init__(path, rules, resume=resume, languages=languages)
 
@@ -56,8 +44,30 @@ class AssSink(CueSink):
 
     @staticmethod
     def _event(cue: Cue, style: str, text: str) -> str:
-        name = (cue.speaker or "").replace(",", ";")  # fields end with commas
-        return f"Dialogue: 0,{_centiseconds(cue.start_s)},{_centiseconds(cue.end_s)},{style},{name},0,0,0,,{text}\n"
+        return ass_event(cue.start_s, cue.end_s, style, cue.speaker, text)
+
+
+def ass_header(*styles: tuple[str, int, str], unsaid: str = "&H000000FF") -> str:
+    """Everything before the first event. ``styles``: name, size and position of each. ``unsaid``: the colour of karaoke's
+    text before its time."""
+    shown = "".join(
+        f"Style: {name},Arial,{size},&H00FFFFFF,{unsaid},&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,3,1,"
+        f"{_ALIGNMENTS[position]},{_ASS_MARGIN},{_ASS_MARGIN},{_ASS_MARGIN_V},-1\n"
+        for name, size, position in styles
+    )
+    return (
+        f"[Script Info]\nScriptType: v4.00+\nPlayResX: {_ASS_WIDTH}\nPlayResY: 1080\nWrapStyle: 0\n"
+        "ScaledBorderAndShadow: yes\n\n"
+        "[V4+ Styles]\nFormat: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, "
+        "Bold, Italic, Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, "
+        f"Alignment, MarginL, MarginR, MarginV, Encoding\n{shown}\n"
+        "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+    )
+
+
+def ass_event(start_s: float, end_s: float, style: str, speaker: str | None, text: str) -> str:
+    name = (speaker or "").replace(",", ";")  # fields end with commas
+    return f"Dialogue: 0,{_centiseconds(start_s)},{_centiseconds(end_s)},{style},{name},0,0,0,,{text}\n"
 
 
 def _ass_text(lines: Lines, style: str) -> str:

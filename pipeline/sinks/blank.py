@@ -10,7 +10,10 @@ _HEADERS = {
     "vtt": re.compile(r"(WEBVTT\n+)?"),
     "ttml": re.compile(r"(<\?xml (?!.*<p ).*</tt>\n)?", re.S),
     "ass": re.compile(r"(\[Script Info\]\n(?!.*^(Dialogue|Comment):).*)?", re.S | re.M),
+    "json": re.compile(r'(\{"segments": \[\n\n\](, .*)?\}\n)?'),
+    "tsv": re.compile(r"(start\tend\ttext\n)?"),
 }
+_HEADERS["karaoke"] = _HEADERS["ass"]
 _STYLE = re.compile(r"^Style: ([^,\n]*),", re.MULTILINE)
 _OUR_STYLES = {"Translation", "Source"}
 # Bytes; an ASS header has about 800.

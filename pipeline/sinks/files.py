@@ -14,11 +14,18 @@ from ..subtitles.rules import SubtitleRules
 from .ass import AssSink
 from .jsonl import JsonlSink
 from .sink import Sink, close_all
+from .spoken_files import KaraokeSink, LrcSink, TsvSink, WhisperJsonSink
 from .srt import SrtSink
 from .ttml import TtmlSink
 from .txt import TextSink
 from .vtt import VttSink
 
+_SPOKEN: dict[str, Callable[..., Sink]] = {
+    "json": WhisperJsonSink,
+    "tsv": TsvSink,
+    "lrc": LrcSink,
+    "karaoke": KaraokeSink,
+}
 _SINKS: dict[str, Callable[..., Sink]] = {
     "srt": SrtSink,
     "vtt": VttSink,
@@ -26,9 +33,13 @@ _SINKS: dict[str, Callable[..., Sink]] = {
     "ttml": TtmlSink,
     "jsonl": JsonlSink,
     "txt": TextSink,
+    **_SPOKEN,
 }
 FORMATS = tuple(_SINKS)
-"""Supported subtitle formats; each is also the file suffix."""
+"""Supported subtitle formats."""
+SPOKEN = frozenset(_SPOKEN)
+"""Those whose file has what was said, with the times of words."""
+FILE_SUFFIXES = {kind: f".{kind}" for kind in FORMATS} | {"karaoke": ".karaoke.ass"}
 
 
 MakeSink = Callable[..., Sink]

@@ -187,10 +187,12 @@ class BlockFile:
         self.begin()
         self._write(block)
 
-    def finish(self) -> None:
-        """Declare all blocks written: remove what an earlier run left after them."""
+    def finish(self, footer: str | None = None) -> None:
+        """Declare all blocks written: remove what an earlier run left after them. ``footer``: another one from now on."""
         self.begin()
-        if self._repeating:
+        if footer is not None:
+            self._footer = footer.encode()
+        if self._repeating or footer is not None:
             self._repeating = False
             self._truncate()
 

@@ -1,4 +1,4 @@
-"""Escape text so that no player takes it for markup: SubRip, WebVTT, TTML, ASS. Pure.
+"""Escape text so that no player takes it for markup: SubRip, WebVTT, TTML, ASS, LRC. Pure.
 
 SubRip and ASS have no escapes. An invisible word joiner (U+2060) separates the start of markup from what follows, as in
 FFmpeg's conversion of WebVTT to ASS; removing all joiners restores the text. Only braces are replaced, by their
@@ -15,6 +15,7 @@ _BRACES = str.maketrans("{}", "｛｝")
 _MARKUP = re.compile(r"<|\\|&(?=#?\w+;)")
 # SubRip's arrow, and a time of day with milliseconds: some readers take two of these for a timing line.
 _TIMES = re.compile(r"--(?=>)|\d:\d\d?:\d\d?[.,](?=\d)")
+_LRC_TAGS = re.compile(r"[\[<](?=\w)")
 
 
 def srt(line: str) -> str:
@@ -37,3 +38,8 @@ def ttml(line: str) -> str:
 def ass(line: str) -> str:
     """Escape one line of ASS text."""
     return line.translate(_BRACES).replace("\\", "\\" + JOINER)
+
+
+def lrc(text: str) -> str:
+    """Escape LRC text: only what begins like a time or a tag is one."""
+    return _LRC_TAGS.sub(rf"\g<0>{JOINER}", text)

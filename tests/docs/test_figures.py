@@ -25,7 +25,7 @@ SAID = [
     ("docs/recordings.md", f"more than {WORDS[DEFAULT.nmt.max_length_factor]} times as long as its source"),
     (
         "docs/recordings.md",
-        "The formats are `srt`, `vtt`, `ass`, `ttml` (the text profile of IMSC 1.1), `jsonl` and `txt`",
+        "The formats are `srt`, `vtt`, `ass`, `ttml` (the text profile of IMSC 1.1), `jsonl` and `txt`; and of what was said, with the times of its words, `json`, `tsv`, `lrc` and `karaoke`.",
     ),
     ("docs/glossary.md", f"told {WORDS[DEFAULT.glossary.prompt_terms]} terms (`[glossary] prompt_terms`)"),
     ("docs/glossary.md", f"a file {MOST_TERMS:,} terms"),
@@ -39,7 +39,7 @@ def test_a_page_says_what_the_code_does(page, said):
 
 
 def test_the_formats_are_those_that_the_page_names():
-    assert {*FORMATS} == {"srt", "vtt", "ass", "ttml", "jsonl", "txt"}
+    assert {*FORMATS} == {"srt", "vtt", "ass", "ttml", "jsonl", "txt", "json", "tsv", "lrc", "karaoke"}
 
 
 def test_the_size_of_the_speech_model_is_that_of_its_packages():

@@ -479,7 +479,7 @@ def test_a_sink_that_fails_to_close_costs_others_no_cue(tmp_path, monkeypatch):
     paths, sinks = opened(tmp_path)
     for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
         write_all(sinks, event)
-    monkeypatch.setattr(sinks[-2]._file, "_descriptor", os.open(tmp_path / "out.srt", os.O_RDONLY))
+    monkeypatch.setattr(sinks[FORMATS.index("jsonl")]._file, "_descriptor", os.open(tmp_path / "out.srt", os.O_RDONLY))
     with pytest.raises(SinkError, match="cannot write"):
         close_all(sinks)
     assert "好。" in paths["srt"].read_text("utf-8")

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...events import MissingSpeech, SpeechSegment, Transcript, Word
+from ...events import MissingSpeech, SpeechSegment, Transcript
 from ...languages.chinese import Convert
 from ...store.known import Thresholds
 from ..script import in_script
 from .guards import Evidence, compression_ratio, rejection
 from .search import Search
-from .words import plausible, without_pauses
+from .words import TimedWord, plausible, without_pauses
 
 # Mean natural-log probability of the tokens of a draft's last word below which it is left out: it is probably cut off.
 _CUT_OFF = math.log(0.5)
@@ -66,11 +66,11 @@ class Transcripts:
         segment: SpeechSegment,
         language: str,
         evidence: Evidence,
-        words: Sequence[Word] = (),
+        words: Sequence[TimedWord] = (),
         missing: Sequence[MissingSpeech] = (),
     ) -> Transcript:
         text = evidence.text
-        timed = [Word(word.text, word.start_s, word.end_s, heard=word.heard) for word in without_pauses(words)]
+        timed = [word.plain for word in without_pauses(words)]
         believed = self._timed and plausible(timed, text, segment.start_s, segment.end_s)
         shown, timed = in_script(text, timed if believed else (), self._convert[language])
         return Transcript(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -34,6 +35,11 @@ class TimedWord(Word):
     def mean_log_probability(self) -> float:
         """0 if it has no tokens."""
         return sum(self.log_probabilities) / max(1, len(self.log_probabilities))
+
+    @property
+    def plain(self) -> Word:
+        probability = sum(map(math.exp, self.log_probabilities)) / max(1, len(self.log_probabilities))
+        return Word(self.text, self.start_s, self.end_s, heard=self.heard, probability=probability)
 
 
 _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
