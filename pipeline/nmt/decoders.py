@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import onnxruntime as ort
 
+from ..run.machine import give_back_memory
 from .decoder import Decoder, DecoderState, Logits
 from .layout import Kind, Layout
-from .session import give_back_memory
 from .streaming import StreamingDecoder
 
 

@@ -22,6 +22,7 @@ from .clock_times import like_times, time_forms, times
 _MOST = 8
 # Characters of a number that is written in other ways; longer ones are serial numbers.
 _LONGEST = 18
+_LONGEST_WORD = 200
 # Names of powers of ten after a number, as in "2.5 million" and "250万".
 _SCALES = {
     "hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12,
@@ -123,6 +124,14 @@ class Literal(Match):
     """The pattern of what a model may write instead of it."""
     optional: bool = False
     """Whether it is only written where the translation has what is like it."""
+
+
+def stays(word: str) -> bool:
+    """Whether a word between blanks is an address or a code, or has no letters, so that it is the same in every language."""
+    if len(word) > _LONGEST_WORD:  # the pattern takes time with the square of the length
+        return False
+    rest = _LITERAL.sub(lambda found: "" if found["address"] or found["code"] else found.group(), word)
+    return not any(map(str.isalpha, rest))
 
 
 def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:

@@ -17,6 +17,7 @@ from itertools import accumulate, count
 from ..languages import language_tag, sets_sentences_apart
 from ..languages.marks import CLOSERS, MARKS
 from ..sentences.splitting import split_sentences
+from .literals import stays
 from .mark_places import Alignment, Mark, Places
 
 NEXT = "\x1e"
@@ -99,7 +100,7 @@ class Fragment:
 
 
 def parts(text: str, *, one_text: bool = False) -> list[str | Fragment]:
-    """What a text is made of: blanks, line breaks and what has no letters as they are, and what is to be translated.
+    """What a text is made of: blanks, line breaks and what is the same in every language as they are, and what is to be translated.
 
     ``one_text``: every line goes on in the next, unless its sentence ends or someone else speaks.
     """
@@ -239,7 +240,7 @@ class _Reader:
 def _chunk(tokens: Sequence[tuple[str, str, str]]) -> list[str | Fragment]:
     """A line or several, of which each goes on in the next: blanks and a dash at its ends, and a fragment."""
     whole = "".join(text for _, text, _ in tokens)
-    if not any(character.isalpha() for kind, text, _ in tokens if kind == "text" for character in text):
+    if all(stays(word) for kind, text, _ in tokens if kind == "text" for word in text.split()):
         return [whole] if whole else []
     tokens = list(tokens)
     before = after = ""

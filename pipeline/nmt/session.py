@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,9 +69,3 @@ def _has_vnni() -> bool:
         return "vnni" in Path("/proc/cpuinfo").read_text()
     except OSError:  # not Linux
         return False
-
-
-def give_back_memory() -> None:
-    """Return memory freed after loading to the system; glibc would keep it (40 MB for opus-mt in 8 bits)."""
-    with contextlib.suppress(OSError, AttributeError):  # not glibc
-        ctypes.CDLL(None).malloc_trim(0)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..languages import known_language
+from ..run.machine import give_back_memory
 from .decoder import Decoder
 from .generation import GenerationOptions
 from .options import NmtConfig
-from .session import give_back_memory
 from .tokenizer import MarianTokenizer
 
 MAX_SOURCE_TOKENS = 100

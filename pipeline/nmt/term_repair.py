@@ -12,6 +12,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from .decoder import DecoderState
 from .generation import SearchRequest, Token
 from .recovery import Rewind, replace_shown
 from .term_search import TermSearch, Wording, given
@@ -20,6 +21,8 @@ from .written import RunningSearch
 
 # Places that are tried for a term.
 _PLACES = 3
+# Terms of a part that could not be written until the others are left as they are: a list of hundreds takes too long.
+_FAILURES = 2
 # The least share of the attention, on the average of its tokens, of what is written for a literal.
 _LOOKED_AT = 0.2
 
@@ -60,6 +63,8 @@ class Repair:
     def __init__(self, request: SearchRequest, wording: Wording, search: RunningSearch) -> None:
         """``search``: the newest of ``request``, whose committed tokens are in none of the lists here."""
         self._request, self._wording, self._search = request, wording, search
+        self._looked: tuple[list[int], DecoderState, NDArray[np.float32]] | None = None
+        """The last translation, the state that was fed it, and its attention."""
 
     def __call__(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """A translation with the terms that ``tokens`` lack, as far as it can be had.
@@ -68,14 +73,16 @@ class Repair:
         if more terms are kept.
         """
         tried: set[SourceTerm] = set()
+        failures = 0
         while left := [term for term in self._missing(tokens) if term.tokens and term not in tried]:
             term = left[0]
             tried.add(term)
             least = len(self._missing(tokens))
-            for again in self._written(tokens, term):
-                if len(self._missing(again)) < least:
-                    tokens = again
-                    break
+            better = (again for again in self._written(tokens, term) if len(self._missing(again)) < least)
+            if (found := next(better, None)) is not None:
+                tokens = found
+            elif (failures := failures + 1) == _FAILURES:
+                break
         return tokens
 
     def _missing(self, tokens: Sequence[Token]) -> list[SourceTerm]:
@@ -93,9 +100,12 @@ class Repair:
         ids, done = self._ids(tokens), len(request.committed)
         if not decoder.aligned or self._search.state is None or request.expired():
             return
-        state = decoder.restarted(self._search.state)
-        rows = decoder.attention(state, [request.options.start_token, *ids[:-1]])
-        assert rows is not None
+        if self._looked is None or self._looked[0] != ids:
+            state = decoder.restarted(self._search.state)
+            rows = decoder.attention(state, [request.options.start_token, *ids[:-1]])
+            assert rows is not None
+            self._looked = ids, state, rows
+        _, state, rows = self._looked
         shares = rows[:, list(term.tokens)].sum(axis=1)
         mended, end = None, 0
         if (found := self._mended(ids, term, shares)) is not None:

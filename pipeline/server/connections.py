@@ -15,7 +15,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import CloseCode, Frame
 from websockets.http11 import Request
 
-from ..run.machine import give_back_freed_memory
+from ..run.machine import give_back_memory
 from .guard import counted_as
 from .limits import ServerLimits
 from .websocket import CLOSING
@@ -232,7 +232,7 @@ async def sweep(server: uvicorn.Server, limits: ServerLimits) -> None:
         for connection in overdue.among(connections, asyncio.get_running_loop().time()):
             connection.transport.abort()
         if asyncio.get_running_loop().time() - server.config.long_text_s < _GIVE_BACK_S:
-            await asyncio.to_thread(give_back_freed_memory)
+            await asyncio.to_thread(give_back_memory)
 
 
 def _network(connection: object) -> str:

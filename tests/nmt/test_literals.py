@@ -14,6 +14,7 @@ from pipeline.nmt.generation import SearchRequest
 from pipeline.nmt.literals import literals
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search import greedy
+from pipeline.nmt.term_repair import Repair
 from pipeline.nmt.term_search import Wording
 from pipeline.nmt.terms import SourceTerm, Speller, kept
 from tests.conftest import SHIPPED_TRANSLATORS
@@ -308,3 +309,11 @@ def test_ways_to_write_a_time(language, text, target, right, wrong):
     term = SourceTerm(match.term.source, (), (), match.term.targets, literal=True, refused=match.refused)
     assert [one for one in right if not kept([term], one)[0]] == []
     assert [one for one in wrong if kept([term], one)[0]] == []
+
+
+def test_a_long_list_of_literals_that_cannot_be_written_is_given_up(monkeypatch):
+    model = load_translation_model("en", "pt", NmtConfig("firefox/en-pt-tiny", cached_sentences=0))
+    tried = []
+    monkeypatch.setattr(Repair, "_written", lambda self, tokens, term: iter(tried.append(term.name) or ()))
+    model.translate(f"Write to {', '.join(f'a{number}@b.com' for number in range(101, 120))}.")
+    assert len(tried) == 2

@@ -68,6 +68,26 @@ def test_a_text_that_is_not_translated_comes_back(text):
     assert untranslated(text) == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(map(str, range(10, 5_000))),
+        "A678, B2-44 " * 1_600,
+        "http://a.b/c\n" * 1_500,
+        "<i>b7@b.com</i>; 2:30 " * 950,
+    ],
+    ids=["numbers", "codes", "addresses", "marks"],
+)
+def test_a_text_of_literals_is_not_translated(text):
+    assert all(isinstance(part, str) for part in parts(text))
+    assert "".join(parts(text)) == text
+
+
+@pytest.mark.parametrize("text", ["2 million", "A678 or B2", "see b7@b.com", "12th", "a-" * 10_000])
+def test_a_text_with_a_word_is_translated(text):
+    assert not all(isinstance(part, str) for part in parts(text))
+
+
 def test_halves_of_characters_are_replaced_and_nothing_else():
     assert untranslated("a \ud83d\ude00 b \ud83d c") == "a \U0001f600 b � c"
 

@@ -18,7 +18,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation, Word
-from pipeline.run.machine import give_back_freed_memory
+from pipeline.run.machine import give_back_memory
 from pipeline.server.protocol import _FIELDS
 from pipeline.server.wyoming import serving_wyoming
 from tests.server.running import Running, ask, heard, running, until
@@ -192,7 +192,7 @@ async def test_the_memory_of_hostile_messages_comes_back(new_service):
             return {code for _ in range(6) for code in await asyncio.gather(*map(send, texts))}
 
         await send(texts[0])
-        give_back_freed_memory()
+        give_back_memory()
         before_mb = resident_mb()
         assert await asyncio.to_thread(asyncio.run, work()) == {"bad-message", "bad-glossary"}
         async with asyncio.timeout(60):
