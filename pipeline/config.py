@@ -16,7 +16,7 @@ from .bounds import Checked, mistake, within
 from .errors import ConfigError, UsageError
 from .languages import language_tag
 from .languages.options import LanguageConfig, as_codes
-from .nmt.options import NmtConfig
+from .nmt.options import NmtConfig, is_server
 from .resources import CONFIGS, named_configs
 from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions
 from .run.overload import OverloadOptions
@@ -390,6 +390,8 @@ def _nmt_contradictions(section: str, nmt: NmtConfig) -> Iterator[str]:
             f"{section}.second translates from the language {section}.via, which is none; set {section}.via, or leave "
             f"{section}.second out"
         )
+    if nmt.url is not None and not is_server(nmt.url):
+        yield f"{section}.url is no address such as http://127.0.0.1:8080/v1, without a user, a password and a query"
     if 0 < nmt.time_limit_s < _MIN_TIME_LIMIT_S:
         yield (
             f"{section}.time_limit_s ({nmt.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0 (no "

@@ -328,6 +328,8 @@ class Translation:
     """True if the translator of the other direction hardly finds the source in the text: something is probably missing or wrong."""
     error: str | None = None
     """Why the translator failed, in one line; then there is no text. None if it did not fail."""
+    instead: str | None = None
+    """Why the text is the local translator's instead of that of ``nmt.url``, in one line. None if it is as configured."""
 
     @property
     def steady(self) -> int:

@@ -124,7 +124,7 @@ def load_shared(
                 if config.languages.is_spoken(target)
             }
             | {
-                target: in_sequence(
+                target: _translator(
                     *config.languages.pair(target),
                     nmt,
                     [models[loaded_as(*step)].result() for step in each.steps[target]],
@@ -142,6 +142,16 @@ def load_shared(
             )
             for config, each, of_targets in zip(configs, found, translations, strict=True)
         ]
+
+
+def _translator(source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]) -> TextTranslator:
+    """The translator of loaded models, with that of an address before it if there is one."""
+    local = in_sequence(source, target, nmt, models)
+    if nmt.url is None:
+        return local
+    from .nmt.by_address import ByAddress
+
+    return ByAddress(local, nmt)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary, Term
 from ..nmt.generation import OnStart
-from ..nmt.translator import TermTranslator, TextTranslator
+from ..nmt.translator import TermTranslator, TextTranslator, finishes
 from ..run.options import GlossaryOptions
 from ..run.worker import FAILED
 from ..sinks.files import FORMATS
@@ -264,7 +264,7 @@ class KnownTranslation:
     """
 
     def __init__(self, translation: TextTranslator, journal: Path, target: str, speaker: str | None = None) -> None:
-        self._translation = translation
+        self._translation, self.finishes = translation, finishes(translation)
         self._known, self._states = _all_events(journal), States()
         self._target, self._speaker = target, speaker
         self._passed = -1

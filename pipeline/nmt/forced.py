@@ -54,6 +54,7 @@ def marked(sentence: Fragment, model: object, language: str, translation: str, t
 
 def word_alignment(model: object, text: str, language: str, translation: str, target: str) -> Alignment | None:
     """Which words of a translation translate which of its source; None if the model cannot tell."""
+    model = getattr(model, "local", model)
     if not isinstance(model, MarianModel) or not (spaced(language) and spaced(target) and model.decoder.aligned):
         return None
     said, found = len(text.split()), len(translation.split())

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..run.progress import Progress
 from .compiled import find_translation_model
@@ -13,6 +14,8 @@ from .model import MarianModel
 from .options import NmtConfig
 from .pivot import PivotTranslator
 from .routing import resolved
+
+_OF_URL: Any = {name: getattr(NmtConfig, name) for name in ("url", "url_model", "url_timeout_s", "url_tokens")}
 
 
 def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) -> tuple[Path, ...]:
@@ -55,4 +58,6 @@ def in_sequence(
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
     """Return a key for ``MarianModel.load``: equal if the same directory is loaded with the same options."""
-    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="none", judge=False)
+    return dataclasses.replace(
+        step, model=os.path.realpath(directory), revision=None, via="none", judge=False, **_OF_URL
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from ..bounds import Checked, one_of, within
 
@@ -44,6 +45,15 @@ class NmtConfig(Checked):
     # Mark translations as doubtful in which the student of the other direction hardly finds the source. It has to be there already: it is not
     # fetched. It takes 40 to 60 MB, and about as long as the translation, after it.
     judge: bool = False
+    # A server with OpenAI's chat interface (llama.cpp, Ollama, vLLM), such as http://127.0.0.1:8080/v1, that translates finished sentences
+    # instead; model makes the drafts, and stands in. What is said is sent there. Its key is taken from SPEECH_TRANSLATE_NMT_KEY.
+    url: str | None = None
+    # The name of the model there.
+    url_model: str = "default"
+    # Seconds to wait for an answer; drafts of the next sentence wait as well.
+    url_timeout_s: float = within(5.0, 0.1, 600)
+    # Tokens that all sentences of the process may use there, as the server counts them; 0 is no limit.
+    url_tokens: int = within(0, 0, 1_000_000_000_000)
     # Threads of ONNX Runtime; 0 is its default, one per core.
     threads: int = within(1, 0, 256)
 
@@ -54,3 +64,13 @@ class NmtConfig(Checked):
         if self.second is None:
             return (first,)
         return first, dataclasses.replace(first, model=self.second, revision=self.second_revision)
+
+
+def is_server(url: str) -> bool:
+    """Whether ``url`` is an address of HTTP without a user, a password and a query."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and not set("@?#") & set(url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -22,10 +23,12 @@ from ..run.worker import FailedCalls, Worker
 from .decoder import DecoderState
 from .draft_tokens import DraftTokens, attends
 from .generation import OnStart
-from .translator import TermTranslator, TextTranslator
+from .translator import TermTranslator, TextTranslator, finishes
 
 log = logging.getLogger(__name__)
 
+# Sentences that a translator gets with the next one.
+_BEFORE = 4
 
 Text = SourceText | SourceSentence
 
@@ -56,7 +59,7 @@ class NmtStage:
     sentences in progress are translated too whenever their text has changed or more of it is steady; of several texts of a
     sentence that wait, only the newest is. Of a sentence that ends in a pause, all of that is shown; of another, not the last
     words, and what is shown only changes for a clearly better wording. A model that ``attends`` decides that by ``DraftTokens``;
-    for others, drafts must agree (``drafts``). Sentences spoken in the target language are left out.
+    for others, drafts must agree (``drafts``). One that ``finishes`` gets the sentences before with a finished one. Sentences spoken in the target language are left out.
 
     A call of ``model`` that fails costs its sentence, whose ``Translation`` has the ``error``; one for a draft, nothing. The
     third sentence in a row that fails, or a ``PipelineError``, ends ``run``.
@@ -84,6 +87,8 @@ class NmtStage:
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
+        self._finishes = finishes(model)
+        self._before: deque[tuple[str, str]] = deque(maxlen=_BEFORE)
         self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
         """The sentences in progress."""
@@ -182,6 +187,9 @@ class NmtStage:
                     self.stats.translated_terms += len(event.terms)
                     self.stats.missed_terms.update(event.missed_terms)
                     self.stats.doubtful += event.doubtful
+                    self.stats.instead += event.instead is not None
+                    if final and event.text:
+                        self._before.append((sentence.text, event.text))
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)
@@ -221,6 +229,8 @@ class NmtStage:
         if final or opened.ends_like_a_sentence:  # in a pause, as it will be if nothing follows
             if self._attends and not final:
                 named["drafted"] = opened.drafted
+            if final and self._finishes:
+                named["before"] = tuple(self._before)
             found = _states(self.model.stream(sentence, self.target, on_start, None, **named))
             yield from updates(opened.shown, found if final else at_once(found), final=final)
             return

@@ -20,7 +20,7 @@ class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``.
 
     Its calls come one after another, on a thread of the stage's own, so they may block. One that knows glossaries is a
-    ``TermTranslator``; one that tells what it translates has ``attends``, as ``MarianModel``. A wrapper has what it wraps.
+    ``TermTranslator``; one that tells what it translates has ``attends``, as ``MarianModel``; see also ``finishes``. A wrapper has what it wraps.
     """
 
     def stream(
@@ -56,6 +56,11 @@ class TermTranslator(TextTranslator, Protocol):
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation it cannot write; they are never kept."""
         ...
+
+
+def finishes(model: TextTranslator) -> bool:
+    """Whether finished sentences are translated in another way: with the argument ``before``, the last ones; see ``ByAddress``."""
+    return bool(getattr(model, "finishes", False))
 
 
 def unspellable(

@@ -90,6 +90,8 @@ class PipelineStats:
     tokens: int = 0
     translated_terms: int = 0
     """Terms of the glossary in translated sentences, for each language."""
+    instead: int = 0
+    """Translations of the local translator instead of that of ``nmt.url``."""
     doubtful: int = 0
     """Translations that are marked as doubtful."""
     missed_terms: Counter[str] = field(default_factory=Counter)
@@ -277,6 +279,8 @@ class PipelineStats:
             lines.append(
                 f"{self.translated_terms - missed} of {self.translated_terms} terms translated as given{of_these}"
             )
+        if self.instead:
+            lines.append(f"{self.instead} translations are local, because the server of nmt.url gave none")
         if self.doubtful:
             lines.append(f"{self.doubtful} translations are doubtful: the source is hardly found in them")
         if self.overflows or self.lost_s:

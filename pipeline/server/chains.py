@@ -13,8 +13,6 @@ from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
 from ..languages import nearest
 from ..loading import Models
-from ..nmt.model import MarianModel
-from ..nmt.pivot import PivotTranslator
 from ..nmt.same_language import SameLanguageText
 from ..nmt.translator import TextTranslator, warn_unspellable
 from .protocol import ProtocolError
@@ -46,8 +44,9 @@ class Chain:
                     translations[target] = SameLanguageText(target)
                     continue
                 translations[target] = model = own[nearest(target, own)[0]]
-                if target not in own and isinstance(model, MarianModel | PivotTranslator):
-                    model.check_languages(*languages.pair(target))
+                check = getattr(model, "check_languages", None)
+                if target not in own and check is not None:
+                    check(*languages.pair(target))
             except UsageError as error:
                 raise ProtocolError("unknown-target", str(error)) from None
         config = with_overrides(self.config, targets=languages.targets)
