@@ -83,7 +83,8 @@ class PipelineConfig(Checked):
     @property
     def draft_model(self) -> AsrConfig | None:
         """The options of the model that drafts for that of ``asr``; None if there is none, or there are no drafts."""
-        return self.asr.of_draft_model if self.has_drafts else None
+        model = self.asr.of_draft_model if self.has_drafts else None
+        return model if model is None or _hears(model, self.languages.only_spoken) else None
 
     def nmt_for(self, target: str) -> NmtConfig:
         """The translation options for one target: ``nmt`` with the target's overrides."""
@@ -228,10 +229,11 @@ def _draft_model(values: object, path: Path) -> DraftModel:
     """The section [asr.draft]."""
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: asr.draft must be a section, written as [asr.draft]")
-    if "revision" in values and "model" not in values:
-        raise ConfigError(
-            f"{path}: asr.draft.revision is given without asr.draft.model; name the model too, or leave the revision out"
-        )
+    for key in ("backend", "revision"):
+        if key in values and "model" not in values:
+            raise ConfigError(
+                f"{path}: asr.draft.{key} is given without asr.draft.model; name the model too, or leave the {key} out"
+            )
     return DraftModel(**_checked("asr.draft", DraftModel, values, path))
 
 
@@ -329,12 +331,19 @@ def _reject_unknown(table: dict[str, Any], allowed: dict[str, Any], path: Path, 
             raise ConfigError(f"{path}: unknown {what}: {key!r}; allowed are {', '.join(allowed)}")
 
 
+def _hears(asr: AsrConfig, spoken: str | None) -> bool:
+    """Whether a recogniser is for the language spoken; None: several."""
+    return asr.backend != "moonshine" or (spoken is not None and language_tag(spoken).language == "en")
+
+
 def _conflicts(config: PipelineConfig) -> Iterator[str]:
     """Options that contradict each other: one sentence each, with the names of the keys."""
     yield from _contradictions(config.vad, config.overload)
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
     if config.asr.backend != "whisper" and config.asr.draft.model is not None:
         yield f'asr.draft.model is for asr.backend = "whisper"; it is "{config.asr.backend}", which needs no drafts of another model'
+    if not _hears(config.asr, spoken := config.languages.only_spoken) and spoken is not None:
+        yield f'asr.backend is "moonshine", which hears English, and languages.source is {spoken!r}; use asr.backend = "whisper"'
     if config.asr.backend != "whisper" and config.languages.only_spoken is None:
         yield f'languages.source = "auto" is for asr.backend = "whisper"; "{config.asr.backend}" tells no languages apart: name one'
     for section, nmt in (("nmt", config.nmt), *by_target):

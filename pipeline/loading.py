@@ -33,7 +33,10 @@ from .store.transfer import megabytes
 from .vad.silero import load_silero
 
 if TYPE_CHECKING:
+    from .asr.moonshine import MoonshineRecognizer
     from .asr.sherpa import SherpaRecognizer
+
+    _AnyRecognizer = WhisperRecognizer | MoonshineRecognizer | SherpaRecognizer
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
 _MEMORY_FACTOR = 2
@@ -138,7 +141,7 @@ def load_shared(
             Models(
                 recognizers[each.recognizer].result(),
                 {target: of_targets[target] for target in config.languages.targets},
-                cast(WhisperRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
+                cast(DraftRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
             )
             for config, each, of_targets in zip(configs, found, translations, strict=True)
         ]
@@ -170,10 +173,14 @@ class _Speech:
         asr = self.asr
         return asr.backend, os.path.realpath(self.directory), asr.device, asr.compute_type, asr.threads
 
-    def load(
-        self, sharing: Future[WhisperRecognizer | SherpaRecognizer] | None, several_calls: bool
-    ) -> WhisperRecognizer | SherpaRecognizer:
+    def load(self, sharing: Future[_AnyRecognizer] | None, several_calls: bool) -> _AnyRecognizer:
         """Load it. ``sharing``: another recogniser with the same model, which was submitted before."""
+        if self.asr.backend == "moonshine":
+            from .asr.moonshine import MoonshineRecognizer
+
+            with _as_draft_model(self.drafts_for) if self.drafts_for is not None else nullcontext():
+                same = cast(MoonshineRecognizer, sharing.result()) if sharing is not None else None
+                return MoonshineRecognizer(self.asr, self.directory, same)
         if self.asr.backend == "sherpa-onnx":
             from .asr.sherpa import SherpaRecognizer
 
@@ -194,7 +201,7 @@ class SharedModels:
 
     def __init__(self, limit_bytes: float = math.inf) -> None:
         """``limit_bytes``: of all translators together."""
-        self.recognizers: dict[_Speech, WhisperRecognizer | SherpaRecognizer] = {}
+        self.recognizers: dict[_Speech, _AnyRecognizer] = {}
         self.limit_bytes = limit_bytes
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
         self._sizes: dict[NmtConfig, int] = {}
@@ -256,7 +263,7 @@ def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
     recognizer, drafter = _Speech(config.asr, spoken, _directory(config.asr)), None
     if config.draft_model is not None:
         with _as_draft_model(config.asr):
-            directory = find_recognizer(config.draft_model)
+            directory = _directory(config.draft_model)
         if directory != recognizer.directory:  # a model that commits is its own draft model
             drafter = _Speech(config.draft_model, spoken, directory, config.asr)
     steps = {target: list(zip(nmt.steps, find_translation_models(nmt), strict=True)) for target, nmt in options.items()}
@@ -267,6 +274,10 @@ def _directory(asr: AsrConfig) -> Path:
     """The directory of a recogniser."""
     if asr.backend == "whisper":
         return find_recognizer(asr)
+    if asr.backend == "moonshine":
+        from .asr.moonshine import moonshine_folder
+
+        return moonshine_folder(asr)
     from .asr.sherpa import sherpa_folder
 
     return sherpa_folder(asr)

@@ -11,6 +11,9 @@ from ..bounds import Checked, one_of, within
 class DraftModel(Checked):
     """Another, smaller model for drafts. All other options are those of [asr]."""
 
+    # The program that recognises; without it, that of [asr]. "moonshine" makes drafts of English alone; those of other languages are
+    # made by the model of [asr].
+    backend: str | None = one_of(None, "whisper", "moonshine")
     # A model as in [asr]. Without it, the model of [asr] makes the drafts.
     model: str | None = None
     # Commit of this model's hub repository.
@@ -21,9 +24,10 @@ class DraftModel(Checked):
 class AsrConfig(Checked):
     """Recognition: the model, how much it hears at once, and when its text is rejected."""
 
-    # The program that recognises: "whisper" (CTranslate2), or "sherpa-onnx", whose models hear as people speak (the extra sherpa).
-    # Of the options below, it takes ``model``, a folder, ``threads``, ``script`` and ``word_timestamps``.
-    backend: str = one_of("whisper", "whisper", "sherpa-onnx")
+    # The program that recognises: "whisper" (CTranslate2); "moonshine", a small model of English (the extra moonshine); or
+    # "sherpa-onnx", whose models hear as people speak (the extra sherpa). Of the options below, these take ``model``, ``threads``
+    # and ``word_timestamps``, the last also ``script``.
+    backend: str = one_of("whisper", "whisper", "moonshine", "sherpa-onnx")
     # A directory, a Whisper size ("small"), or the hub id of a CTranslate2 model.
     model: str = "Systran/faster-whisper-small"
     # Commit of the hub repository. Without it: the known one, else the newest.
@@ -69,6 +73,7 @@ class AsrConfig(Checked):
             return None
         return replace(
             self,
+            backend=self.draft.backend or self.backend,
             model=self.draft.model,
             revision=self.draft.revision,
             no_speech_threshold=None,

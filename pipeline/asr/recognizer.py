@@ -25,6 +25,8 @@ class RecognitionOptions:
     """Number of hypotheses to keep, while behind; None: as configured."""
     terms: HeardTerms | None = None
     """The glossary of the stream."""
+    expected: str = ""
+    """What the last draft heard after the context."""
 
 
 DEFAULT = RecognitionOptions()
@@ -127,6 +129,13 @@ class Waits(Protocol):
     @property
     def waited_s(self) -> float:
         """Seconds that the newest draft waited for others before it was computed."""
+
+
+@runtime_checkable
+class HearsWhole(Protocol):
+    """A recogniser of drafts that hears a segment best from its beginning, because it does not know where words end."""
+
+    hears_whole: bool
 
 
 class StreamedSegments:

@@ -106,6 +106,18 @@ KNOWN_MODELS = (
     ),
 )
 
+MOONSHINE = KnownModel(
+    "moonshine/tiny-en",
+    "moonshine/tiny-en",
+    "",
+    (
+        KnownFile("decoder_model_merged.ort", 30_412_256, "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0"),
+        KnownFile("encoder_model.ort", 13_281_600, "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221"),
+        KnownFile("tokenizer.bin", 249_974, "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d"),
+    ),
+    (("moonshine-voice==0.0.73", "moonshine_voice/assets/tiny-en"),),
+)  # fmt: skip
+
 
 def _student(pair: str, *files: KnownFile) -> KnownModel:
     """A student of Firefox Translations (mozilla/firefox-translations-models), of 2023."""
@@ -141,7 +153,7 @@ def known_translator(name: str) -> KnownModel | None:
 
 def known_model(name: str, revision: str | None = None) -> KnownModel | None:
     """The known model of a Whisper size, hub id or translator's name, or None. Without ``revision`` it is the table's revision."""
-    for model in (*KNOWN_MODELS, *KNOWN_TRANSLATORS):
+    for model in (*KNOWN_MODELS, MOONSHINE, *KNOWN_TRANSLATORS):
         if name in (model.size, model.hub_id) and revision in (None, model.revision):
             return model
     return None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...events import SpeechSegment, Transcript, Word
 from ...run.options import DraftOptions
 from ..context import Heard
-from ..recognizer import DraftRecognizer, RecognitionOptions, StreamedSegments, Waits
+from ..recognizer import DraftRecognizer, HearsWhole, RecognitionOptions, StreamedSegments, Waits
 from .agreement import Agreement, DraftSchedule, divided, without_end
 
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
@@ -50,6 +50,7 @@ class Drafting:
         """
         self._begin(segment)
         began, agreement, stable = self._clock(), self._agreement, None
+        options = replace(options, expected="".join(word.text for word in agreement.draft))
         if self._streams:
             found = self._drafter.draft(segment, options)
             if found is not None:
@@ -100,7 +101,8 @@ class Drafting:
         """The steady words of a segment that are not in doubt, as context, and what follows them."""
         steady = self._agreement.steady
         doubtful = min(self._doubtful, len(steady))
-        heard, rest = divided(segment, steady, whole=self._unheard > 0, doubtful=doubtful)
+        whole = self._unheard > 0 or (isinstance(self._drafter, HearsWhole) and self._drafter.hears_whole)
+        heard, rest = divided(segment, steady, whole=whole, doubtful=doubtful)
         return (heard,) if doubtful < len(steady) else (), rest
 
     def _whole(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> Transcript:

@@ -34,19 +34,22 @@ _FULL_STOPS = {".": ",", "。": "，"}
 _CAPITAL_NOUNS = ("de", "lb")
 
 
-def first_new_word(known: str, words: Sequence[Word], boundary_s: float) -> int | None:
+def first_new_word(
+    known: str, words: Sequence[Word], boundary_s: float, per_s: float = _CHARACTERS_PER_S
+) -> int | None:
     """The index of the first of ``words`` that is not in ``known``; their number if all are; None if it is unclear.
 
     ``words`` were heard in a window in which ``known`` had been heard before, up to about ``boundary_s``. Their beginning is
     the part that differs least from ``known``, in letters and digits; times decide among similar ones. A word at the
     boundary may have been cut off before, and its time may be a little wrong, so neither text nor time decides alone.
+    ``per_s``: characters of difference in the text that outweigh one second of difference in time.
     """
     old = letters(known)
     costs = [float(length) for length in range(len(old) + 1)]  # of turning nothing into each beginning of ``old``
     best, found, difference = math.inf, 0, 0.0
     for index in range(len(words) + 1):
         at_s = words[index].start_s if index < len(words) else words[-1].end_s if words else boundary_s
-        cost = costs[-1] + _CHARACTERS_PER_S * abs(at_s - boundary_s)
+        cost = costs[-1] + per_s * abs(at_s - boundary_s)
         if cost < best:
             best, found, difference = cost, index, costs[-1]
         for character in letters(words[index].text) if index < len(words) else "":

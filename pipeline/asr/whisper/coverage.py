@@ -38,7 +38,7 @@ def unheard(words: Sequence[TimedWord], samples: Samples, from_s: float = 0.0) -
         samples: [n], the audio in which they were heard.
         from_s: where to begin.
     """
-    free = _audible(samples)
+    free = audible(samples)
     free[: round(from_s / FRAME_S)] = False
     for word in words:
         free[max(0, round((word.start_s - _MARGIN_S) / FRAME_S)) : round((word.end_s + _MARGIN_S) / FRAME_S) + 1] = (
@@ -50,7 +50,7 @@ def unheard(words: Sequence[TimedWord], samples: Samples, from_s: float = 0.0) -
     return [(float(g[0]) * FRAME_S, float(g[-1] + 1) * FRAME_S) for g in groups if len(g) >= least]
 
 
-def _audible(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def audible(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which frames [n] of 20 ms are loud enough for speech."""
     level_db = levels_db(samples)
     if not len(level_db):
@@ -82,7 +82,7 @@ def within_sound(words: Sequence[TimedWord], samples: Samples) -> list[TimedWord
 
     A word before a long pause would otherwise seem to be said in it. ``samples``: [n], the audio in which they were heard.
     """
-    ends = np.flatnonzero(_audible(samples)) + 1
+    ends = np.flatnonzero(audible(samples)) + 1
     found: list[TimedWord] = []
     for word in words:
         before = int(np.searchsorted(ends, round(word.end_s / FRAME_S), "right"))
