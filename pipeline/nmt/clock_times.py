@@ -34,8 +34,11 @@ _PATTERNS = {
 _OTHER_PATTERN = rf"(?<![\w.,:/$€£-]){_LATIN_TIME}:(?P<minute>[0-5]\d)"
 # Before "9 in the morning", "9h" and "9h30", which may also be a number or a duration.
 _LEAD = re.compile(
-    r"\b(?:at|by|before|after|from|until|till|to|around|about|since|às|as|à|das|até|pelas)\s$", re.IGNORECASE
+    r"\b(?:at|by|before|after|from|until|till|to|around|about|since|às|as|à|das|até|pelas|entre|são|ser|\d\d?h(?:\d\d)? (?:e|a|ou))\s$",
+    re.IGNORECASE,
 )
+# Before 2h30 that is a duration.
+_LASTING = re.compile(r"\b(?:dur\w+|demor\w+|lev\w+|falt\w+|de|por|há|em|mais|menos|quase|só|apenas)\s$", re.IGNORECASE)
 _AFTER = r"(?![\d/:%°]|[.,-]\d|[A-Za-z])"
 
 
@@ -70,6 +73,7 @@ def times(text: str, language: str) -> Iterator[Time]:
             language != "zh"
             and not sure
             and not ((minute or part or found.get("sign")) and _LEAD.search(text, 0, match.start()))
+            and not (language == "pt" and minute and not _LASTING.search(text, 0, match.start()))
         ):
             continue
         if language == "zh" and minute is None and part is None:

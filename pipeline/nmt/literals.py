@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -56,7 +56,7 @@ _LITERAL = re.compile(
     (?P<number> \d+ (?:[.,]\d+)* )
     (?: \s* (?P<scale> {_SCALE} ) (?!\d)
         | (?P<ordinal> st\b | nd\b | rd\b | th\b | 日(?!元|[圆圓]) | 号(?![线楼站房门车院台桌机]) )  # but not line 10 or building 12
-        | [ ]? (?P<unit> [€£] )
+        | [ ]? (?P<unit> [€£] | (?:euro|pound|libra|iene)s?\b | yen\b )
         | (?! \s* (?:{_SCALE}) | {_OTHER} )
     )
     """,
@@ -84,14 +84,14 @@ _COMMA_DECIMALS = {
 _CURRENCIES = {
     "en": {
         "$": (("$", ""), ("US$", ""), ("US$ ", ""), ("", " dollars"), ("", " dollar"), ("", " US dollars")),
-        "€": (("€", ""), ("", " euros"), ("", " euro")),
+        "€": (("€", ""), ("", " euros"), ("", " euro"), ("EUR ", "")),
         "£": (("£", ""), ("", " pounds"), ("", " pound")),
-        "¥": (("¥", ""), ("", " yuan"), ("", " yen")),
+        "¥": (("¥", ""), ("", " yen"), ("", " yuan")),
         "R$": (("R$", ""), ("R$ ", ""), ("", " reais"), ("", " real")),
     },
     "pt": {
         "$": (("", " dólares"), ("$", ""), ("US$ ", ""), ("US$", ""), ("$ ", ""), ("", " dólar")),
-        "€": (("", " euros"), ("€", ""), ("€ ", ""), ("", " €"), ("", " euro")),
+        "€": (("", " euros"), ("€", ""), ("€ ", ""), ("", " €"), ("", " euro"), ("EUR ", "")),
         "£": (("", " libras"), ("£", ""), ("£ ", ""), ("", " libra")),
         "¥": (("", " ienes"), ("", " iuanes"), ("¥", "")),
         "R$": (("R$ ", ""), ("R$", ""), ("", " reais"), ("", " real")),
@@ -104,6 +104,9 @@ _CURRENCIES = {
         "R$": (("", "雷亚尔"), ("R$", "")),
     },
 }
+_NAMED_CURRENCIES = {"euro": "€", "pound": "£", "libra": "£", "iene": "¥", "yen": "¥"}
+_AMOUNT = r"(\d+(?:[.,]\d+)*(?:\s(?:[mb]illion|mil(?:h\w+)?|bilh\w+)\b)?)"
+_PRICE = re.compile(rf"(?<!\w)(?:([€£¥])\s?{_AMOUNT}|{_AMOUNT}\s?([€£¥])|([€£¥]))(?!\w)")
 # What a model may write instead of an address or a code, of a date, and of a telephone number.
 _LIKE_WORDS = re.compile(r"[^\s\"“”()]*[^\s\"“”()!?,;:.]")
 _LIKE_DATES = re.compile(r"(?:[^\W\d_]+ )?\d[\d/.-]*(?:st|nd|rd|th)?(?: de [^\W\d_]+ de \d{4}|, \d{4})?", re.IGNORECASE)
@@ -144,6 +147,24 @@ def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:
     """
     source, target = language_tag(source).language, language_tag(target).language
     return tuple(islice(sorted(_matches(text, source, target), key=lambda found: found.start), _MOST))
+
+
+def with_named_currencies(text: str, language: str, known: Callable[[str], bool]) -> str:
+    """Write the currency signs that a vocabulary lacks as words: €45 becomes 45 euros."""
+    names = {
+        sign: next(after for before, after in pairs if not before)
+        for sign, pairs in _CURRENCIES.get(language_tag(language).language, {}).items()
+        if sign in text and not known(sign)
+    }
+
+    def written(match: re.Match[str]) -> str:
+        before, number, other, after, alone = match.groups()
+        name, amount = names.get(before or after or alone), number or other
+        if name is None or amount is None:
+            return match.group() if name is None else name.strip()
+        return f"{amount} de{name}" if amount.endswith("ões") else amount + name
+
+    return _PRICE.sub(written, text) if names else text
 
 
 def _matches(text: str, source: str, target: str) -> Iterator[Literal]:
@@ -194,6 +215,7 @@ def _like_numbers(target: str, *, priced: bool, scaled: bool) -> re.Pattern[str]
 def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     """The accepted forms of a literal, the preferred one first; none if it need not be in the translation."""
     sign = (match["currency"] or match["unit"] or "").strip().removeprefix("US")
+    sign = _NAMED_CURRENCIES.get(sign.lower().removesuffix("s"), sign)
     if match["number"] is None:
         yield match.group()
         if match["telephone"]:

@@ -17,7 +17,7 @@ from . import stand_ins
 from .decoder import Decoder
 from .draft_tokens import DraftTokens, SteadySource
 from .generation import OnStart
-from .literals import Literal, literals
+from .literals import Literal, literals, with_named_currencies
 from .preparation import capitalised, prepared, written
 from .scripts import check_script, choose_code, needed_conversion
 from .term_search import Wording
@@ -187,7 +187,11 @@ class ModelText:
 
         def readable(text: str) -> tuple[str, tuple[Literal, ...]]:
             text, near = prepared(text, language, self.scripts[0]), self.tokenizer.without_unknown_signs
-            return stand_ins.readable(text, near, self.tokenizer.knows) if self.knows_print_only else (near(text), ())
+            if not self.knows_print_only:
+                return near(text), ()
+            return stand_ins.readable(
+                with_named_currencies(text, language, self.tokenizer.knows), near, self.tokenizer.knows
+            )
 
         def fits(text: str) -> bool:
             return len(self.tokenizer.encode(readable(text)[0], code)) <= self.max_source_tokens

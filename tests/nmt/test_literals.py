@@ -201,7 +201,7 @@ def test_sentences_without_literals_have_no_terms(models):
         ("en-pt", "In 2021-2022 sales fell by 7.25%.", "2021-2022, as vendas caíram 7,25%"),
         ("pt-en", "O preço é R$ 1.250,50.", "1,250.50"),
         ("pt-en", "A reunião é às 9h30.", "at 9:30."),
-        ("pt-en", "Custa 19,99 €.", "€19.99"),
+        ("pt-en", "Custa 19,99 €.", "19.99 euros"),
         ("en-pt", "We will meet at 11:45 PM in front of the station.", "às 23h45 em"),
         ("en-pt", "The train to Berlin leaves at half past nine.", "às 9:30."),
         ("en-pt", "The meeting is on Thursday at 2.30.", "às 2:30."),
@@ -217,6 +217,14 @@ def test_a_student_keeps_literals_in_the_way_the_language_writes_them(pair, said
     source, target = pair.split("-")
     model = load_translation_model(source, target, NmtConfig(f"firefox/{pair}-tiny"))
     assert kept in model.translate(said)
+
+
+def test_currency_signs_that_the_vocabulary_lacks_are_read_as_words():
+    model = load_translation_model("en", "pt", NmtConfig("firefox/en-pt-tiny"))
+    said = "€50, £1,250.50, ¥7,000, €2.5 million, -€3, 30€, in € and $5."
+    (part,) = model.parts(said, "en", "pt")
+    read = "50 euros, 1,250.50 pounds, 7,000 yen, 2.5 million euros, -3 euros, 30 euros, in euros and $5."
+    assert model.tokenizer.source_text(part.ids) == read
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -254,7 +262,10 @@ def test_students_lose_no_word_for_a_literal(source, target, count):
         ("en-pt", "It costs €50 and £45.", "Custa 50 euros e 45 libras."),
         ("en-pt", "I was born in nineteen eighty four.", "Eu nasci em 1984."),
         ("en-pt", "My number is five five five one two three four.", "Meu número é 5551234."),
-        ("pt-en", "Custa 50 € e 45 £.", "It costs €50 and £45."),
+        ("en-pt", "We raised €2.5 million last year.", "Nós levantamos 2,5 milhões de euros no ano passado."),
+        ("en-pt", "Pay in €, the ¥ is weak.", "Pague em euros, o iene é fraco."),
+        ("pt-en", "Custa 50 € e 45 £.", "It costs 50 euros and 45 pounds."),
+        ("pt-en", "12h30 na porta do cinema.", "12:30 at the door of the cinema."),
         ("pt-en", "A temperatura caiu para menos 12,5 graus.", "The temperature dropped to -12.5 degrees."),
     ],
 )
@@ -282,6 +293,7 @@ def test_a_literal_is_no_part_of_a_longer_one(accepted, text, count):
         ("en", "at 2.30, by 2.30", [("2.30", 2, 30)]),
         ("en", "I take 2 in the morning, 3.5 at night and 3 am; at 9 at night.", [("3 am", 3, 0), ("9 at night", 21, 0)]),
         ("pt", "Aberto 24h, dura 2h30; às 9h30, às 9 da noite, das 14h, às 7:20.", [("9h30", 9, 30), ("9 da noite", 21, 0), ("14h", 14, 0), ("7:20", 7, 20)]),
+        ("pt", "Entre 12h30 e 14h, 15h, um filme de 1h45; 7h15.", [("12h30", 12, 30), ("14h", 14, 0), ("7h15", 7, 15)]),
         ("zh", "早上6点半、晚上12点、3点建议，13:05", [("早上6点半", 6, 30), ("晚上12点", 0, 0), ("13:05", 13, 5)]),
         ("de", "um 9:30 Uhr, 25:10, 1:2", [("9:30", 9, 30)]),
     ],
