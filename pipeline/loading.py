@@ -22,7 +22,8 @@ from .asr.whisper.files import find_recognizer
 from .config import PipelineConfig, pinned_revisions
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
-from .nmt.judge import judged_by, other_direction
+from .nmt.compiled import other_direction
+from .nmt.judge import Judge
 from .nmt.load import find_translation_models, in_sequence, loaded_as
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
@@ -83,8 +84,10 @@ def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
     """The translator into each target alone, for texts; see ``load_models``."""
     shared, found = SharedModels(), dict[str, TextTranslator]()
     for target, nmt in translation_options(config).items():
-        steps = zip(nmt.steps, find_translation_models(nmt), strict=True)
-        models = [shared.translator(loaded_as(*step), *step) for step in steps]
+        directories = find_translation_models(nmt)
+        steps = {loaded_as(*step): step for step in zip(nmt.steps, directories, strict=True)}
+        models = [shared.translator(key, *step) for key, step in steps.items()]
+        shared.add_judges(steps)
         found[target] = in_sequence(*config.languages.pair(target), nmt, models)
     return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
@@ -136,6 +139,7 @@ def load_shared(
             }
             for config, of_targets, each in zip(configs, options, found, strict=True)
         ]
+        shared.add_judges(unique)
         shared.recognizers |= {one: recognizers[one].result() for one in speech}
         return [
             Models(
@@ -211,7 +215,7 @@ class SharedModels:
     @property
     def used_bytes(self) -> int:
         """Memory of all translators, about."""
-        return sum(self._sizes[key] for key in self._translators)
+        return sum(self._sizes.get(key, 0) for key in self._translators)
 
     def make_room(self, directories: Mapping[NmtConfig, Path]) -> None:
         """Drop translators that nobody uses, those first that were not used for the longest time.
@@ -224,6 +228,10 @@ class SharedModels:
             self._sizes[key] = _MEMORY_FACTOR * sum(path.stat().st_size for path in files)
         unused = [key for key in self._kept if key not in directories]
         while (needed := sum(self._sizes[key] for key in {*self._translators, *directories})) > self.limit_bytes:
+            if judged := [model for model in self._translators.values() if model.judge is not None]:  # they go first
+                for model in judged:
+                    model.judge = None
+                continue
             if not unused:
                 raise MemoryLimitError(
                     f"the translators in use would take {megabytes(needed)}, and {megabytes(int(self.limit_bytes))} are allowed "
@@ -234,15 +242,25 @@ class SharedModels:
     def translator(self, key: NmtConfig, nmt: NmtConfig, directory: Path) -> MarianModel:
         """A translator that is in memory already, or is loaded. Several different ones may be loaded at once."""
         model = self._translators.get(key) or MarianModel.load(directory, nmt)
-        if nmt.judge and model.judge is None and (other := other_direction(model)) is not None:
-            back = dataclasses.replace(nmt, model=other[0], revision=None, judge=False)
-            self._sizes[loaded_as(back, other[1])] = self._sizes.get(key, 0)  # students are of one size
-            model.judge = judged_by(self.translator(loaded_as(back, other[1]), back, other[1]), model.languages)
         with self._lock:
             self._translators[key] = model
             self._kept.pop(key, None)
             self._kept[key] = model
         return model
+
+    def add_judges(self, steps: Mapping[NmtConfig, tuple[NmtConfig, Path]]) -> None:
+        """Give loaded translators their judges, as far as these are on this machine and there is room for them."""
+        for key, (nmt, _) in steps.items():
+            model = self._translators[key]
+            if not nmt.judge or model.judge is not None or not model.attends:
+                continue
+            if (other := other_direction(model.languages)) is None:
+                continue
+            back = dataclasses.replace(nmt, model=other[0], revision=None)
+            known, size = loaded_as(back, other[1]), self._sizes.get(key, 0)  # students are of one size
+            if known in self._translators or self.used_bytes + size <= self.limit_bytes:
+                self._sizes[known] = size
+                model.judge = Judge(model, self.translator(known, back, other[1]))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ..store.transfer import digest_of
 from .compiler import VERSION
 from .exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
 from .options import NmtConfig
+from .routing import student_routes
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,16 @@ def local_student(name: str) -> Path | None:
         return cached
     known = known_translator(f"{name}-tiny")
     return None if known is None else model_from_packages(known)
+
+
+def other_direction(languages: tuple[str | None, str | None]) -> tuple[str, Path] | None:
+    """The name and the directory of the student that translates back, if it is on this machine."""
+    source, target = languages
+    route = student_routes().get((target or "", source or ""), ())
+    if len(route) != 1:
+        return None
+    directory = local_student(route[0].repository)
+    return None if directory is None else (route[0].repository, directory)
 
 
 def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,9 @@ from .term_search import TermSearch, Wording, given
 from .tokenizer import MarianTokenizer
 from .written import RunningSearch, SentenceCache, SentenceText, translated
 
+if TYPE_CHECKING:
+    from .judge import Judge
+
 
 class MarianModel(ModelText):
     """A loaded model. Safe to use from several threads at once; each translation has its own state."""
@@ -64,8 +68,8 @@ class MarianModel(ModelText):
         self.knows_print_only = knows_print_only
         self.cache = SentenceCache(self.options.cached_sentences)
         self._spellers = {}
-        self.judge: Callable[[str, str], bool] | None = None
-        """Whether a translation of a text is doubtful; see ``pipeline.nmt.judge``."""
+        self.judge: Judge | None = None
+        """Checks final translations; see ``pipeline.nmt.judge``."""
 
     @classmethod
     def load(cls, directory: Path, options: NmtConfig | None = None) -> MarianModel:
@@ -140,7 +144,7 @@ class MarianModel(ModelText):
         if drafted is not None:
             known = self.sources(drafted.source, sentence.language, self.target_code(options.target))
             steady = steady_sources([part.ids for part in parts], known)
-            parts = [dataclasses.replace(part, steady=of_it) for part, of_it in zip(parts, steady, strict=True)]
+            parts = [replace(part, steady=of_it) for part, of_it in zip(parts, steady, strict=True)]
         events = self._events(sentence, parts, options)
         yield from rewritten(events, self.conversion(options.target), final=not draft)
 
@@ -195,11 +199,8 @@ class MarianModel(ModelText):
             terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
             missed_terms=tuple(missed),
             heard_s=sentence.heard_s,
-            doubtful=not options.draft and len(parts) == 1 and self._is_doubtful(parts[0], text.text[:shown]),
+            doubtful=not options.draft and any(token.doubtful for token in text.tokens),
         )
-
-    def _is_doubtful(self, part: SourcePart, text: str) -> bool:
-        return self.judge is not None and self.judge(self.tokenizer.source_text((part.alone or part).ids), text)
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token]) -> NDArray[np.float32] | None:
         """The attention of the tokens over the source, [tokens, S]; None without a search, or if it was cut."""
@@ -225,23 +226,13 @@ class MarianModel(ModelText):
             yield from cached
             return
         stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
-        request = SearchRequest(
-            *(self.decoder, source, self._generation(source, options), part.begun),
-            preferred=drafted.shown(number) if draft and drafted is not None else (),
-            on_start=search,
-            expired=stopwatch.expired,
-        )
-        tokens = recovering(
-            partial(self._search, wording.of_glossary if wording is not None else None),
-            request,
-            LoopGuard(source, self.tokenizer.is_plain, self.tokenizer.is_word),
-            length_factor=self.options.max_length_factor,
-            retry=not draft,
-            widen=request.options == self.generation,
-        )
-        if wording is not None and not draft:
-            single = dataclasses.replace(request, options=dataclasses.replace(request.options, beams=1))
-            tokens = repairing(tokens, Repair(single, wording, search), wording.uncertain)
+        generation = self._generation(source, options)
+        preferred = drafted.shown(number) if draft and drafted is not None else ()
+        request = SearchRequest(self.decoder, source, generation, part.begun, preferred, search, stopwatch.expired)
+        tokens = self._searched(request, search, wording, draft=draft)
+        if self.judge is not None and not draft:
+            otherwise = partial(self._otherwise, request, search, options.target)
+            tokens = repairing(tokens, partial(self.judge, part, search=otherwise), lambda token: False)
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens
@@ -256,15 +247,47 @@ class MarianModel(ModelText):
             # resumed run writes the same files.
             found.append(token)
             ended = isinstance(token, Token) and token.last
-            if ended and not draft and request.options == self.generation and not stopwatch.expired():
+            if ended and not draft and generation == self.generation and not stopwatch.expired():
                 self.cache.put(key, tuple(found))
             yield token
+
+    def _otherwise(
+        self, request: SearchRequest, search: RunningSearch, target: str, part: SourcePart, beams: int
+    ) -> list[Token]:
+        """Translate another source instead of that of ``request``, with at least ``beams``; none if the time is over."""
+        options = replace(request.options, beams=max(request.options.beams, beams))
+        request = replace(request, source=part.ids, committed=part.begun, options=options)
+        found: list[Token] = []
+        if not request.expired():
+            for token in self._searched(request, search, self.wording(part.terms, target), draft=False):
+                if isinstance(token, Rewind):
+                    del found[token.kept :]
+                else:
+                    found.append(token)
+        return found
+
+    def _searched(
+        self, request: SearchRequest, search: RunningSearch, wording: Wording | None, *, draft: bool
+    ) -> Iterator[Token | Rewind]:
+        """Yield the tokens of a search, which is checked for loops and for missing terms."""
+        tokens = recovering(
+            partial(self._search, wording.of_glossary if wording is not None else None),
+            request,
+            LoopGuard(request.source, self.tokenizer.is_plain, self.tokenizer.is_word),
+            length_factor=self.options.max_length_factor,
+            retry=not draft,
+            widen=request.options == self.generation,
+        )
+        if wording is None or draft:
+            return tokens
+        single = replace(request, options=replace(request.options, beams=1))
+        return repairing(tokens, Repair(single, wording, search), wording.uncertain)
 
     def _generation(self, source: Sequence[int], options: SentenceOptions) -> GenerationOptions:
         beams, most = min(options.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens
         if options.draft:
             beams, most = 1, draft_limit(len(source), most)
-        return dataclasses.replace(self.generation, beams=beams, max_tokens=most)
+        return replace(self.generation, beams=beams, max_tokens=most)
 
     def _search(self, wording: Wording | None, request: SearchRequest) -> Iterator[Token]:
         if request.options.beams > 1:

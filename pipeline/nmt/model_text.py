@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import UsageError
 from ..glossary.terms import Glossary, Match, Term
@@ -47,6 +47,15 @@ class SourcePart:
     """Its whole translation, if that is not the model's."""
     alone: SourcePart | None = None
     """The same without ``begun`` and the sentence that it translates."""
+
+    def after(self, before: tuple[int, ...], begun: tuple[int, ...]) -> SourcePart:
+        """The same after a sentence and its translation; see ``ModelText.neighbour``."""
+
+        def moved(tokens: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(len(before) + at for at in tokens)
+
+        terms = tuple(replace(one, tokens=moved(one.tokens), inside=moved(one.inside)) for one in self.terms)
+        return SourcePart((*before, *self.ids), terms, begun=begun, alone=self)
 
 
 @dataclass(frozen=True)
@@ -138,33 +147,29 @@ class ModelText:
         """
         code = self.target_code(target)
         first = 0 if code is None else 1  # token of text
-        neighbour = self._neighbour(language, target) if neighbours and code is None else None
+        neighbour = self.neighbour(language, target) if neighbours and code is None else None
         found = []
         for heard, read, words, ids in self._split(text, language, code, complete=complete):
             if neighbours and (given := self._given(prepared(heard, language), language, target)):
                 found.append(SourcePart(ids, given=given))
                 continue
             part = SourcePart(ids, self._terms(heard, read, words, glossary, language, target, first))
-            if neighbour is not None and _is_short(read):
-                before, begun = neighbour
-                terms = self._terms(heard, read, words, glossary, language, target, len(before))
-                part = SourcePart((*before, *ids), terms, begun=begun, alone=part)
-            found.append(part)
+            found.append(part.after(*neighbour) if neighbour is not None and _is_short(read) else part)
         return found
 
     def _given(self, text: str, language: str, target: str) -> tuple[int, ...]:
         """The target tokens of a text that needs no model."""
         phrase = rules(language).phrase(text, language_tag(target).language) if self.knows_print_only else None
         if phrase:
-            return self._speller(target).copy(phrase + final_marks(text))
+            return self.speller(target).copy(phrase + final_marks(text))
         made = rest = text
         for literal in reversed(literals(text, target, language)):
             form = self.writing(target)(literal.term.targets[0])
             made = made[: literal.start] + form + made[literal.end :]
             rest = rest[: literal.start] + rest[literal.end :]
-        return () if any(map(str.isalpha, rest)) else self._speller(target).copy(made)
+        return () if any(map(str.isalpha, rest)) else self.speller(target).copy(made)
 
-    def _neighbour(self, language: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    def neighbour(self, language: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """A sentence to put before a short one, as source tokens, and its translation as target tokens.
 
         Students have seen few short sentences alone, and go on with what often follows ("Obrigado por enviar uma edição.").
@@ -172,7 +177,7 @@ class ModelText:
         before, given = rules(language).neighbour, rules(target).neighbour
         if not (self.knows_print_only and before and given):
             return None
-        begun = self._speller(target).spell(given)
+        begun = self.speller(target).spell(given)
         return None if begun is None else (tuple(self.tokenizer.encode(before)[:-1]), begun)
 
     def _split(
@@ -240,16 +245,16 @@ class ModelText:
         """How the terms of a part are written in ``target``; None if none is."""
         if not self.decoder.aligned:  # literals could not be repaired
             terms = [term for term in terms if not term.literal]
-        return Wording(tuple(terms), self._speller(target)) if terms else None
+        return Wording(tuple(terms), self.speller(target)) if terms else None
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation the model's vocabulary cannot write; they are never kept."""
         target = target_or_own(target, self.languages)
-        speller, writing = self._speller(target), self.writing(target)
+        speller, writing = self.speller(target), self.writing(target)
         written = ((term, term.source if term.target is None else writing(term.target)) for term in glossary.terms)
         return tuple(term for term, text in written if speller.spell(text) is None)
 
-    def _speller(self, target: str) -> Speller:
+    def speller(self, target: str) -> Speller:
         if target not in self._spellers:
             self._spellers[target] = Speller(self.tokenizer, target, self.decoder.can_write)
         return self._spellers[target]

@@ -1,4 +1,4 @@
-"""The student of the other direction marks translations in which something is missing."""
+"""The student of the other direction finds translations in which something is missing; others are tried, and what stays so is marked."""
 
 from dataclasses import replace
 
@@ -6,54 +6,102 @@ import pytest
 
 from pipeline.config import load_config
 from pipeline.events import SourceSentence, Translation
-from pipeline.loading import load_translations
-from pipeline.nmt.judge import judged_by, other_direction
-from pipeline.nmt.load import load_translation_model
+from pipeline.loading import SharedModels, load_translations
+from pipeline.nmt.compiled import other_direction
+from pipeline.nmt.judge import Judge
+from pipeline.nmt.load import find_translation_models, load_translation_model, loaded_as
 from pipeline.nmt.options import NmtConfig
 from pipeline.sinks.jsonl import line, read_event
 
 RIGHT = [
     ("He is not guilty.", "Ele não é culpado."),
     ("I would like three tickets to Berlin, please.", "Gostaria de três bilhetes para Berlim, por favor."),
-    ("Where is the station?", "Onde está a estação?"),
+    ("The price is 50 euros.", "O preço é de 50 euros."),
 ]
 WRONG = [
     ("The red house is very big.", "A casa é muito grande."),
     ("The capital of Moldova is Kishinev.", "A capital da Moldávia é a língua local."),
     ("The bill is 253 euros and forty cents.", ""),
 ]
+LOST = "I saw him sawing a tree."  # no source helps: "Eu o vi uma árvore."
 
 
 @pytest.fixture(scope="module")
-def pt_en():
-    return load_translation_model("pt", "en", NmtConfig("firefox/pt-en-tiny"))
+def models():
+    """English to Portuguese, without and with a judge."""
+    plain, judged, back = (
+        load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny"))
+        for pair in ("en-pt", "en-pt", "pt-en")
+    )
+    judged.judge = Judge(judged, back)
+    return plain, judged
 
 
-def test_losses_are_doubtful_and_right_translations_are_not(pt_en):
-    doubtful = judged_by(pt_en, ("en", "pt"))
-    assert [doubtful(*each) for each in RIGHT] == [False] * 3
-    assert [doubtful(*each) for each in WRONG] == [True] * 3
-    assert not doubtful("Thanks.", "Obrigado.")
+def translation(model, text, **options):
+    *_, end = model.stream(SourceSentence(0, "en", text), "pt", **options)
+    return end
 
 
-def test_a_configured_judge_marks_final_translations_alone(demo_pt):
+def test_the_source_is_hardly_found_where_words_are_lost(models):
+    judge = models[1].judge
+    right, wrong = ([judge.found(*each) for each in pairs] for pairs in (RIGHT, WRONG))
+    assert max(wrong) < -1.9 < -1.3 < min(right)
+
+
+def test_where_something_is_lost_another_source_is_tried(models):
+    plain, judged = models
+    mended = 0
+    for text, lost in (
+        ("The food isn't very good here.", "aqui"),
+        ("There are more clouds today than yesterday.", "hoje"),
+        ("Tom quietly opened the door.", "silenciosamente"),
+        ("Put your hands up!", "cima"),
+    ):
+        before, (*shown, end) = plain.translate(text), judged.stream(SourceSentence(0, "en", text), "pt")
+        mended += lost in end.text and lost not in before
+        assert shown[-1].text == end.text
+        assert shown[-1].complete
+        assert not end.doubtful
+        assert judged.judge.found(text, end.text) >= judged.judge.found(text, before)
+    assert mended >= 2
+
+
+def test_what_stays_doubtful_is_marked_but_not_in_drafts(models):
+    plain, judged = models
+    assert translation(judged, LOST).doubtful
+    assert translation(judged, LOST).doubtful  # from the cache
+    assert translation(judged, f"That is right. {LOST} I know.").doubtful
+    assert not translation(judged, LOST, draft=True).doubtful
+    assert not translation(plain, LOST).doubtful
+
+
+def test_right_translations_and_short_ones_stay_as_they_are(models):
+    plain, judged = models
+    for text, _ in [*RIGHT, ("Thanks a lot.", ""), ("This is exactly what I wanted.", "")]:
+        made = translation(judged, text)
+        assert made == translation(plain, text)
+        assert not made.doubtful
+
+
+def test_the_demo_has_a_judge_that_can_be_switched_off():
     config = load_config("demo")
-    judged = load_translations(replace(config, nmt=replace(config.nmt, judge=True)))["pt"]
-
-    def found(model, text, **options):
-        *_, last = model.stream(SourceSentence(0, "en", text), "pt", **options)
-        return last.doubtful
-
-    lost = "The red house is very big."
-    assert found(judged, lost)
-    assert not found(judged, lost, draft=True)
-    assert not found(judged, RIGHT[0][0])
-    assert not found(demo_pt, lost)
+    assert load_translations(config)["pt"].judge is not None
+    assert load_translations(replace(config, nmt=replace(config.nmt, judge=False)))["pt"].judge is None
 
 
-@pytest.fixture
-def demo_pt():
-    return load_translations(load_config("demo"))["pt"]
+def test_judges_make_room_first():
+    step = load_config("demo").nmt
+    (directory,) = find_translation_models(step)
+    key, shared = loaded_as(step, directory), SharedModels()
+    shared.make_room({key: directory})
+    model = shared.translator(key, step, directory)
+    shared.add_judges({key: (step, directory)})
+    assert model.judge is not None
+    shared.limit_bytes = shared.used_bytes // 2
+    shared.make_room({key: directory})
+    shared.add_judges({key: (step, directory)})
+    assert model.judge is None
+    assert shared.used_bytes <= shared.limit_bytes
 
 
 def test_the_mark_is_in_jsonl_only_where_it_is_set():
@@ -64,7 +112,7 @@ def test_the_mark_is_in_jsonl_only_where_it_is_set():
     ) == replace(plain, doubtful=True)
 
 
-def test_a_student_without_its_other_direction_has_no_judge(pt_en, monkeypatch):
-    assert other_direction(pt_en) is not None
-    monkeypatch.setattr("pipeline.nmt.judge.local_student", lambda name: None)
-    assert other_direction(pt_en) is None
+def test_a_student_without_its_other_direction_has_no_judge(models, monkeypatch):
+    assert other_direction(models[0].languages) is not None
+    monkeypatch.setattr("pipeline.nmt.compiled.local_student", lambda name: None)
+    assert other_direction(models[0].languages) is None

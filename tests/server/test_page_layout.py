@@ -1,9 +1,12 @@
 """How the pages look and are used, in Chromium without a server: colours, sizes, phones, the keyboard."""
 
+import json
+
 import pytest
 from playwright.async_api import Page, expect
 
-from pipeline.events import SourceText, TargetText
+from pipeline.events import SourceText, TargetText, Translation
+from pipeline.sinks.jsonl import line
 from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_of_files
 from tests.server.test_page_scripts import records
 from tests.streams import spoken, translated
@@ -95,6 +98,36 @@ async def test_text_has_enough_contrast_in_light_and_dark(path, browser):
             grounds.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert len(grounds) == 2
         assert await page.evaluate(LINES) == [["zh", "ltr"], ["he", "rtl"], ["zh", "ltr"]]
+
+
+# How the lines of translations are marked: [text, underline, title, what screen readers are told].
+MARKED = """() => [...document.querySelectorAll("#text .target")].map((line) => {
+  const steady = line.querySelector(".steady");
+  const style = getComputedStyle(steady);
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = "var(--problem)";
+  const same = style.textDecorationColor === getComputedStyle(probe).color;
+  probe.remove();
+  const said = [...document.querySelectorAll("#spoken p")].map((each) => each.textContent);
+  return [steady.textContent, `${style.textDecorationLine} ${style.textDecorationStyle} ${same}`, steady.title, line.textContent, said];
+})"""
+
+
+@PAGES
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_a_doubtful_translation_is_underlined_until_it_is_corrected(path, theme, browser):
+    async with page_of_files(browser, path) as page:
+        await page.wait_for_selector("body[data-ready=yes]" if path == "/" else "body[data-state=open]")
+        await page.evaluate("(theme) => (document.documentElement.dataset.theme = theme)", theme)
+        doubtful = [*records(spoken(0, "A sentence.")), json.loads(line(Translation(0, "zh", "一句", doubtful=True)))]
+        await page.evaluate(SHOW_ALL, doubtful)
+        told = ["may be wrong 一句"]
+        assert await page.evaluate(MARKED) == [
+            ["一句", "underline dotted true", "may be wrong", "一句may be wrong", told]
+        ]
+        correction = {"type": "correction", "sentence": 0, "language": "zh", "text": "两句"}
+        await page.evaluate(SHOW_ALL, [*doubtful, correction])
+        assert (await page.evaluate(MARKED))[-1][:3] == ["两句", "none solid false", ""]
 
 
 # What sticks out of the window to the right, and controls that are too small for a finger or whose letters make iOS zoom in.

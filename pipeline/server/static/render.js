@@ -123,7 +123,8 @@ export class Board {
     const said = document.createElement("p");
     said.lang = code;
     said.dir = "auto";
-    said.append(...(text.corrections ? [mark(), " "] : []), text.text);
+    const marks = [text.corrections && mark(), text.doubtful && doubt()].filter(Boolean);
+    said.append(...marks.flatMap((each) => [each, " "]), text.text);
     this.spoken.append(said);
     while (this.spoken.childElementCount > SAID) this.spoken.firstElementChild.remove();
   }
@@ -162,14 +163,26 @@ function line(kind, language, text) {
   draft.className = "draft";
   draft.textContent = text.draft;
   found.append(steady, draft, ...(text.corrections ? [mark()] : []));
+  if (text.doubtful) {
+    steady.classList.add("doubtful");
+    steady.title = t("may be wrong");
+    found.append(doubt());
+  }
   return found;
 }
 
-function mark() {
+function mark(words = t("corrected")) {
   const found = document.createElement("small");
   found.className = "mark";
   found.lang = document.documentElement.lang;
-  found.textContent = t("corrected");
+  found.textContent = words;
+  return found;
+}
+
+// For screen readers; others see it by the line under the text.
+function doubt() {
+  const found = mark(t("may be wrong"));
+  found.classList.add("unseen");
   return found;
 }
 

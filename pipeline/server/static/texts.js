@@ -87,6 +87,7 @@ class Text {
     this.corrections = 0; // made by the speaker
     this.terms = []; // of the glossary, in the source of a finished translation
     this.missed = []; // those of them that it lacks
+    this.doubtful = false; // a finished translation that may be wrong
   }
 
   change({ text, withdrawn = 0, steady = 0 }) {
@@ -95,15 +96,17 @@ class Text {
     this.length = steady;
   }
 
-  finish({ text, terms = [], missed_terms = [] }) {
+  finish({ text, terms = [], missed_terms = [], doubtful = false }) {
     this.terms = terms;
     this.missed = missed_terms;
+    this.doubtful = doubtful;
     this.#end(text);
   }
 
   correct({ text }) {
     if (text === this.text) return; // only the speaker is another
     this.corrections += 1;
+    this.doubtful = false;
     this.#end(text);
   }
 
