@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -23,6 +23,7 @@ from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
 from ..server.limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
 from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
+from .directory import add_directory_arguments, in_directory
 from .listening import (
     access_of,
     addresses,
@@ -69,6 +70,7 @@ def arguments(prog: str = "python -m pipeline.serve") -> Parser:
     _add_access(parser)
     _add_sessions(parser)
     _add_languages(parser)
+    add_directory_arguments(parser)
     return parser
 
 
@@ -172,7 +174,6 @@ def _add_languages(parser: Parser) -> None:
         metavar="MB",
         help="for translators in memory (default: 1000); those that nobody uses are dropped first",
     )
-
     languages.add_argument(
         "--reader-targets",
         type=whole_number(0, MOST_TARGETS),
@@ -253,7 +254,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             lines.append(certificate)
         if wyoming_listener is not None:
             lines.append(f"serving Wyoming on {options.wyoming}")
-        asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines))
+        taking_part = in_directory(options, service, addresses(listener, scheme)[-1])
+        asyncio.run(_serve_all(uvicorn.Server(settings), service, listener, wyoming_listener, lines, taking_part))
     return 0
 
 
@@ -283,9 +285,11 @@ async def _serve_all(
     listener: socket.socket,
     wyoming_listener: socket.socket | None,
     lines: Sequence[str],
+    taking_part: AbstractAsyncContextManager[None],
 ) -> None:
     """Serve, and print ``lines`` once signals are handled: whoever waits for them may send one at once."""
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(taking_part)
         if wyoming_listener is not None:
             from ..server.wyoming import serving_wyoming
 

@@ -51,7 +51,14 @@ def create_app(
     rate = Rate(service.limits.connections_a_minute)
     middleware = [
         Middleware(BodyDrain, limits=service.limits),
-        Middleware(Guard, access=access, rate=rate, refused=refused, uncounted=(PATH, DETECTION)),
+        Middleware(
+            Guard,
+            access=access,
+            rate=rate,
+            refused=refused,
+            uncounted=(PATH, DETECTION),
+            peers=lambda: service.directory.origins if service.directory is not None else [],
+        ),
     ]
     if access.origins:  # those that the guard lets in
         middleware.append(
@@ -110,7 +117,10 @@ class _Answers:
 
     async def room(self, request: Request) -> Response:
         """Readers ask this again and again until a session begins."""
-        session = self._service.rooms.get(request.query_params.get("name", ""))
+        name = request.query_params.get("name", "")
+        if self._service.directory is not None:
+            return JSONResponse(self._service.directory.found(name))
+        session = self._service.rooms.get(name)
         return JSONResponse({"session": session.id if session is not None else None})
 
     async def ready(self, request: Request) -> Response:

@@ -7,7 +7,7 @@ import functools
 import ipaddress
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -85,11 +85,20 @@ class Guard:
     """Refuses requests for another host, from another site's page, or too many; adds headers to every answer."""
 
     def __init__(
-        self, app: ASGIApp, access: Access, rate: Rate, refused: Counter[str], uncounted: tuple[str, ...] = ()
+        self,
+        app: ASGIApp,
+        access: Access,
+        rate: Rate,
+        refused: Counter[str],
+        uncounted: tuple[str, ...] = (),
+        peers: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """``refused``: is told the reason of each refusal. ``uncounted``: paths whose routes count for themselves."""
+        """``refused``: is told the reason of each refusal. ``uncounted``: paths whose routes count for themselves.
+
+        ``peers``: the addresses of servers that share out sessions with this one: WebSockets may go from one's pages to another.
+        """
         self._app, self._access, self._rate, self._refused = app, access, rate, refused
-        self._uncounted = uncounted
+        self._uncounted, self._peers = uncounted, peers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -102,7 +111,10 @@ class Guard:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         # A token may be guessed with GET too.
         counts = (changes or "authorization" in headers) and path not in self._uncounted
-        sending = _with_headers(send)
+        peers = self._peers()
+        if scope["type"] == "websocket" and origin in peers:
+            origin = None
+        sending = _with_headers(send, peers)
         if not self._access.knows_host(host):
             self._refused["host"] += 1
             await _refuse(scope, receive, sending, 421, f"this server is not called {host!r}; see --allow-host")
@@ -116,12 +128,18 @@ class Guard:
             await self._app(scope, receive, sending)
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, peers: Sequence[str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
+            for peer in peers:
+                policy = headers["content-security-policy"]
+                sockets = peer.replace("http", "ws", 1)
+                headers["content-security-policy"] = policy.replace(
+                    "connect-src 'self'", f"connect-src 'self' {sockets}"
+                )
         await send(message)
 
     return sending

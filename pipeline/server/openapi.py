@@ -37,6 +37,8 @@ _DETAILED |= {"segments": [_SEGMENT], "words?": [{"word": str, "start": float, "
 _UNDESCRIBED = ("text/plain", "application/x-subrip", "text/vtt", "text/event-stream")
 """The other content types of a recording's text."""
 
+_ROOM: Json = {"session": (str, NoneType), "server?": (str, NoneType), "ended?": bool}
+
 
 def _paths(languages: ServedLanguages, more: bool) -> Json:
     models = {"object": ("list",), "data": [_MODEL]}
@@ -66,7 +68,7 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
             "get": _operation("listPairs", _PAIRS, query={"here": str}),
             "post": _operation("prepareLanguages", str, dict.fromkeys((400, 401, 503), _ERROR), query=wanted),
         },
-        "/v1/room": {"get": _operation("getRoom", {"session": (str, NoneType)}, query={"name": str})},
+        "/v1/room": {"get": _operation("getRoom", _ROOM, query={"name": str})},
         "/v1/audio/transcriptions": {"post": _operation("transcribe", **uploaded)},
         "/v1/audio/translations": {"post": _operation("translate", **uploaded)},
         "/languages": {"get": _operation("listLanguages", [{"code": str, "name": str, "targets": [str]}])},

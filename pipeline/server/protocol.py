@@ -36,9 +36,10 @@ _ROOM_PREFIX = b"room:"
 class ProtocolError(Exception):
     """A message that is not understood or not allowed. ``code`` tells programs, the message tells people."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, **more: str) -> None:
+        """``more``: further fields of the message."""
         super().__init__(message)
-        self.code = code
+        self.code, self.more = code, more
 
 
 @dataclass(frozen=True)

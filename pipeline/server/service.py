@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,8 @@ from .served_languages import ServedLanguages
 from .session import Session
 
 if TYPE_CHECKING:
+    from .access import Access
+    from .directory import Directory
     from .voices import SessionVoices
 
 log = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ class Service:
         """The newest session of each room, by the rooms' names; for ``resume_s`` after its end, too."""
         self._ended: dict[str, Session] = {}  # whose last text not every reader has confirmed
         self._keeping: set[asyncio.Task[None]] = set()
+        self.directory: Directory | None = None  # with which this server shares out rooms
         self.draining = False
         """Whether no session is started any more."""
         self.refused: Counter[str] = Counter()
@@ -262,6 +265,11 @@ class Service:
         if (session := next((each[session_id] for each in known if session_id in each), None)) is None:
             raise ProtocolError("no-session", "there is no such session; it may have ended")
         return session
+
+    def check_place(self, first: object, access: Access, query: Mapping[str, str]) -> None:
+        """Raise ProtocolError if the first message of a client belongs to another server; see ``Directory.check``."""
+        if self.directory is not None:
+            self.directory.check(first, access, query)
 
     async def drain(self) -> None:
         """Start no more sessions, and end those in progress: what was heard is still translated and delivered.

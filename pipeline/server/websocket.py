@@ -89,6 +89,7 @@ class Connection:
                 first = read_message(await self._text())
         except TimeoutError:
             raise ProtocolError("no-message", "no message came; begin with start, resume or watch") from None
+        self._service.check_place(first, self._access, self._socket.query_params)
         match first:
             case Start(token=token) | Resume(token=token) if not self._access.knows_token(token):
                 raise ProtocolError("wrong-token", "the token is missing or wrong")
@@ -303,7 +304,7 @@ class Connection:
 
     async def _refuse(self, error: ProtocolError) -> None:
         if self._socket.application_state is WebSocketState.CONNECTED:
-            await self._send(message_text("error", code=error.code, message=str(error)))
+            await self._send(message_text("error", code=error.code, message=str(error), **error.more))
             await self._close(TRY_LATER if error.code in LATER else REFUSED, error.code)
 
 

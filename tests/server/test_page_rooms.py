@@ -18,7 +18,8 @@ from tests.server.browser import (
     texts_of,
 )
 from tests.server.conftest import speech
-from tests.server.running import running, until
+from tests.server.running import ask, running, until
+from tests.server.test_directory import directory, needs_nats, serving_together
 from tests.server.test_page import downloaded
 
 pytestmark = NEEDS_BROWSER
@@ -191,3 +192,27 @@ async def test_pages_tell_a_proxy_their_room(browser, service_of, tmp_path):
         name = room.rpartition("/")[2]
         assert set(asked) == {f"ws://localhost:{server.port}/v1/session?room={name}"}
     assert len(asked) >= 2
+
+
+@needs_nats
+async def test_pages_go_on_where_a_directory_sends_them(browser, service_of, expected, tmp_path):
+    recording = write_wav(tmp_path / "talk.wav", speech())
+    services = service_of(max_sessions=1), service_of()
+    async with (
+        directory(tmp_path) as url,
+        serving_together(url, *services) as (first, second),
+        first.connect() as other,
+        page_at(browser, f"{first.url}/") as speaker,
+    ):
+        assert (await ask(other, type="start"))["type"] == "started"
+        room = await room_of(speaker)
+        async with page_at(browser, f"{room}?language=zh") as reader:
+            await has_state(reader, "waiting")
+            await speaker.select_option("[name=kind]", "file")
+            await speaker.set_input_files("[name=file]", recording)
+            await speaker.click("#start")
+            await until(lambda: len(second.service.sessions) == 1)
+            await has_state(speaker, "ended")
+            await has_state(reader, "ended")
+            assert await texts_of(reader) == only(expected, "en", "zh")
+        assert second.service.served == 1

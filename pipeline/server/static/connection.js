@@ -107,9 +107,10 @@ export class Connection {
     this.retry = null;
     this.ready = false;
     if (!this.lostAt) this.handlers.onState("connecting");
-    const address = new URL("v1/session", BASE);
+    const address = new URL(this.elsewhere ?? "v1/session", BASE);
+    this.elsewhere = null; // when it is lost, this server knows where to go on
     if (this.room) address.searchParams.set("room", this.room);
-    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+    address.protocol = ["https:", "wss:"].includes(address.protocol) ? "wss:" : "ws:";
     const socket = new WebSocket(address);
     this.socket = socket;
     socket.binaryType = "arraybuffer";
@@ -169,6 +170,10 @@ export class Connection {
         this.waiting = this.waiting.filter(({ begin, samples }) => (samples ? begin + samples.length > event.received : begin >= event.received));
         break;
       case "error":
+        if (event.code === "elsewhere") {
+          this.elsewhere = event.address;
+          return; // and no problem to show
+        }
         if (FINAL_CODES.has(event.code)) this.#refuse(event);
         break;
       case "snapshot":
@@ -199,6 +204,7 @@ export class Connection {
       if (!this.refused) this.handlers.onState("ended");
       return;
     }
+    if (this.elsewhere) return this.#connect();
     this.lostAt ??= Date.now();
     if (this.first.type === "start" && Date.now() - this.lostAt > RESUME_MS) {
       const message = this.session

@@ -1,0 +1,59 @@
+"""``serve --directory``: one of several servers that share out rooms."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from ..server.access import is_origin
+
+if TYPE_CHECKING:
+    from ..server.service import Service
+
+
+def add_directory_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several servers")
+    group.add_argument(
+        "--directory",
+        type=some_nats,
+        metavar="nats://HOST:4222",
+        help="share out rooms with the other servers that use this NATS server: a new one goes to the least loaded",
+    )
+    group.add_argument(
+        "--reached-at",
+        type=some_origin,
+        metavar="ORIGIN",
+        help="where clients reach this server, such as https://one.example.org (default: its own address)",
+    )
+
+
+def some_nats(text: str) -> str:
+    """Argument type: the address of a NATS server. The message does not have it, since a password may be in it."""
+    if not text.startswith(("nats://", "tls://")):
+        raise argparse.ArgumentTypeError("expected the address of a NATS server, such as nats://127.0.0.1:4222")
+    return text
+
+
+def some_origin(text: str) -> str:
+    """Argument type: a scheme and a host."""
+    if not (is_origin(text) and text.startswith(("http://", "https://"))):
+        raise argparse.ArgumentTypeError(f"{text!r} is no scheme and host, such as https://one.example.org")
+    return text
+
+
+@asynccontextmanager
+async def in_directory(options: argparse.Namespace, service: Service, own: str) -> AsyncIterator[None]:
+    """Take part in the directory that the options name, if they do. ``own``: the server's address."""
+    if options.reached_at and not options.directory:
+        raise UsageError("--reached-at is for --directory; name one, or leave it out")
+    async with contextlib.AsyncExitStack() as stack:
+        if options.directory is not None:
+            from ..server.directory import Directory  # an extra
+
+            service.directory = Directory(service, (options.reached_at or own).rstrip("/"))
+            await stack.enter_async_context(service.directory.joined(options.directory))
+        yield
