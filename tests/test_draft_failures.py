@@ -373,8 +373,8 @@ def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
         said = units(" ".join(each.text for each in sentences), "en")
         expected = units(" ".join(each.text for each in whole.events if isinstance(each, SourceSentence)), "en")
         assert len(said) >= 3
-        # The last word may be cut off.
-        assert edits(said[:-1], expected[: len(said) - 1]) <= 1
+        # The last word may be cut off, and what is before it heard otherwise for that.
+        assert edits(said[:-1], expected[: len(said) - 1]) <= 2
 
 
 Stop = Callable[[SpeechTranslator, AsyncGenerator[PipelineEvent, None]], Awaitable[object]]

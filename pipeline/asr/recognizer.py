@@ -21,8 +21,6 @@ class RecognitionOptions:
     """The language of the last segment, if several may be spoken."""
     context: Sequence[Heard] = ()
     """The segments before, as far as they belong to what is being said, and their text; oldest first."""
-    beams: int | None = None
-    """Number of hypotheses to keep, while behind; None: as configured."""
     terms: HeardTerms | None = None
     """The glossary of the stream."""
     expected: str = ""
@@ -50,7 +48,7 @@ class Recognizer(Protocol):
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """Recognise consecutive segments, at least one; return a transcript for each.
 
-        There are several for recordings and while behind; they have no context then.
+        Several have no context.
         """
         ...
 
@@ -124,7 +122,7 @@ class LanguageDetector(Protocol):
 
 @runtime_checkable
 class Waits(Protocol):
-    """A recogniser of drafts that others use too."""
+    """A recogniser that others use too."""
 
     @property
     def waited_s(self) -> float:

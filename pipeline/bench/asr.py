@@ -19,7 +19,6 @@ from typing import Any
 from ..apps.cli import some_path, some_text, whole_number, whole_numbers
 from ..apps.outputs import SUFFIXES
 from ..asr.options import AsrConfig
-from ..asr.recognizer import RecognitionOptions
 from ..asr.whisper import WhisperRecognizer
 from ..asr.whisper.engine import WhisperEngine
 from ..asr.whisper.files import find_recognizer
@@ -205,31 +204,36 @@ def clips_in(folder: Path) -> list[Clip]:
 def rows_for(config: AsrConfig, language: str, windows: Sequence[float], beams: Sequence[int]) -> list[Row]:
     """Return rows: faster-whisper on recordings and segments, each window with each beam size, packed segments."""
     rows = [_peer(config, language, max(beams), whole=True), *(_peer(config, language, n, whole=False) for n in beams)]
-    recognizers = {w: WhisperRecognizer(dataclasses.replace(config, window_s=w), language) for w in windows}
-    rows += [_by_segment(recognizer, window_s, n) for window_s, recognizer in recognizers.items() for n in beams]
-    return [*rows, _packed(recognizers[windows[0]], max(beams))]
+    recognizers = {
+        (w, n): WhisperRecognizer(dataclasses.replace(config, window_s=w, beam_size=n), language)
+        for w in windows
+        for n in beams
+    }
+    rows += [_by_segment(recognizer) for recognizer in recognizers.values()]
+    return [*rows, _packed(recognizers[windows[0], max(beams)])]
 
 
-def _by_segment(recognizer: WhisperRecognizer, window_s: float, beams: int) -> Row:
+def _by_segment(recognizer: WhisperRecognizer) -> Row:
     parts_s: dict[str, float] = {}
-    options = RecognitionOptions(beams=beams)
+    config = recognizer.config
 
     def recognise(segment: SpeechSegment) -> Transcript:
         with _timed_parts(recognizer.engine, parts_s):
-            return recognizer.transcribe([segment], options)[0]
+            return recognizer.transcribe([segment])[0]
 
-    return Row(f"{window_s:g} s window, {beams} hypotheses", recognise_segment=recognise, parts_s=parts_s)
+    return Row(
+        f"{config.window_s:g} s window, {config.beam_size} hypotheses", recognise_segment=recognise, parts_s=parts_s
+    )
 
 
-def _packed(recognizer: WhisperRecognizer, beams: int) -> Row:
+def _packed(recognizer: WhisperRecognizer) -> Row:
     parts_s: dict[str, float] = {}
-    options = RecognitionOptions(beams=beams)
 
     def recognise(clip: Clip) -> list[Transcript]:
         with _timed_parts(recognizer.engine, parts_s):
-            return [one for some in packs(clip.segments) for one in recognizer.transcribe(some, options)]
+            return [one for some in packs(clip.segments) for one in recognizer.transcribe(some)]
 
-    return Row(f"packed to {PACK_MS // 1000} s, {beams} hypotheses", recognise, parts_s=parts_s)
+    return Row(f"packed to {PACK_MS // 1000} s, {recognizer.config.beam_size} hypotheses", recognise, parts_s=parts_s)
 
 
 @contextmanager

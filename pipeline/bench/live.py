@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..apps.options import add_model_arguments, configured
 from ..asr.options import DraftModel
-from ..asr.recognizer import RecognitionOptions, by_segment
+from ..asr.recognizer import DEFAULT, by_segment
 from ..audio.recording import Recording, read_audio
 from ..config import PipelineConfig
 from ..errors import UsageError
@@ -210,15 +210,14 @@ async def _play_all(paths: Sequence[Path], policies: Sequence[Policy], session: 
 
 
 def offline_sentences(samples: Samples, models: Models, config: PipelineConfig) -> list[SourceSentence]:
-    """The sentences of a recording, recognised in windows of several segments with at least five hypotheses.
+    """The sentences of a recording, recognised in windows of several segments.
 
     What the recogniser withholds is left out.
     """
     assembler, found = SentenceAssembler(config.sentences), []
     recognizer = by_segment(models.recognizer)
-    options = RecognitionOptions(beams=max(5, config.asr.beam_size))
     for pack in packs(segments_of(samples, config.vad)):
-        for transcript in recognizer.transcribe(pack, options):
+        for transcript in recognizer.transcribe(pack, DEFAULT):
             found += assembler.push(transcript)
     found += assembler.end()
     return [event for event in found if isinstance(event, SourceSentence)]

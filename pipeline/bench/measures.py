@@ -19,7 +19,7 @@ from ..latency.alignment import aligned
 from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
 from ..latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
 from ..sentences.splitting import whole_words
-from .words import Newest, Received, ShownUnit, is_final, shown_units, source_texts, target_texts, units
+from .words import Newest, Received, ShownUnit, erased_units, is_final, shown_units, source_texts, target_texts, units
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def _text_measures(
     references: Sequence[Reference],
     sentences: Sequence[SourceSentence],
 ) -> TextMeasures:
-    displayed, withdrawn = _emitted(texts, unit)
-    final, _ = _emitted([one for one in texts if is_final(one.state)], unit)
+    displayed = _emitted(texts, unit)
+    final = _emitted([one for one in texts if is_final(one.state)], unit)
     count = sum(map(len, displayed.values()))
     timed = [(one, end_s) for one, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
     return TextMeasures(
@@ -160,7 +160,7 @@ def _text_measures(
         Spread.of([one.shown_s - end_s for one, end_s in timed]),
         Spread.of([one.settled_s - end_s for one, end_s in timed]),
         Spread.of([one.final_s - end_s for one, end_s in timed]),
-        normalized_erasure(withdrawn, count),
+        normalized_erasure(erased_units(texts, unit), count),
         sum(one.changed for one in shown) / max(1, len(shown)),
         sum(one.changed_late for one in shown) / max(1, len(shown)),
         lagging(displayed, unit, references, sentences),
@@ -168,13 +168,12 @@ def _text_measures(
     )
 
 
-def _emitted(newest: Iterable[Newest], unit: Unit) -> tuple[dict[int, list[Emission]], int]:
-    """The emissions of each sentence, and the number of units withdrawn."""
+def _emitted(newest: Iterable[Newest], unit: Unit) -> dict[int, list[Emission]]:
+    """The emissions of each sentence."""
     texts: dict[int, TextSoFar] = {}
     for one in newest:
         texts.setdefault(one.state.sentence, TextSoFar(unit)).push(_in_progress(one.state), one.elapsed_s)
-    by_sentence = {number: text.emissions() for number, text in sorted(texts.items())}
-    return by_sentence, sum(text.withdrawn_units for text in texts.values())
+    return {number: text.emissions() for number, text in sorted(texts.items())}
 
 
 def _in_progress(state: State) -> SourceText | TargetText:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from rapidfuzz.distance import Levenshtein
 
@@ -17,8 +18,12 @@ from ..captions.states import State
 from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from ..languages import spaced
 from ..languages.numbers import english
+from ..latency import emissions
 from ..latency.alignment import aligned
+from ..latency.emissions import Unit
 
+FRAME_S = 1 / 60
+"""What comes within the time of one picture on a screen is seen at once."""
 LATE_S = 3.0
 """A word that changes later than this after it was shown has probably been read."""
 # Units of the final text with which what is shown is compared beyond its own length.
@@ -119,7 +124,7 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
     found = [ShownUnit(unit, number) for number in sorted(finals) for unit in units(finals[number], language)]
     shown: dict[int, list[str]] = {}
     before, begin = list[str](), 0
-    for one in texts:
+    for at, one in enumerate(texts):
         number = one.state.sentence
         shown = {each: text for each, text in shown.items() if each != number or not is_final(one.state)}
         if is_final(one.state):
@@ -131,7 +136,7 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
         else:
             shown[number] = units(one.state.text, language)
         displayed = [unit for each in sorted(shown) for unit in shown[each]]
-        if displayed == before:
+        if displayed == before or not ends_frame(texts, at):
             continue
         before = displayed
         ahead = found[begin : begin + len(displayed) + _AHEAD]
@@ -143,6 +148,25 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
                 unit.placed_s = min(unit.placed_s, one.elapsed_s)
             _see(unit, one.elapsed_s, there=i is not None and displayed[i] == unit.text)
     return found
+
+
+def ends_frame(texts: Sequence[Newest], at: int) -> bool:
+    """Whether the state ``at`` is the last that comes in the time of one picture: sentences are joined in several states."""
+    return at + 1 == len(texts) or texts[at + 1].elapsed_s - texts[at].elapsed_s > FRAME_S
+
+
+def erased_units(texts: Sequence[Newest], unit: Unit) -> int:
+    """The units that were taken back from what is displayed, wherever its sentences begin."""
+    shown, before, erased = dict[int, list[str]](), list[str](), 0
+    for at, one in enumerate(texts):
+        shown[one.state.sentence] = emissions.units(one.state.text, unit)
+        if not ends_frame(texts, at):
+            continue
+        displayed = [each for number in sorted(shown) for each in shown[number]]
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, displayed, strict=False)))
+        erased += len(before) - same
+        before = displayed
+    return erased
 
 
 def _see(unit: ShownUnit, at_s: float, *, there: bool) -> None:

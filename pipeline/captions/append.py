@@ -110,6 +110,11 @@ class AppendOnlySentences:
         self._text = AppendOnlyText()
         self._waiting: list[Piece] = []
 
+    @property
+    def differing(self) -> int:
+        """See ``AppendOnlyText.differing``."""
+        return self._text.differing
+
     def push(self, state: State) -> list[Piece]:
         """The sentences that the newest state completes, in order and without space around them."""
         self._waiting += self._text.push(state)

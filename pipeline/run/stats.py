@@ -96,6 +96,8 @@ class PipelineStats:
     """Translations that are marked as doubtful."""
     missed_terms: Counter[str] = field(default_factory=Counter)
     """How often each of them has no accepted translation in the text."""
+    appended_otherwise: int = 0
+    """Words of final text that protocols of deltas, which take nothing back, have sent otherwise, or not."""
     busy_s: dict[str, float] = field(default_factory=dict)
     """Working time of each stage."""
     load_s: float = 0.0
@@ -283,6 +285,8 @@ class PipelineStats:
             lines.append(f"{self.instead} translations are local, because the server of nmt.url gave none")
         if self.doubtful:
             lines.append(f"{self.doubtful} translations are doubtful: the source is hardly found in them")
+        if self.appended_otherwise:
+            lines.append(f"{self.appended_otherwise} words were sent in deltas otherwise than in the final text")
         if self.overflows or self.lost_s:
             lines.append(f"audio was lost {self.overflows} times: this machine does not keep up")
         return "\n".join(lines)

@@ -16,7 +16,7 @@ from ..languages import LONGEST_CODE
 from ..sinks.jsonl import line
 from .limits import MOST_NAMED_TARGETS
 
-VERSION = 1
+VERSION = 2
 _LOWEST_RATE, _HIGHEST_RATE = 8_000, 192_000
 # A glossary of 65,536 characters may have as many escapes and commas, which are counted as if they came before values. Its quotation
 # marks are not strings: they are escaped. So much is read in 4 ms.

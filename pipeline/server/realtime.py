@@ -193,6 +193,7 @@ class RealtimeConnection(Connection):
                 for kind in kinds if text else ():
                     await self._tell(f"session.{kind}_transcript.delta", delta=text, elapsed_ms=elapsed_ms)
         session.detach(feed)
+        session.stats.appended_otherwise += source.differing + translation.differing
         if self._speaking is not None:
             await self._speaking
         if session.failure is not None:

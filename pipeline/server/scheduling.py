@@ -6,11 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from ..asr.recognizer import (
+    BatchRecognizer,
     DraftRecognizer,
     DraftRefusedError,
     LanguageDetector,
@@ -208,10 +209,22 @@ class ScheduledRecognizer:
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """See ``Recognizer``."""
+        with self._turn(segments):
+            return self._recognizer.transcribe(segments, options)
+
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
+    ) -> list[list[Transcript]]:
+        """See ``BatchRecognizer``."""
+        if not isinstance(self._recognizer, BatchRecognizer):
+            return [self.transcribe(segments, options) for segments in groups]
+        with self._turn(groups[0]):
+            return self._recognizer.transcribe_batch(groups, options)
+
+    def _turn(self, segments: Sequence[SpeechSegment]) -> AbstractContextManager[None]:
         age_s = self._age_s(segments[0].speech_end_s) if self._age_s is not None else None
         priority = Priority.RECORDING if age_s is None else Priority.FINAL
-        with self._scheduler.slot(priority, age_s or 0.0):
-            return self._recognizer.transcribe(segments, options)
+        return self._scheduler.slot(priority, age_s or 0.0)
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """See ``LanguageDetector``."""

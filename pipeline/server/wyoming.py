@@ -266,6 +266,7 @@ class WyomingConnection:
                         await self._write(TranscriptChunk(piece))
                     if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
                         whole += joined(final.push(event))
+            session.stats.appended_otherwise += text.differing
             if session.failure is not None:
                 await self._write(Error(str(session.failure), session.failure.code))
             else:

@@ -84,8 +84,9 @@ class Pusher(ABC):
         """``name``: for messages, without keys. ``languages``: of the translations that are sent."""
         self.name, self.lost, self.sent = name, 0, 0
         self.rules, self.clock = rules, time.monotonic
+        self._early = {language: EarlySentenceBuilder(language) for language in languages if self.early}
         self._builders = {
-            language: EarlySentenceBuilder(language).push if self.early else _final(SentenceBuilder(language=language))
+            language: self._early[language].push if self.early else _final(SentenceBuilder(language=language))
             for language in languages
         }
         self._waiting: deque[tuple[str, Sentence]] = deque()
@@ -143,6 +144,8 @@ class Pusher(ABC):
             self._waiting.clear()
         if self.lost:
             log.error("%s: %d of %d sentences were not sent", self.name, self.lost, self.lost + self.sent)
+        if differing := sum(each.differing for each in self._early.values()):
+            log.info("%s: %d words were sent otherwise than in the final text", self.name, differing)
 
     def _work(self) -> None:
         while (item := self._next()) is not None:

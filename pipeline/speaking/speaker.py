@@ -159,9 +159,10 @@ class Speaker:
             return ""
         lag = f", {statistics.median(self.lags_s):.2f} s after their text (median)" if self.lags_s else ""
         left_out = f"; {self.skipped} skipped to keep up" if self.skipped else ""
-        return f"{self.spoken} of {total} sentences spoken{lag}{left_out}" + (
-            f"; {self.lost} lost" if self.lost else ""
-        )
+        lost = f"; {self.lost} lost" if self.lost else ""
+        differing = self._sentences.differing
+        otherwise = f"; {differing} words otherwise than in the final text" if differing else ""
+        return f"{self.spoken} of {total} sentences spoken{lag}{left_out}{lost}{otherwise}"
 
     def _work(self) -> None:
         while (found := self._next()) is not None:

@@ -17,6 +17,11 @@ class EarlySentenceBuilder:
         self._sources: dict[int, SourceText | SourceSentence] = {}
         """What was said, of the sentences that are not translated finally."""
 
+    @property
+    def differing(self) -> int:
+        """See ``AppendOnlyText.differing``."""
+        return self._appended.differing
+
     def push(self, event: PipelineEvent) -> list[Sentence]:
         """Take one event; return the sentences that it completes."""
         final = self._final.push(event)

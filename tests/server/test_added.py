@@ -119,13 +119,14 @@ async def test_fifty_readers_who_ask_at_once_have_one_download(offering, catalog
         asking = [asyncio.create_task(added(reader, "de")) for reader in readers]
         await asyncio.to_thread(catalogue.asked_for, "/models.json")
         await speak(speaker, BEFORE)  # the session goes on meanwhile
-        while (await heard(speaker))["type"] != "translation":
-            pass
+        before = [await heard(speaker)]
+        while before[-1]["type"] != "translation":
+            before.append(await heard(speaker))
         catalogue.open.set()
         assert await asyncio.gather(*asking) == [{"type": "targets", "targets": ["zh", "de"], "voices": []}] * 50
         assert sorted(set(catalogue.asked)) == sorted(catalogue.asked)
         assert await added(readers[0], "de") == {"type": "targets", "targets": ["zh", "de"], "voices": []}
-        texts = final(await finish(speaker))
+        texts = final([*before, *await finish(speaker)])
         for reader in readers:
             await reader.close()
     assert {language for _, language in texts} == {"en", "zh", "de"}

@@ -78,8 +78,8 @@ async def test_a_recording_is_translated_into_them(offering, catalogue):
             )
             assert found.text
             assert (found.language, len(catalogue.asked)) == (target, asked)
-        with pytest.raises(openai.BadRequestError, match="not understood as fr"):  # it is English
-            await client.audio.transcriptions.create(model=MODEL, file=TALK, language="fr")
+        with pytest.raises(openai.BadRequestError, match="not understood as it"):  # it is English
+            await client.audio.transcriptions.create(model=MODEL, file=TALK, language="it")
         assert len(catalogue.asked) == 4  # a transcript needs no translator
         with pytest.raises(openai.BadRequestError, match='no model translates \\\\?"en\\\\?" into') as refused:
             await client.audio.translations.create(model=MODEL, file=TALK, extra_body={"target": "la"})

@@ -28,7 +28,7 @@ from pipeline.server.protocol import (
     [
         ('{"type": "start"}', Start()),
         (
-            '{"type": "start", "version": 1, "sample_rate": 48000, "source": "en", "targets": ["zh"], "token": "t"}',
+            '{"type": "start", "version": 2, "sample_rate": 48000, "source": "en", "targets": ["zh"], "token": "t"}',
             Start(48_000, "en", ("zh",), "t"),
         ),
         ('{"type": "resume", "session": "s", "key": "k"}', Resume("s", "k")),
@@ -72,7 +72,7 @@ def test_messages_are_read(text, message):
         (json.dumps({"type": "start", "targets": ["d" * 65]}), "bad-message", "a target has 65 characters"),
         ('{"type": "start", "sample_rate": 0}', "bad-sample-rate", "from 8000 to 192000 Hz"),
         ('{"type": "start", "sample_rate": 10000000}', "bad-sample-rate", "10000000 Hz"),
-        ('{"type": "start", "version": 2}', "bad-version", "version 1"),
+        ('{"type": "start", "version": 1}', "bad-version", "version 2"),
         ('{"type": "resume", "session": "s"}', "bad-message", "needs key"),
         ('{"type": "watch"}', "bad-message", "needs session"),
         ('{"type": "start", "glossary": []}', "bad-message", "must be str"),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.context import Heard
+from pipeline.asr.final import FinalRecognition
 from pipeline.asr.live.drafting import Drafting
-from pipeline.asr.recognizer import DEFAULT, BatchRecognizer, DraftRecognizer, DraftRefusedError, RecognitionOptions
+from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.options import DraftOptions
 from pipeline.server.limits import ServerLimits
@@ -225,15 +225,14 @@ def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models):
     scheduler.taken = []
     both = scheduled(demo_models, scheduler, lambda spoken_s: 100.0 - spoken_s).recognizer
     first, second = cut(read_wav(PHRASES), 1600)[:2]
-    greedy = RecognitionOptions(beams=1)
-    assert both.transcribe([first], greedy) == own.transcribe([first], greedy)
-    assert both.transcribe([first, second], greedy) == own.transcribe([first, second], greedy)
-    after = RecognitionOptions(context=[Heard(first, own.transcribe([first])[0].text)], language="en")
-    assert both.transcribe([second], after) == own.transcribe([second], after)
-    assert scheduler.taken == [(Priority.FINAL, 100.0 - one.speech_end_s) for one in (first, first, second)]
-    scheduled(demo_models, scheduler).recognizer.transcribe([first], greedy)
-    assert scheduler.taken[3:] == [(Priority.RECORDING, 0.0)]
-    assert not isinstance(both, BatchRecognizer), "a live session would wait for several windows"
+    assert both.transcribe([first], DEFAULT) == own.transcribe([first], DEFAULT)
+    assert both.transcribe_batch([[first, second]], DEFAULT) == own.transcribe_batch([[first, second]])
+    assert both.transcribe([first, second], DEFAULT) == own.transcribe([first, second], DEFAULT)
+    assert both.transcribe([second], DEFAULT) == own.transcribe([second], DEFAULT)
+    assert scheduler.taken == [(Priority.FINAL, 100.0 - one.speech_end_s) for one in (first, first, first, second)]
+    scheduled(demo_models, scheduler).recognizer.transcribe([first], DEFAULT)
+    assert scheduler.taken[4:] == [(Priority.RECORDING, 0.0)]
+    assert not FinalRecognition(both).at_once, "a live session would wait for several windows"
 
 
 def test_speech_that_waited_longer_is_recognised_first(demo_models):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...errors import PipelineError
-from ...events import SpeechSegment, Transcript, TranscriptSoFar
+from ...events import SpeechSegment, Transcript, TranscriptSoFar, Word
 from ...run.options import DraftOptions
 from ..context import Context, same_audio
 from ..final import FinalRecognition
@@ -89,7 +89,21 @@ class LiveDrafts:
 
     def ended(self, group: Group) -> TranscriptSoFar | None:
         """The last segment of the open group has ended; None if the group was recognised like this already."""
-        return None if self.prepared(group) is not None else self._whole(group)
+        rest = self._after_cut(group[-1])
+        found = None if self.prepared(group) is not None else self._whole(group)
+        if found is None or rest is None:
+            return found
+        self._heard[group[-1].start_sample + len(group[-1].samples)] = rest
+        return TranscriptSoFar((*found.transcripts, rest))
+
+    def _after_cut(self, segment: SpeechSegment) -> Transcript | None:
+        """What drafts have heard after the cut that ends a segment: the beginning of the next one."""
+        heard = self._heard.get(segment.start_sample) if segment.forced_cut else None
+        words = tuple(word for word in heard.words if _after(word, segment)) if heard is not None else ()
+        if heard is None or not words:
+            return None
+        text = "".join(word.text for word in words).strip()
+        return replace(heard, start_s=segment.end_s, text=text, words=words, previous_end=None, steady_words=0)
 
     def prepared(self, group: Group) -> list[Transcript] | None:
         """The transcripts of a closed group if it was recognised like this already."""
@@ -137,10 +151,14 @@ def _speech(segment: SpeechSegment) -> SpeechSegment:
 
 def _ended(segment: SpeechSegment, heard: Transcript) -> Transcript:
     """What was heard in a segment that has ended, without words after a cut: they belong to the next one."""
-    words = tuple(word for word in heard.words if (word.start_s + word.end_s) / 2 <= segment.end_s)
+    words = tuple(word for word in heard.words if not _after(word, segment))
     if len(words) < len(heard.words):
         heard = replace(heard, text="".join(word.text for word in words).strip(), words=words)
     return replace(heard, end_s=segment.end_s, steady_words=len(words))
+
+
+def _after(word: Word, segment: SpeechSegment) -> bool:
+    return (word.start_s + word.end_s) / 2 > segment.end_s
 
 
 def _same(before: Group, group: Group) -> bool:

@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 _SECOND_SEARCH_BEAMS = 5
 # The common window of several packs of speech. Longer ones take more time per second of speech.
 _PACKS_WINDOW_S = 20.0
-# In less speech than this at the end of a segment, nothing was said if nothing is heard after the words before it.
-_LEAST_TAIL_S = 0.5
 
 
 class WhisperRecognizer:
@@ -82,12 +80,10 @@ class WhisperRecognizer:
         have words of theirs, and all if the window's result is. Looping or doubtful results are searched again with more beams
         and the full window.
 
-        A single segment is recognised in one window with the context, whose texts stay as they are; alone if its words are
-        doubtful, the context is not heard again, or the segment is in another language.
+        The context is for drafts only.
         """
         if len(segments) == 1:
-            (segment,) = segments
-            return [self._after_context(segment, options) if options.context else self._alone(segment, options)]
+            return [self._alone(segments[0], options)]
         if (only := options.language or self._only_language) is not None:
             return self._in_one_window(segments, replace(options, language=only))
         languages: list[str] = []
@@ -133,24 +129,6 @@ class WhisperRecognizer:
             for each, result in searched
         ]
 
-    def _after_context(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
-        language = options.language or self._only_language
-        if language is None:
-            language = segment.language or self._alone_encoded(segment, options).language
-            if language != options.before:
-                return self._alone(segment, replace(options, language=language))
-        options = replace(options, language=language)
-        after = self._after(segment, options, self._search(options))
-        if after is None:
-            return self._alone(segment, options)
-        short = segment.speech_end_s - segment.start_s < _LEAST_TAIL_S
-        if after.in_parts and short and not after.result.words:
-            return after.marked(self._transcripts.build(segment, language, NOTHING))
-        found = self._transcripts.accepted(segment, after.result, judged=after.in_parts) or self._alone(
-            segment, options
-        )
-        return after.marked(found) if after.result.words else found
-
     def draft(self, segment: SpeechSegment, options: RecognitionOptions = DEFAULT) -> Transcript | None:
         """Recognise a segment in progress: one greedy search. Doubtful words at its end are left out.
 
@@ -173,7 +151,7 @@ class WhisperRecognizer:
         return self._transcripts.sure(segment, result)
 
     def _search(self, options: RecognitionOptions) -> SearchOptions:
-        return SearchOptions(options.beams or self.config.beam_size, options.terms)
+        return SearchOptions(self.config.beam_size, options.terms)
 
     def _checked(self, segment: SpeechSegment, result: Search, options: RecognitionOptions) -> Transcript:
         """The transcript of a segment from the first search; a second one if that is doubtful."""
@@ -232,8 +210,7 @@ class WhisperRecognizer:
         encoded = self._encode(packed.samples, self.config.window_s, language)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
         result = self._searcher.search(encoded, replace(search, from_s=begin_s))
-        accepted = (None, "uncertain") if search.limited else (None,)  # a draft is judged by its new words
-        if result.rejected not in accepted or not result.hypothesis.ended:
+        if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
         words = result.words
         if not plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):

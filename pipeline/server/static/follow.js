@@ -16,7 +16,7 @@ export function follow(name, { onBegin, onEvent, onState }) {
   let isOpen = false;
 
   function connect() {
-    connection = new Connection({ type: "watch", version: 1, session: name }, { onEvent, onState: changed }, undefined, name);
+    connection = new Connection({ type: "watch", version: 2, session: name }, { onEvent, onState: changed }, undefined, name);
   }
 
   function changed(state, detail) {

@@ -137,7 +137,7 @@ async function start() {
   const opened = await open((samples) => (connection ? connection.speak(samples) : early.push(samples)));
   $("start").disabled = false;
   if (!opened) return;
-  const first = { type: "start", version: 1, sample_rate: audio.rate, room_key: room, ...choice.wanted() };
+  const first = { type: "start", version: 2, sample_rate: audio.rate, room_key: room, ...choice.wanted() };
   if (info.token) first.token = controls.token.value;
   if (!glossary.isEmpty) first.glossary = glossary.text;
   paused = finishing = restored = false;

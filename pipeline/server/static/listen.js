@@ -24,7 +24,7 @@ export class Listening {
 
   start() {
     this.player = new Player();
-    const first = { type: "listen", version: 1, session: this.session, language: this.language };
+    const first = { type: "listen", version: 2, session: this.session, language: this.language };
     const connection = new Connection(first, {
       onEvent: ({ type, sample_rate }) => type === "listening" && (this.player.rate = sample_rate),
       onSound: (data) => this.player.play(new Int16Array(data)),

@@ -236,7 +236,7 @@ def test_a_phrase_said_four_times_is_shown(recognizer):
     pause = np.zeros(SAMPLE_RATE * 3 // 10, np.int16)
     question, other = phrases[1].samples, phrases[3].samples
     samples = np.concatenate([part for sound in (*[question] * 4, other) for part in (sound, pause)])
-    transcript = recognizer.transcribe([SpeechSegment(0, 0, samples)], RecognitionOptions(beams=1))[0]
+    transcript = recognizer.transcribe_batch([[SpeechSegment(0, 0, samples)]])[0][0]
     said = spoken_texts()["phrases"]
     assert transcript.rejected is None
     assert edits(units(" ".join([said[1]] * 4 + [said[3]]), "en"), units(transcript.text, "en")) <= 1
@@ -349,7 +349,7 @@ def test_sound_without_words_is_listed_where_it_is(recognizer, with_noise, way):
         case "together":
             ((found, _),) = recognizer.transcribe_batch([[segment, clear]])
         case "after":
-            found = recognizer.transcribe([segment], RecognitionOptions(context=[known]))[0]
+            found = recognizer.draft(segment, RecognitionOptions(context=[known]))
         case _:
             draft = recognizer.draft(segment)
             assert draft is not None
@@ -369,14 +369,13 @@ def chinese():
 
 
 def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer):
-    """Alone, after English, and in one window with it; one of a second may say "Okay."""
+    """Alone, and in one window with English; one of a second may say "Okay."""
     english, *_ = cut(read_wav(PHRASES), 1600)
     later = english.start_sample + 6 * SAMPLE_RATE
     other = dataclasses.replace(chinese()[3], id=1, start_sample=later, speech_start_sample=None)
     context = [Heard(english, spoken_texts()["phrases"][0])]
     for found in (
         recognizer.transcribe([other])[0],
-        recognizer.transcribe([other], RecognitionOptions(context=context))[0],
         recognizer.transcribe([english, other])[1],
         recognizer.transcribe_batch([[english, other]])[0][1],
     ):
