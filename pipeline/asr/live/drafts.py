@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...errors import PipelineError
-from ...events import SpeechSegment, Transcript, TranscriptSoFar, Word
+from ...events import SpeechSegment, Transcript, TranscriptSoFar
 from ...run.options import DraftOptions
 from ..context import Context, same_audio
 from ..final import FinalRecognition
 from ..groups import Group
 from ..language_segmenter import LanguageSegmenter, divided_by_language
+from ..matching import first_new_word
 from ..recognizer import DraftRecognizer, DraftRefusedError
 from .drafting import Drafting
 
@@ -89,18 +90,19 @@ class LiveDrafts:
 
     def ended(self, group: Group) -> TranscriptSoFar | None:
         """The last segment of the open group has ended; None if the group was recognised like this already."""
-        rest = self._after_cut(group[-1])
+        last = group[-1]
+        drafted = self._heard.get(last.start_sample) if last.forced_cut else None
         found = None if self.prepared(group) is not None else self._whole(group)
+        rest = self._after_cut(last, drafted, found.transcripts[-1].text) if drafted is not None and found else None
         if found is None or rest is None:
             return found
-        self._heard[group[-1].start_sample + len(group[-1].samples)] = rest
+        self._heard[last.start_sample + len(last.samples)] = rest
         return TranscriptSoFar((*found.transcripts, rest))
 
-    def _after_cut(self, segment: SpeechSegment) -> Transcript | None:
-        """What drafts have heard after the cut that ends a segment: the beginning of the next one."""
-        heard = self._heard.get(segment.start_sample) if segment.forced_cut else None
-        words = tuple(word for word in heard.words if _after(word, segment)) if heard is not None else ()
-        if heard is None or not words:
+    def _after_cut(self, segment: SpeechSegment, heard: Transcript, known: str) -> Transcript | None:
+        """What drafts have ``heard`` after the cut that ends a segment, and after its ``known`` text: the next one begins so."""
+        words = heard.words[first_new_word(known, heard.words, segment.end_s) or len(heard.words) :]
+        if not words:
             return None
         text = "".join(word.text for word in words).strip()
         return replace(heard, start_s=segment.end_s, text=text, words=words, previous_end=None, steady_words=0)
@@ -151,14 +153,10 @@ def _speech(segment: SpeechSegment) -> SpeechSegment:
 
 def _ended(segment: SpeechSegment, heard: Transcript) -> Transcript:
     """What was heard in a segment that has ended, without words after a cut: they belong to the next one."""
-    words = tuple(word for word in heard.words if not _after(word, segment))
+    words = tuple(word for word in heard.words if (word.start_s + word.end_s) / 2 <= segment.end_s)
     if len(words) < len(heard.words):
         heard = replace(heard, text="".join(word.text for word in words).strip(), words=words)
     return replace(heard, end_s=segment.end_s, steady_words=len(words))
-
-
-def _after(word: Word, segment: SpeechSegment) -> bool:
-    return (word.start_s + word.end_s) / 2 > segment.end_s
 
 
 def _same(before: Group, group: Group) -> bool:

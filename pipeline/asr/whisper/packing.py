@@ -11,7 +11,8 @@ import numpy as np
 from ...events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
 from ...languages.marks import letters
 from ..context import gaps
-from .continuation import continued, resembles_part
+from ..matching import resembles_part
+from .continuation import continued
 
 _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
 # Letters per second, and the share of its time that they fill, below which a segment was probably left out of its window.

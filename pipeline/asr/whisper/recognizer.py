@@ -11,10 +11,11 @@ from pathlib import Path
 from ...errors import UsageError
 from ...events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ...store.packages import identify
+from ..matching import first_new_word
 from ..options import AsrConfig
 from ..recognizer import DEFAULT, RecognitionOptions
 from ..script import in_script, script_conversions
-from .continuation import Continuation, consecutive, first_new_word
+from .continuation import Continuation, consecutive
 from .coverage import within_sound
 from .engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
 from .files import check_files, find_recognizer, thresholds

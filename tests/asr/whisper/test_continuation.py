@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.asr.context import Heard
+from pipeline.asr.matching import first_new_word
 from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.asr.whisper.continuation import continued, first_new_word, with_case_of
+from pipeline.asr.whisper.continuation import continued, with_case_of
 from pipeline.asr.whisper.words import TimedWord
 from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
