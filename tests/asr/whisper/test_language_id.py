@@ -88,9 +88,10 @@ def turns():
     said += [("zh", *chinese[0]), ("zh", *chinese[3])]
     placed, at = [], 0
     for number, (language, text, segment) in enumerate(said):
-        here = dataclasses.replace(segment, id=number, start_sample=at, speech_end_sample=None)
+        speech = segment.speech
+        here = SpeechSegment(number, at, speech)
         placed.append((language, text, here))
-        at += len(segment.samples) + SAMPLE_RATE
+        at += len(speech) + SAMPLE_RATE
     return placed
 
 
