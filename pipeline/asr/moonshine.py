@@ -19,9 +19,10 @@ from ..run.machine import usable_cores
 from ..store import FileSet, resolve_model
 from ..store.known import MOONSHINE
 from .language_segmenter import FRAME_S
+from .matching import first_new_word
 from .options import AsrConfig
 from .recognizer import DEFAULT, RecognitionOptions
-from .whisper.continuation import continued, first_new_word
+from .whisper.continuation import continued
 from .whisper.coverage import audible
 from .whisper.files import thresholds
 from .whisper.guards import Evidence, compression_ratio, find_loop, rejection
