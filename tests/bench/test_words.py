@@ -3,7 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bench.words import Newest, Received, ShownUnit, shown_units, source_texts, target_texts, units
+from pipeline.bench.words import (
+    Newest,
+    Received,
+    ShownUnit,
+    erased_units,
+    shown_units,
+    source_texts,
+    target_texts,
+    units,
+)
 from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from tests.streams import spoken, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH
@@ -66,13 +75,21 @@ def test_marks_and_capitals_are_no_change():
 def test_a_word_that_moves_into_another_sentence_has_not_changed():
     drafts = SourceText(0, "en", "We walk."), SourceText(1, "en", "To town.")
     finals = SourceText(1, "en", ""), SourceSentence(0, "en", "We walk to town.")
-    texts = [Newest(drafts[0], 1.0), Newest(drafts[1], 2.0), *(Newest(final, 3.0) for final in reversed(finals))]
-    assert [(unit.text, unit.settled_s, unit.changed) for unit in shown_units(texts, "en")] == [
-        ("we", 1.0, False),
-        ("walk", 1.0, False),
-        ("to", 2.0, False),
-        ("town", 2.0, False),
-    ]
+    for order in finals, finals[::-1]:  # at once, so nobody sees one without the other
+        texts = [Newest(drafts[0], 1.0), Newest(drafts[1], 2.0), *(Newest(final, 3.0) for final in order)]
+        assert [(unit.text, unit.settled_s, unit.changed) for unit in shown_units(texts, "en")] == [
+            ("we", 1.0, False),
+            ("walk", 1.0, False),
+            ("to", 2.0, False),
+            ("town", 2.0, False),
+        ]
+        assert erased_units(texts, "word") == 3  # "walk. To town."
+
+
+def test_what_is_erased_is_counted_by_pictures():
+    texts = [Newest(SourceText(0, "en", text), at_s) for at_s, text in ((1.0, "a b c"), (1.001, "a"), (1.002, "a b d"))]
+    assert erased_units(texts, "word") == 0
+    assert erased_units([Newest(texts[0].state, 0.5), *texts[2:]], "word") == 1
 
 
 def test_a_word_that_has_been_read_changes_late():
