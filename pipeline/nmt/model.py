@@ -270,18 +270,22 @@ class MarianModel(ModelText):
         self, request: SearchRequest, search: RunningSearch, wording: Wording | None, *, draft: bool
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of a search, which is checked for loops and for missing terms."""
+        terms = None if wording is None else wording.of_glossary
         tokens = recovering(
-            partial(self._search, wording.of_glossary if wording is not None else None),
+            partial(self._search, None if self.attends else terms),
             request,
             LoopGuard(request.source, self.tokenizer.is_plain, self.tokenizer.is_word),
             length_factor=self.options.max_length_factor,
             retry=not draft,
             widen=request.options == self.generation,
         )
-        if wording is None or draft:
+        if draft:
+            wording = terms if self.attends else None
+        if wording is None:
             return tokens
         single = replace(request, options=replace(request.options, beams=1))
-        return repairing(tokens, Repair(single, wording, search), wording.uncertain)
+        replaces = self.attends and terms is not None
+        return repairing(tokens, Repair(single, wording, search), lambda token: replaces or wording.uncertain(token))
 
     def _generation(self, source: Sequence[int], options: SentenceOptions) -> GenerationOptions:
         beams, most = min(options.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens

@@ -228,7 +228,8 @@ class ModelText:
         for found in (words, literals(text, target, language)):
             matches += [one for one in found if all(one.end <= two.start or two.end <= one.start for two in matches)]
         pieces = self.tokenizer.source_pieces(text) if matches else []
-        return terms_in(text, pieces, matches, self.writing(target), first=first)
+        languages = language_tag(language).language, language_tag(target).language
+        return terms_in(text, pieces, matches, self.writing(target), first=first, languages=languages)
 
     def _terms_as_read(self, heard: str, text: str, glossary: Glossary) -> Iterator[Match]:
         """The terms of a glossary in a part. They are spelled as they are heard, in traditional characters for example."""

@@ -12,6 +12,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from ..languages.agreement import agreeing
 from .decoder import DecoderState
 from .generation import SearchRequest, Token
 from .recovery import Rewind, replace_shown
@@ -25,6 +26,8 @@ _PLACES = 3
 _FAILURES = 2
 # The least share of the attention, on the average of its tokens, of what is written for a literal.
 _LOOKED_AT = 0.2
+# The least share of the attention of each token that is replaced by a term of a glossary.
+_ATTENDED = 0.4
 
 
 def repairing(
@@ -115,7 +118,12 @@ class Repair:
                 yield mended
         if term.optional:
             return
-        if term.targets[0] == term.name and (run := self._run(ids, term, rows, shares)) is not None:
+        if not term.literal and decoder.guided and (replaced := self._replaced(ids, term, rows, shares)) is not None:
+            start, right, end = replaced
+            yield [*tokens[: start - done], *given(right), *tokens[end - done :]]
+        if not term.literal and decoder.guided:  # a search that goes on after it leaves words out
+            return
+        if term.literal and term.targets[0] == term.name and (run := self._run(ids, term, rows, shares)) is not None:
             start, end = run
             copied = speller.copy(term.targets[0], speller.piece(ids[start - 1]) if start else "")
             yield [*tokens[: start - done], *given(copied), *tokens[end - done :]]
@@ -166,6 +174,33 @@ class Repair:
             form = form[:-1]
         return first, speller.copy((before + form + after).strip(), pieces[first - 1] if first else ""), last + 1
 
+    def _replaced(
+        self, ids: Sequence[int], term: SourceTerm, rows: NDArray[np.float32], shares: NDArray[np.float32]
+    ) -> tuple[int, Sequence[int], int] | None:
+        """Where the model wrote other words for a term of a glossary: as ``_mended``.
+
+        Articles before them agree with it.
+        """
+        if (run := self._run(ids, term, rows, shares)) is None:
+            return None
+        start, end = run
+        speller, done = self._wording.speller, len(self._request.committed)
+        written = speller.text(ids[start:end]).strip()
+        form = term.targets[0]
+        words = speller.text(ids[done:start]).split()
+        after = next((at for at in range(end + 1, len(ids)) if speller.begins_word(ids[at]) or at == len(ids) - 1), end)
+        following = speller.text(ids[end:after]).strip()
+        changed, follows = agreeing(words, form, following, speller.language)
+        begins = [at for at in range(done, start) if at == done or speller.begins_word(ids[at])]
+        if len(begins) == len(words) and (others := [at for at, word in enumerate(words) if changed[at] != word]):
+            start, form = begins[others[0]], " ".join([*changed[others[0] :], form])
+        elif start == done and written[:1].isupper() and form.islower():
+            form = form[:1].upper() + form[1:]
+        if follows != following:
+            form, end = f"{form} {follows}", after
+        wanted = speller.spell(form, speller.piece(ids[start - 1]) if start else "")
+        return None if wanted is None else (start, wanted, end)
+
     def _places(
         self, ids: Sequence[int], term: SourceTerm, rows: NDArray[np.float32], shares: NDArray[np.float32]
     ) -> list[int]:
@@ -183,12 +218,19 @@ class Repair:
     def _run(
         self, ids: Sequence[int], term: SourceTerm, rows: NDArray[np.float32], shares: NDArray[np.float32]
     ) -> tuple[int, int] | None:
-        """The first token, and the one after the last, that the model wrote for a literal.
+        """The first token, and the one after the last, that the model wrote for a term.
 
-        It is the run of tokens that look at the literal most, in whole words; None if there is none, or if nothing follows it.
+        It is the run of tokens that look at the term most, in whole words; None if there is none, or if nothing follows a literal.
         """
         piece, last = self._wording.speller.piece, len(ids) - 1
         looks = [int(row.argmax()) in term.tokens for row in rows[:last]]
+        if not term.literal:  # an adjective looks at its noun as well, and the noun at the adjective
+            columns = np.delete(rows[:last], list(term.tokens), axis=1)
+            others = set(columns.argmax(axis=0)[columns.max(axis=0) > _LOOKED_AT].tolist())
+            free = [0.0 if at in others else float(share) for at, share in enumerate(shares[:last])]
+            least = min(_ATTENDED, max(free, default=0.0))
+            if least > _LOOKED_AT:
+                looks = [share >= least for share in free]
         runs, start = [], None
         for at in range(len(self._request.committed), last + 1):
             if any(looks[at : at + 2]) if start is not None else at < last and looks[at]:
@@ -207,7 +249,7 @@ class Repair:
             end -= 1
         while end < last and glued(piece(ids[end - 1]), piece(ids[end])):
             end += 1
-        return (start, end) if end < last else None
+        return (start, end) if end < last or not term.literal else None
 
 
 def _form_like(term: SourceTerm, span: re.Match[str]) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..glossary.terms import Glossary, Match, Term
-from ..languages import spaced
+from ..languages import language_tag, spaced
+from ..languages.agreement import numbered
 from .literals import Literal
 from .tokenizer import CHARACTERS, SPACE, MarianTokenizer
 
@@ -105,24 +106,33 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 
 def terms_in(
-    text: str, pieces: Sequence[str], matches: Sequence[Match], written: Callable[[str], str] = str, *, first: int = 0
+    text: str,
+    pieces: Sequence[str],
+    matches: Sequence[Match],
+    written: Callable[[str], str] = str,
+    *,
+    first: int = 0,
+    languages: tuple[str, str] = ("", ""),
 ) -> tuple[SourceTerm, ...]:
     """The terms that match in the text of a part, in order.
 
     ``pieces``: the source tokens of ``text``; the number of the first one is ``first``. ``written``: rewrites a translation
-    in the script that the model writes. If the pieces cannot be matched with the text, the terms have no tokens.
+    in the script that the model writes. ``languages``: of the source and the target, for the number of terms. If the pieces cannot be
+    matched with the text, the terms have no tokens.
     """
     spans = piece_spans(text, pieces) or []
     found = []
     for match in matches:
-        numbered = [(at, *span) for at, span in enumerate(spans, first)]
-        touching = [at for at, start, end in numbered if start < match.end and end > match.start]
-        inside = [at for at, start, end in numbered if match.start <= start < end <= match.end]
+        places = [(at, *span) for at, span in enumerate(spans, first)]
+        touching = [at for at, start, end in places if start < match.end and end > match.start]
+        inside = [at for at, start, end in places if match.start <= start < end <= match.end]
         kept = match.term.target is None
         # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
         targets = tuple(map(str if kept else written, match.term.targets))
         term = match.term
         literal = isinstance(match, Literal)
+        if not literal:
+            targets = numbered(targets, text[match.start : match.end], *languages)
         refused = tuple(map(written, match.refused)) if isinstance(match, Literal) else ()
         like, optional = (match.like, match.optional) if isinstance(match, Literal) else (None, False)
         tokens = (tuple(touching), tuple(inside))
@@ -168,6 +178,7 @@ class Speller:
     def __init__(self, tokenizer: MarianTokenizer, language: str, known: Callable[[int], bool]) -> None:
         """``known`` tells whether the decoder can produce a token."""
         self._tokenizer, self._spaced, self._known = tokenizer, spaced(language), known
+        self.language = language_tag(language).language
         self._spelled = functools.lru_cache(maxsize=_SPELLINGS)(self._spell)
         self._copied = functools.lru_cache(maxsize=_SPELLINGS)(self._copy)
 
@@ -223,8 +234,9 @@ def kept(terms: Sequence[SourceTerm], text: str) -> list[bool]:
     left: dict[tuple[str, ...], int] = {}
     found = []
     for term in terms:
-        if term.targets not in left:
-            left[term.targets] = term.count_in(text)
-        left[term.targets] -= 1
-        found.append(left[term.targets] >= 0)
+        forms = tuple(sorted(term.targets))  # also of the other number
+        if forms not in left:
+            left[forms] = term.count_in(text)
+        left[forms] -= 1
+        found.append(left[forms] >= 0)
     return found
