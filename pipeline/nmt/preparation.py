@@ -67,15 +67,26 @@ _MINUS = {
 }
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
+_NEGATED = "isn|aren|wasn|weren|don|doesn|didn|can|couldn|won|wouldn|shouldn|haven|hasn|hadn"
+_ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
 _QUESTION = {
     "en": re.compile(
-        rf"\W*(?:(?:who|what|where|when|why|how)(?:\s+(?:{_VERB})|['’]s)|who else|(?:how|what) about"
-        rf"|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|which\s+(?:{_VERB})"
-        rf"|(?:{_VERB}|may)\s+(?:{_PERSON}|this|that|there|any\w+|some\w+)|(?:is|are|was|does|did|can)\s+(?!not\b)\w+)\b",
+        rf"\W*(?:(?:and|but|so|then|well|okay),?\s+)?(?:(?:who|what|where|when|why|how)(?:\s+(?:{_VERB}|(?:{_NEGATED})['’]t)|['’]s)|who else|whose|whom"
+        rf"|(?:how|what) about|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|which\s+(?:{_VERB}))\b"
+        rf"|\W*(?:(?:and|but),?\s+)?(?!do (?:it|this|that)\b)(?:(?:{_VERB}|may|shall|must)\s+(?:{_PERSON}|this|that|there|any\w+|some\w+)"
+        rf"|(?:{_NEGATED})['’]t\s+(?:{_PERSON}|this|that|there)|(?:is|are|was|does|did|can)\s+(?!not\b)\w+)\b",
         re.IGNORECASE,
     ),
-    "pt": re.compile(r"\W*(?:onde|qual|quais|quant[oa]s?|por que|a que horas)\b", re.IGNORECASE),
+    "pt": re.compile(
+        rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
+        rf"|o que (?:é (?:isso|isto|aquilo)|{_ELES}\b(?!.*\b(?:é|são|foi|era)\b))|(?:de|para|até) onde (?:{_ELES}|é|são|vem|vai|vamos|vão)"
+        rf"|(?:com|de|para) quem (?:{_ELES}|é|são)|como (?:{_ELES} (?:está|vai|se)|vai|vão|foi [oa]|é que|se (?:diz|chama|escreve|faz))"
+        r"|quando (?:é|foi|será) [oa]|posso (?:entrar|sair|pagar|ajudar|usar|ver))\b",
+        re.IGNORECASE,
+    ),
 }
+# "Ask not what" is read as a statement.
+_OLD_ORDER = re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE)
 # With fewer capitals than this, the text may be just a name or two: NATO, BBC NEWS, OK!
 _MIN_CAPITALS = 8
 
@@ -141,6 +152,7 @@ def written(text: str, language: str, *, complete: bool) -> str:
         text = shorter if letters(shorter) else text
     if language == "en":
         text = _DOTTED_TIME.sub(":", _SMALL_I.sub("I", text))
+        text = _OLD_ORDER.sub(lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}", text)
     if language in _SPOKEN_TIME:
         text = _SPOKEN_TIME[language].sub(lambda found: _clock_time(found, language), text)
     text = in_digits(text, language, complete=complete)
