@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from ..errors import UsageError
 from ..server.access import Access, is_host_name, is_loopback, is_origin, is_unspecified
+from ..server.limits import MOST_SESSIONS
 from .cli import importing, whole_number
 
 _SHORTEST_TOKEN = 16
@@ -192,3 +193,13 @@ def read_token(path: Path) -> str:
             "blanks, in one line, such as openssl rand -hex 16 gives"
         )
     return token
+
+
+def some_sessions(text: str) -> int | None:
+    """Argument type: a number of sessions; None for auto."""
+    if text == "auto":
+        return None
+    try:
+        return whole_number(1, MOST_SESSIONS)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; or give auto") from None

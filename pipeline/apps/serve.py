@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
-from ..server.limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
+from ..server.limits import MOST_TARGETS, ServerLimits
 from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
 from .directory import add_directory_arguments, in_directory
 from .listening import (
@@ -32,10 +32,12 @@ from .listening import (
     own_tls,
     some_network,
     some_ports,
+    some_sessions,
     tls_context,
     wyoming_address,
 )
 from .options import add_model_arguments, configured_several, naming_demo
+from .proposals import add_terms_argument, proposals_of
 from .pushes import add_push_argument, open_pushes
 from .speaking import voices_for
 
@@ -149,6 +151,7 @@ def _add_sessions(parser: Parser) -> None:
         help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
     )
     add_push_argument(sessions)
+    add_terms_argument(sessions)
     sessions.add_argument(
         "--speak",
         type=some_path,
@@ -181,16 +184,6 @@ def _add_languages(parser: Parser) -> None:
         metavar="N",
         help=f"languages into which readers may have a session translated, too (default: {ServerLimits.reader_targets})",
     )
-
-
-def some_sessions(text: str) -> int | None:
-    """Argument type: a number of sessions; None for auto."""
-    if text == "auto":
-        return None
-    try:
-        return whole_number(1, MOST_SESSIONS)(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}; or give auto") from None
 
 
 def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
@@ -243,6 +236,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             pushes if options.push else None,
             voices_for(options.speak, languages.targets, limits.max_viewers),
         )
+        service.proposals = proposals_of(options.terms_from, *chains[0])
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
         settings = Settings(app, limits, options.proxy)

@@ -27,6 +27,7 @@ from .openapi import openapi_route
 from .protocol import is_room_name
 from .realtime import realtime_route
 from .service import Service
+from .terms import terms_route
 from .websocket import endpoint
 
 STATIC = Path(__file__).parent / "static"
@@ -83,6 +84,7 @@ def create_app(
             Route("/readyz", answers.ready),
             Route("/metrics", answers.metrics),
             languages_route(service, access),
+            terms_route(service, access),
             *openai_routes(service, access),
             *libretranslate_routes(service, access, rate),
             realtime_route(service, access),

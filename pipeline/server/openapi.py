@@ -37,6 +37,7 @@ _DETAILED |= {"segments": [_SEGMENT], "words?": [{"word": str, "start": float, "
 _UNDESCRIBED = ("text/plain", "application/x-subrip", "text/vtt", "text/event-stream")
 """The other content types of a recording's text."""
 
+_TERM, _DOCUMENT = {"term": str, "count": int}, {"file": bytes, "language?": str}
 _ROOM: Json = {"session": (str, NoneType), "server?": (str, NoneType), "ended?": bool}
 
 
@@ -67,6 +68,10 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
         "/v1/languages": {
             "get": _operation("listPairs", _PAIRS, query={"here": str}),
             "post": _operation("prepareLanguages", str, dict.fromkeys((400, 401, 503), _ERROR), query=wanted),
+        },
+        "/v1/terms": {
+            "get": _operation("listTerms", {"terms": [_TERM]}, {401: _ERROR}),
+            "post": _operation("proposeTerms", {"terms": [_TERM]}, errors, {"multipart/form-data": _DOCUMENT}),
         },
         "/v1/room": {"get": _operation("getRoom", _ROOM, query={"name": str})},
         "/v1/audio/transcriptions": {"post": _operation("transcribe", **uploaded)},

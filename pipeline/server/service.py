@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from .served_languages import ServedLanguages
 from .session import Session
 
 if TYPE_CHECKING:
-    from .access import Access
+    from ..glossary.candidates import Candidate
     from .directory import Directory
     from .voices import SessionVoices
 
@@ -76,6 +76,7 @@ class Service:
         self._ended: dict[str, Session] = {}  # whose last text not every reader has confirmed
         self._keeping: set[asyncio.Task[None]] = set()
         self.directory: Directory | None = None  # with which this server shares out rooms
+        self.proposals: Sequence[Candidate] = ()  # terms for all speakers
         self.draining = False
         """Whether no session is started any more."""
         self.refused: Counter[str] = Counter()
@@ -90,8 +91,7 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
-        self._pushes, self._voices = pushes, voices
-        self._resets = 0
+        self._pushes, self._voices, self._resets = pushes, voices, 0
 
     @property
     def ready(self) -> bool:
@@ -266,10 +266,10 @@ class Service:
             raise ProtocolError("no-session", "there is no such session; it may have ended")
         return session
 
-    def check_place(self, first: object, access: Access, query: Mapping[str, str]) -> None:
-        """Raise ProtocolError if the first message of a client belongs to another server; see ``Directory.check``."""
+    def check_place(self, *asked: Any) -> None:
+        """See ``Directory.check``."""
         if self.directory is not None:
-            self.directory.check(first, access, query)
+            self.directory.check(*asked)
 
     async def drain(self) -> None:
         """Start no more sessions, and end those in progress: what was heard is still translated and delivered.

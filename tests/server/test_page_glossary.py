@@ -9,8 +9,10 @@ from pipeline.glossary.files import parse_glossary
 from pipeline.glossary.terms import Term
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
+from tests.glossary.test_candidates import TALK
 from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_state, page_of, page_of_files
 from tests.server.test_page_choice import offering
+from tests.server.test_terms import OURS
 
 pytestmark = NEEDS_BROWSER
 expect.set_options(timeout=HANG_MS)
@@ -207,3 +209,34 @@ async def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reloa
         await page.keyboard.press("Enter")
         await expect(page.locator("#glossary [role=status]")).to_contain_text("1 term in use.")
         assert session.glossary().languages == ("fr", "it")
+
+
+async def cells(page: Page) -> list[str]:
+    """The first field of each row."""
+    return [await row.locator("input").first.input_value() for row in await page.locator("#glossary li").all()]
+
+
+async def test_a_person_ticks_what_is_proposed(browser, new_service, tmp_path):
+    service = new_service()
+    service.proposals = OURS
+    document = tmp_path / "talk.txt"
+    document.write_text(TALK, "utf-8")
+    async with page_of(browser, service, **MICROPHONE) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.locator("#glossary summary").click()
+        proposed = page.locator("#glossary .proposed")
+        await expect(proposed.locator("label")).to_have_count(2)
+        await page.set_input_files("#glossary [type=file]", document)
+        await expect(page.locator("#glossary [role=status]")).to_contain_text("proposed. Tick those that will be said.")
+        await expect(proposed.get_by_label("Marchetti Kowalski")).to_have_count(1)
+        for term in ("Ferro", "Berlin", "NATO"):
+            await proposed.get_by_label(term).check()
+        await proposed.get_by_label("NATO").uncheck()
+        assert await cells(page) == ["Ferro", "Berlin"]
+        await page.set_input_files("#glossary [type=file]", document)
+        await expect(page.locator("#glossary [role=status]")).to_have_text("No new terms were found in the document.")
+        await page.keyboard.press("Escape")
+        await page.click("#start")
+        await has_state(page, "open")
+        (session,) = service.sessions.values()
+        assert [(term.source, term.target) for term in session.glossary().terms] == [("Ferro", None), ("Berlin", None)]

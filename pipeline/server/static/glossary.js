@@ -20,7 +20,8 @@ export class GlossaryPanel {
   // element: details with a form. languages(): {pair: [spoken, translated into], either: whether either of them may be spoken};
   // pair is [] if there are several to translate into. onUse(text): other terms are wanted; returns whether there is a session
   // to use them.
-  constructor(element, languages, onUse) {
+  // propose(file): the terms of a document, or, without one, those of the server's, as [{term, count}]; an error has what to tell.
+  constructor(element, languages, onUse, propose) {
     this.element = element;
     this.languages = languages;
     this.list = element.querySelector("ol");
@@ -40,6 +41,18 @@ export class GlossaryPanel {
       if (target.matches(".remove")) this.#remove(target.closest("li"));
     });
     this.list.addEventListener("paste", (event) => this.#paste(event));
+    this.proposed = element.querySelector(".proposed");
+    this.proposed.addEventListener("change", ({ target }) => this.#choose(target));
+    const ask = (file) => propose(file).then((found) => this.#propose(found, Boolean(file)), (error) => file && this.#tell(error.message));
+    element.querySelector("[type=file]").addEventListener("change", ({ target }) => {
+      const [file] = target.files;
+      target.value = ""; // so that the same one can be chosen again
+      if (file) {
+        this.#tell(t("Reading the document"));
+        ask(file);
+      }
+    });
+    element.addEventListener("toggle", () => element.open && ask(null));
     const kept = keptTerms();
     this.#append(...(kept.length ? kept : [[]]));
   }
@@ -115,6 +128,28 @@ export class GlossaryPanel {
     (next ?? this.#append([])).querySelector("input").focus();
     this.#name();
     this.#tell("");
+    this.#keep();
+  }
+
+  // Show terms to tick, those that are new and no rows yet. told: also how many these are.
+  #propose(found, told) {
+    const known = new Set([...this.#rows.map((row) => cellsOf(row)[0]), ...[...this.proposed.querySelectorAll("input")].map(({ value }) => value)]);
+    const fresh = found.filter(({ term }) => !known.has(term));
+    this.proposed.append(...fresh.map(choice));
+    this.proposed.hidden = !this.proposed.querySelector("input");
+    if (told) this.#tell(fresh.length ? t("{terms} proposed. Tick those that will be said.", { terms: count(fresh.length) }) : t("No new terms were found in the document."));
+  }
+
+  // A proposed term becomes a row, or is one no more.
+  #choose({ value, checked }) {
+    const row = this.#rows.find((one) => cellsOf(one)[0] === value);
+    if (checked && !row) {
+      const blank = this.#rows.find((one) => isBlank(cellsOf(one)));
+      if (this.#rows.length < MOST_TERMS) this.#append([value]);
+      blank?.remove();
+    } else if (!checked) row?.remove();
+    if (!this.#rows.length) this.#append([]);
+    this.#name();
     this.#keep();
   }
 
@@ -217,6 +252,14 @@ function rowWith(cells) {
   row.append(...fields.slice(0, SEEN), buttons, rest, mistake);
   show(row, fields.slice(SEEN).some(({ value }) => value));
   return row;
+}
+
+// A term to tick.
+function choice({ term, count: times }) {
+  const box = Object.assign(document.createElement("input"), { type: "checkbox", value: term });
+  const label = document.createElement("label");
+  label.append(box, ` ${term} `, Object.assign(document.createElement("small"), { textContent: times }));
+  return label;
 }
 
 function show(row, all) {

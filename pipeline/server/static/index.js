@@ -14,6 +14,7 @@ import { Level } from "./level.js";
 import { menus } from "./menus.js";
 import { CUT_SHORT, endedEarly, errorMessage, showProblem, SILENCE, STATES, translationLost } from "./messages.js";
 import { offered, prepare as prepareLanguages, showPreparing } from "./prepare.js";
+import { propose } from "./propose.js";
 import { progress } from "./progress.js";
 import { Board } from "./render.js";
 import { keepSession, keptSession, newRoom, openRoom, roomName } from "./room.js";
@@ -60,7 +61,7 @@ const share = new Share(async () => {
 const glossary = new GlossaryPanel($("glossary"), () => choice?.pair ?? { pair: [], either: false }, (text) => {
   connection?.replaceGlossary(text);
   return connection !== null;
-});
+}, (file) => propose(file, choice?.chosen.source ?? "", controls.token.value));
 const who = new Who($("speaking"), $("named"), (name) => connection?.mark({ type: "speaker", name }));
 const problem = (text) => showProblem($("problem"), text);
 

@@ -1,0 +1,58 @@
+"""``/v1/terms``: terms that are proposed to speakers, from their own documents and from those of ``serve --terms-from``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..asr.whisper import WhisperRecognizer
+from ..errors import UsageError
+from ..glossary.candidates import Candidate, candidates
+from ..glossary.documents import document_text
+from ..loading import Models
+from .access import Access, bearer_token
+from .protocol import ProtocolError
+from .service import Service
+from .uploads import UploadError, as_dict, received
+
+
+def proposed(text: str, language: str, models: Models) -> list[Candidate]:
+    """The terms of a text for speech in ``language``. Blocks."""
+    recognizer = models.recognizer
+    if not isinstance(recognizer, WhisperRecognizer):
+        return candidates(text, language)
+    tokenizer = recognizer.engine.tokenizer
+    return candidates(text, language, lambda word: len(tokenizer.encode(f" {word}")))
+
+
+def terms_route(service: Service, access: Access) -> Route:
+    """``POST`` proposes the terms of a document (``file``) for speech in ``language``; ``GET`` those of the server's documents."""
+
+    async def posted(request: Request) -> Sequence[Candidate]:
+        async with received(request, service) as upload:
+            try:
+                chain = service.chosen(upload.field("language") or None, ())
+            except ProtocolError:  # a language that no configuration has
+                chain = service.chosen(None, ())
+            try:
+                text = await asyncio.to_thread(document_text, upload.path)
+            except UsageError as error:
+                raise UploadError(400, "bad-document", f"the document: {error}") from None
+            return await asyncio.to_thread(proposed, text, chain.config.languages.spoken[0], chain.models)
+
+    async def answer(request: Request) -> Response:
+        try:
+            if not access.knows_token(bearer_token(request.headers.get("authorization"))):
+                raise UploadError(401, "wrong-token", "the token is missing or wrong; send it as Authorization: Bearer")
+            found = await posted(request) if request.method == "POST" else service.proposals
+        except UploadError as error:
+            return JSONResponse(as_dict(error), error.status)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+        return JSONResponse({"terms": [{"term": each.term, "count": each.count} for each in found]})
+
+    return Route("/v1/terms", answer, methods=["GET", "POST"])
