@@ -24,7 +24,7 @@ NEXT = "\x1e"
 """Stands between the subtitles of one text, and is kept like a line break."""
 _TOKEN = re.compile(
     r"""
-    (?P<line> [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
+    (?P<line> (?<![^\S\n\x1e]) [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
     | (?P<open> < (?P<opened> [A-Za-z][\w.:-]* ) (?: \s [^<>\n]* )? (?<!/) > | \{\\ (?P<style>[ibus]) 1\} )
     | (?P<close> </ (?P<closed> [A-Za-z][\w.:-]* ) \s* > | \{\\ (?P<styled>[ibus]) 0\} )
     | (?P<word> %(?:\d+\$)?[sdif@](?!\w) | %\(\w+\)[sdif] | \$?\{\{?[\w.,:\ -]+\}?\} | `[^`\n]+`
@@ -33,6 +33,12 @@ _TOKEN = re.compile(
     | (?P<mark> < (?=[\w!?/]) [^<>\n]* > | \{\\ [^{}\n]* \} | [♩-♯\U0001f3b5\U0001f3b6]+ | [<>{}] | &[lg]t; )
     """,
     re.VERBOSE,
+)
+# In a page: what parts texts, and what is none.
+_BLOCK = re.compile(
+    r"""(?: <(script|style|pre|textarea)\b .{0,20000}? </\1\s*> | </?(?: p|div|li|[uo]l|h[1-6r]|table|t[rdh]|thead|tbody|section|article|header
+    |footer|nav|main|aside|blockquote|d[ltd]|figure|figcaption|form|option|select|title|head|html|body|caption|address|label|button)\b [^<>]* > )\s*""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _DASH = re.compile(r"\s*(?:[-–—‐]+|>>+)(?=\s|[^\W\d])\s*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,30});", re.IGNORECASE)
@@ -129,6 +135,16 @@ def parts(text: str, *, one_text: bool = False) -> list[str | Fragment]:
             found += [*_chunk(tokens[begin:number]), line]
             begin = number + 1
     return [*found, *_chunk(tokens[begin:])]
+
+
+def parts_of_page(text: str) -> list[str | Fragment]:
+    """As ``parts``, of HTML: the content of each block is one text, and code is kept."""
+    found: list[str | Fragment] = []
+    at = 0
+    for block in _BLOCK.finditer(text):
+        found += [*parts(text[at : block.start()], one_text=True), block.group()]
+        at = block.end()
+    return [*found, *parts(text[at:], one_text=True)]
 
 
 def joined(sentences: Sequence[str], target: str) -> str:

@@ -28,7 +28,7 @@ from ..languages import english_name, nearest, normalized_code, same_language
 from ..languages.options import AUTO_SOURCE
 from ..nmt.decoder import DecoderState
 from ..nmt.forced import marked
-from ..nmt.markup import joined, parts
+from ..nmt.markup import Fragment, joined, parts, parts_of_page
 from ..nmt.same_language import SameLanguageText
 from ..nmt.stage import DirectedGlossary
 from ..nmt.translator import TermTranslator, TextTranslator
@@ -168,7 +168,8 @@ class _Texts:
         self._count += 1
         try:
             model, tag, terms, masking = await self._translator(source, target)
-            translated = [await self._translated(text, source, tag, model, terms) for text in texts]
+            divided = parts_of_page if fields.get("format") == "html" else parts
+            translated = [await self._translated(text, divided, source, tag, model, terms) for text in texts]
             found = [masking.text(text, tag) for text in translated]
         finally:
             self._count -= 1
@@ -194,8 +195,8 @@ class _Texts:
 
     async def _directed(self, texts: list[str], fields: dict[str, Any]) -> tuple[str, str, float]:
         """The source language, the target, and the confidence in the source: 0 if it was not detected."""
-        if (form := fields.get("format") or "text") != "text":
-            raise _RefusedError(400, f"{str(form)[:60]} format is not supported; send text")
+        if (form := fields.get("format") or "text") not in ("text", "html"):
+            raise _RefusedError(400, f"{str(form)[:60]} format is not supported; send text or html")
         source, target = fields["source"], _normalized(fields["target"])
         if source != AUTO_SOURCE:
             return _normalized(source), target, 0
@@ -234,11 +235,17 @@ class _Texts:
         return model, tag, DirectedGlossary(chain.glossary, tag).argument(source), chain.masking
 
     async def _translated(
-        self, text: str, source: str, target: str, model: TextTranslator, terms: dict[str, Any]
+        self,
+        text: str,
+        divided: Callable[[str], list[str | Fragment]],
+        source: str,
+        target: str,
+        model: TextTranslator,
+        terms: dict[str, Any],
     ) -> str:
         """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.markup``."""
         whole = []
-        for part in await self._run(partial(parts, text)):
+        for part in await self._run(partial(divided, text)):
             if isinstance(part, str):
                 whole.append(part)
                 continue

@@ -1,5 +1,7 @@
 """Markup in texts that are translated: it comes back as it was, in its place, and a fragment stays one."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,10 @@ def test_words_are_aligned_by_the_attention(en_pt):
     alignment = word_alignment(en_pt, "He is not guilty.", "en", "Ele não é culpado.", "pt")
     assert alignment.argmax(axis=1).tolist() == [0, 2, 1, 3]
     assert word_alignment(object(), "Yes.", "en", "Sim.", "pt") is None
+
+
+def test_blanks_are_read_once():
+    """A pattern that begins with blanks would be tried at each of them: seconds for a text of this length."""
+    began = process_time()
+    assert "".join(map(str, parts(" " * 20_000))) == " " * 20_000
+    assert process_time() - began < 2

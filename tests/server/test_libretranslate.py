@@ -72,6 +72,14 @@ async def test_markup_comes_back_as_it_was(new_service, expected):
         ]
 
 
+async def test_a_page_comes_back_with_its_blocks_and_code(new_service, expected):
+    async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
+        page = "<!doctype html>\n<script>var a = 1;</script>\n<ul>\n <li>{}</li>\n <li class='x'>{}</li>\n</ul>"
+        body = {"q": page.format(*SENTENCES[:2]), "source": "en", "target": "zh", "format": "html"}
+        answer = await client.post("/translate", json=body)
+        assert answer.json()["translatedText"] == page.format(*expected[:2])
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -84,7 +92,7 @@ async def test_markup_comes_back_as_it_was(new_service, expected):
         ({"source": "pt"}, 'this server does not recognise "pt"'),
         ({"source": "auto", "target": "de"}, "auto is not supported for the target de: en into zh"),
         ({"target": "no such language"}, "no such language is not supported"),
-        ({"format": "html"}, "html format is not supported"),
+        ({"format": "pdf"}, "pdf format is not supported; send text or html"),
     ],
 )
 async def test_wrong_requests_are_told_what_is_wrong(new_service, change, said):
