@@ -18,7 +18,7 @@ from .languages import language_tag
 from .languages.options import LanguageConfig, as_codes
 from .nmt.options import NmtConfig, is_server
 from .resources import CONFIGS, named_configs
-from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions
+from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SpeakerOptions
 from .run.overload import OverloadOptions
 from .subtitles.rules import PRESETS, SubtitleRules, conflicts
 from .vad.options import VadConfig
@@ -67,6 +67,7 @@ class PipelineConfig(Checked):
     subtitles: SubtitleRules = field(default_factory=SubtitleRules)
     glossary: GlossaryOptions = field(default_factory=GlossaryOptions)
     captions: CaptionOptions = field(default_factory=CaptionOptions)
+    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
 
@@ -280,6 +281,7 @@ def with_overrides(
     preset: str | None = None,
     glossary: str | None = None,
     masked: str | None = None,
+    speakers: bool = False,
 ) -> PipelineConfig:
     """``config`` with the command line's options applied.
 
@@ -311,6 +313,7 @@ def with_overrides(
         subtitles=subtitles,
         glossary=dataclasses.replace(config.glossary, file=glossary or config.glossary.file),
         captions=dataclasses.replace(config.captions, masked=masked or config.captions.masked),
+        speakers=dataclasses.replace(config.speakers, auto=speakers or config.speakers.auto),
     )
 
 

@@ -30,12 +30,14 @@ from .nmt.options import NmtConfig
 from .nmt.routing import AUTO, check_shared, resolved
 from .nmt.same_language import SameLanguageText
 from .nmt.translator import TextTranslator
+from .run.options import SpeakerOptions
 from .store.transfer import megabytes
 from .vad.silero import load_silero
 
 if TYPE_CHECKING:
     from .asr.moonshine import MoonshineRecognizer
     from .asr.sherpa import SherpaRecognizer
+    from .asr.voices import VoiceModel
 
     _AnyRecognizer = WhisperRecognizer | MoonshineRecognizer | SherpaRecognizer
 
@@ -52,6 +54,8 @@ class Models:
     """Target language → its translator."""
     drafter: DraftRecognizer | None = None
     """A smaller recogniser for drafts, if one is configured."""
+    voices: VoiceModel | None = None
+    """Tells voices apart, if that is configured."""
 
 
 def translation_options(config: PipelineConfig) -> dict[str, NmtConfig]:
@@ -106,6 +110,7 @@ def load_shared(
         ModelError, DownloadError, UsageError: see ``load_models``.
     """
     shared = shared or SharedModels()
+    voices = [shared.voice_model(config.speakers) for config in configs]
     # Fail before any download if no model is known for a language pair.
     options = [translation_options(config) for config in configs]
     if any(config.vad.detector != "webrtc" for config in configs):
@@ -146,8 +151,9 @@ def load_shared(
                 recognizers[each.recognizer].result(),
                 {target: of_targets[target] for target in config.languages.targets},
                 cast(DraftRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
+                of_voices,
             )
-            for config, each, of_targets in zip(configs, found, translations, strict=True)
+            for config, each, of_targets, of_voices in zip(configs, found, translations, voices, strict=True)
         ]
 
 
@@ -207,10 +213,21 @@ class SharedModels:
         """``limit_bytes``: of all translators together."""
         self.recognizers: dict[_Speech, _AnyRecognizer] = {}
         self.limit_bytes = limit_bytes
+        self._voices: dict[Path, VoiceModel] = {}
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
         self._sizes: dict[NmtConfig, int] = {}
         self._kept: dict[NmtConfig, MarianModel] = {}  # the last used last
         self._lock = threading.Lock()
+
+    def voice_model(self, options: SpeakerOptions) -> VoiceModel | None:
+        """The model that tells voices apart, if that is wanted."""
+        if not options.auto:
+            return None
+        from .asr.voices import VoiceModel, voice_model
+
+        if (path := voice_model(options)) not in self._voices:
+            self._voices[path] = VoiceModel(path)
+        return self._voices[path]
 
     @property
     def used_bytes(self) -> int:

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .asr.context import Context
 from .asr.final import FinalRecognition
@@ -23,11 +23,15 @@ from .glossary.current import CurrentGlossary
 from .loading import Models
 from .nmt.stage import NmtContext
 from .nmt.targets import LateTargets, TranslationStage
+from .run.options import SpeakerOptions
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
 from .sentences.stage import SentenceStage
 from .vad.stage import VadStage
+
+if TYPE_CHECKING:
+    from .asr.voices import VoiceModel
 
 
 class Stage(Protocol):
@@ -85,6 +89,15 @@ def standard_stages() -> list[StageSpec]:
         StageSpec("sentences", _sentences, lambda queues: queues.sentences),
         StageSpec("NMT", _nmt, lambda queues: queues.events),
     ]
+
+
+def with_speakers(stages: Sequence[StageSpec], model: VoiceModel, options: SpeakerOptions) -> list[StageSpec]:
+    """``stages`` of one run, and those that name the voice of each sentence; see ``ToldSpeakers``."""
+    from .asr.voices import ToldSpeakers
+
+    told = ToldSpeakers(model, options)
+    heard = with_stage(stages, "voices", told.hear, after="VAD")
+    return with_stage(heard, "speakers", told.named, after="sentences")
 
 
 def with_stage(

@@ -37,7 +37,7 @@ from .nmt.translator import warn_unspellable
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
-from .stages import Stage, StageContext, StageSpec, chained, standard_stages
+from .stages import Stage, StageContext, StageSpec, chained, standard_stages, with_speakers
 
 log = logging.getLogger(__name__)
 
@@ -386,9 +386,12 @@ class SpeechTranslator:
             *(self.config, models, self.stats, self._load, lambda: self.live, self._glossary),
             *(lambda: self._reader, self._late),
         )
+        specs, voices = self._specs, models.voices
+        if voices is not None and self.config.speakers.auto:
+            specs = with_speakers(specs, voices, self.config.speakers)
         try:
             async with asyncio.TaskGroup() as group:
-                for stage in chained(self._specs, self._inbox, self._outbox, context):
+                for stage in chained(specs, self._inbox, self._outbox, context):
                     group.create_task(_run_stage(stage))
         except BaseExceptionGroup as failures:
             first = failures.exceptions[0]

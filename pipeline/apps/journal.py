@@ -98,7 +98,7 @@ def header(
         "version": _VERSION,
         "recording": _digest(recording),
         "audio_track": audio_track,
-        "speakers": ",".join(speakers) or None,
+        "speakers": ",".join(speakers) or (repr(config.speakers) if config.speakers.auto else None),
         "formats": kinds,
         **settings,
     }
@@ -288,7 +288,7 @@ class KnownTranslation:
         source: SourceSentence | None = None
         found: list[TargetText | Translation] = []
         for event in map(self._states.push, self._known):
-            if isinstance(event, SourceSentence) and event.speaker == self._speaker:
+            if isinstance(event, SourceSentence) and self._speaker in (None, event.speaker):
                 self._passed += 1
                 source = event if self._passed == sentence.sentence else None
             if source is None or not isinstance(event, TargetText | Translation) or event.language != self._target:
@@ -296,7 +296,9 @@ class KnownTranslation:
             if event.sentence == source.sentence:
                 found.append(replace(event, sentence=sentence.sentence))
                 if isinstance(event, Translation):
-                    same = source == replace(sentence, sentence=source.sentence, speaker=self._speaker)
+                    same = source == replace(
+                        sentence, sentence=source.sentence, speaker=self._speaker or sentence.speaker
+                    )
                     return found if same and event.error is None else []
         return []
 

