@@ -11,13 +11,13 @@ from ..bounds import Checked, one_of, within
 class DraftModel(Checked):
     """Another, smaller model for drafts. All other options are those of [asr]."""
 
-    # The program that recognises; without it, that of [asr]. "moonshine" makes drafts of English alone; those of other languages are
-    # made by the model of [asr].
-    backend: str | None = one_of(None, "whisper", "moonshine")
     # A model as in [asr]. Without it, the model of [asr] makes the drafts.
     model: str | None = None
     # Commit of this model's hub repository.
     revision: str | None = None
+    # The program that recognises; without it, that of [asr]. "moonshine" makes drafts of English alone; those of other languages are
+    # made by the model of [asr].
+    backend: str | None = one_of(None, "whisper", "moonshine")
 
 
 @dataclass(frozen=True)

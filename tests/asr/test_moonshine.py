@@ -123,7 +123,7 @@ def test_a_chain_runs_on_it_alone():
 @pytest.mark.timeout(300)
 def test_it_makes_the_drafts_of_another_model_whose_final_text_is_the_same(monkeypatch):
     demo = load_config("demo")
-    config = replace(demo, asr=replace(demo.asr, draft=DraftModel("moonshine", "moonshine/tiny-en")))
+    config = replace(demo, asr=replace(demo.asr, draft=DraftModel("moonshine/tiny-en", backend="moonshine")))
     models = load_models(config)
     assert isinstance(models.drafter, MoonshineRecognizer)
     samples = read_wav(MEETING)[: 7 * SAMPLE_RATE]
@@ -138,7 +138,7 @@ def test_it_makes_the_drafts_of_another_model_whose_final_text_is_the_same(monke
 
 def test_drafts_of_another_language_are_those_of_the_model_for_final_text():
     demo = load_config("demo")
-    config = replace(demo, asr=replace(demo.asr, draft=DraftModel("moonshine", "moonshine/tiny-en")))
+    config = replace(demo, asr=replace(demo.asr, draft=DraftModel("moonshine/tiny-en", backend="moonshine")))
     assert config.draft_model is not None
     assert with_overrides(config, source="pt", targets="en").draft_model is None
 

@@ -38,7 +38,7 @@ def test_every_key_has_a_row():
             "target" if key.name == "targets" else key.name for key in dataclasses.fields(getattr(config, section.name))
         ]
         assert listed[section.name] == [key for key in keys if f"{section.name}.{key}" not in sections]
-    assert listed["asr.draft"] == ["backend", "model", "revision"]
+    assert listed["asr.draft"] == ["model", "revision", "backend"]
     assert "nmt.TARGET" in sections
 
 
