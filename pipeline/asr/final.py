@@ -11,7 +11,7 @@ from ..run.stats import PipelineStats
 from ..run.worker import FAILED, FailedCalls
 from .groups import Group
 from .language_segmenter import LanguageSegmenter, divided_by_language
-from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer, Waits
+from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer, Waits, check_transcripts
 from .terms import HeardTerms
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class FinalRecognition:
         assert isinstance(self.recognizer, BatchRecognizer)
         try:
             with self.stats.busy("asr"):
-                found = self.recognizer.transcribe_batch(groups, self.options)
+                found = self._batch(self.recognizer, groups)
             self._calls.worked()
         except PipelineError:
             raise
@@ -106,8 +106,20 @@ class FinalRecognition:
     def _whole(self, group: Group) -> list[Transcript]:
         with self.stats.busy("asr"):
             if isinstance(self.recognizer, BatchRecognizer) and not self.several_languages:
-                return self.recognizer.transcribe_batch([group], self.options)[0]
-            return self.recognizer.transcribe(group, self.options)
+                return self._batch(self.recognizer, [group])[0]
+            found = self.recognizer.transcribe(group, self.options)
+        check_transcripts(group, found)
+        return found
+
+    def _batch(self, recognizer: BatchRecognizer, groups: Sequence[Group]) -> list[list[Transcript]]:
+        found = recognizer.transcribe_batch(groups, self.options)
+        if not isinstance(found, list) or len(found) != len(groups):
+            raise PipelineError(
+                f"transcribe_batch returned {str(found)[:60]}; expected a list for each of {len(groups)} groups"
+            )
+        for group, transcripts in zip(groups, found, strict=True):
+            check_transcripts(group, transcripts)
+        return found
 
     def _group(self, group: Group) -> list[Transcript]:
         if len(group) > 1:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
+from ..errors import PipelineError
 from ..events import Samples, SpeechSegment, Transcript, Word
 from .context import Heard
 from .terms import HeardTerms
@@ -28,6 +29,8 @@ class RecognitionOptions:
 
 
 DEFAULT = RecognitionOptions()
+# How far a transcript's times may be outside of its segment.
+_SLACK_S = 1.0
 
 
 class DraftRefusedError(Exception):
@@ -136,6 +139,38 @@ class HearsWhole(Protocol):
     hears_whole: bool
 
 
+def check_transcripts(segments: Sequence[SpeechSegment], found: object) -> None:
+    """Check what a recogniser, which may be a host's own, has returned for segments.
+
+    Raises:
+        PipelineError: it is not a transcript for each of them.
+    """
+    if (fault := _fault(segments, found)) is not None:
+        raise PipelineError(
+            f"the recogniser returned {fault}; expected a list of {len(segments)} of type Transcript, one for each segment in "
+            "their order, with the segment's id and times in it, in seconds of the stream"
+        )
+
+
+def _fault(segments: Sequence[SpeechSegment], found: object) -> str | None:
+    if not isinstance(found, list | tuple):
+        return "None" if found is None else f"an object of type {type(found).__name__}"
+    for one in found:
+        if not isinstance(one, Transcript):
+            return f"a list with {'None' if one is None else f'an object of type {type(one).__name__}'}"
+    if len(found) != len(segments):
+        return f"{len(found)} transcripts" if found else "an empty list"
+    for segment, one in zip(segments, found, strict=True):
+        if one.segment_id != segment.id:
+            return f"a transcript of segment {one.segment_id} for segment {segment.id}"
+        times = [one.start_s, one.end_s, *((one.words[0].end_s, one.words[-1].start_s) if one.words else ())]
+        begin_s, end_s = segment.start_s, segment.end_s
+        for at_s in times:
+            if not begin_s - _SLACK_S <= at_s <= end_s + _SLACK_S:  # or not a number
+                return f"a time of {at_s:.1f} s for the segment from {begin_s:.1f} to {end_s:.1f} s"
+    return None
+
+
 class StreamedSegments:
     """A ``DraftRecognizer`` with a stream for the segment in progress, which is fed what is new in it.
 
@@ -178,6 +213,10 @@ def by_segment(recognizer: Recognizer | StreamingRecognizer) -> Recognizer:
 
 
 def _transcript(segment: SpeechSegment, found: PartialText) -> Transcript:
+    if not isinstance(found, PartialText):
+        raise PipelineError(
+            f"the recogniser's stream returned an object of type {type(found).__name__}; expected a PartialText"
+        )
     words = tuple(
         replace(word, start_s=word.start_s + segment.start_s, end_s=word.end_s + segment.start_s)
         for word in found.words

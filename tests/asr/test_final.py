@@ -1,10 +1,14 @@
 """Recognition of groups that have closed: failures, terms, languages, several at once."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from pipeline.asr.final import FinalRecognition
 from pipeline.asr.terms import HeardTerms
-from pipeline.errors import ModelError
+from pipeline.errors import ModelError, PipelineError
+from pipeline.events import Word
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.run.options import GlossaryOptions
 from tests.asr.scripted import Scripted, speech
@@ -48,6 +52,51 @@ def test_calls_that_fail_in_a_row_or_for_good_are_raised():
     for call in (lambda: damaged.recognised([GROUPS[1]]), lambda: damaged.as_if_closed(GROUPS[1])):
         with pytest.raises(ModelError, match="damaged"):
             call()
+
+
+WRONG = {
+    "None": (lambda found: None, "returned None"),
+    "nothing": (lambda found: [], "returned an empty list"),
+    "fewer": (lambda found: found[:1], "returned 1 transcripts"),
+    "texts": (lambda found: [one.text for one in found], "a list with an object of type str"),
+    "a text": (lambda found: found[0].text, "an object of type str"),
+    "other segments": (lambda found: found[::-1], "a transcript of segment 3 for segment 2"),
+    "times": (
+        lambda found: [replace(one, start_s=0.0, end_s=0.5) for one in found],
+        "a time of 0.0 s for the segment from 5.0 to 6.0 s",
+    ),
+    "words": (
+        lambda found: [replace(one, words=(Word(" it", 0.0, 0.5),)) for one in found],
+        "a time of 0.5 s for the segment from 5.0 to 6.0 s",
+    ),
+    "no times": (lambda found: [replace(one, end_s=math.nan) for one in found], "a time of nan s"),
+}
+
+
+@pytest.mark.parametrize(("made", "said"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("make", [Scripted, AtOnce])
+def test_a_recognizer_that_breaks_its_contract_is_named(make, made, said):
+    class Wrong(make):
+        def transcribe(self, segments, options):
+            return made(super().transcribe(segments, options))
+
+    final = FinalRecognition(Wrong())
+    for call in (lambda: final.recognised(GROUPS[1:2]), lambda: final.as_if_closed(GROUPS[1])):
+        with pytest.raises(
+            PipelineError, match=r"^the recogniser .*; expected a list of 2 of type Transcript"
+        ) as error:
+            call()
+        assert said in str(error.value)
+
+
+@pytest.mark.parametrize("found", [None, [], [[]]])
+def test_a_recognizer_of_several_groups_that_breaks_its_contract_is_named(found):
+    class Wrong(AtOnce):
+        def transcribe_batch(self, groups, options):
+            return found
+
+    with pytest.raises(PipelineError, match=r"returned .*; expected a list"):
+        FinalRecognition(Wrong()).recognised(GROUPS)
 
 
 def test_a_group_that_cannot_be_recognised_early_costs_nothing(caplog):

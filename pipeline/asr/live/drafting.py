@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...events import SpeechSegment, Transcript, Word
 from ...run.options import DraftOptions
 from ..context import Heard
-from ..recognizer import DraftRecognizer, HearsWhole, RecognitionOptions, StreamedSegments, Waits
+from ..recognizer import DraftRecognizer, HearsWhole, RecognitionOptions, StreamedSegments, Waits, check_transcripts
 from .agreement import Agreement, DraftSchedule, divided, without_end
 
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
@@ -52,7 +52,7 @@ class Drafting:
         began, agreement, stable = self._clock(), self._agreement, None
         options = replace(options, expected="".join(word.text for word in agreement.draft))
         if self._streams:
-            found = self._drafter.draft(segment, options)
+            found = self._recognised(segment, options)
             if found is not None:
                 known = len(agreement.steady)
                 stable = max(0, found.steady_words - known)
@@ -60,12 +60,12 @@ class Drafting:
         elif agreement.steady:
             assert self._first is not None
             heard, rest = self._divided(segment)
-            found = self._drafter.draft(rest, replace(options, context=heard, language=self._first.language))
+            found = self._recognised(rest, replace(options, context=heard, language=self._first.language))
             if found is not None:
                 agreement.correct_marks(found.previous_end)
         else:
             context = () if self._without_context else options.context
-            found = self._drafter.draft(segment, replace(options, context=context))
+            found = self._recognised(segment, replace(options, context=context))
             if found is not None and not found.words:
                 found = None  # there is speech, so something must be heard
             self._without_context |= found is None
@@ -91,6 +91,12 @@ class Drafting:
         self._unheard = self._doubtful = 0
         self._agreement.confirm(transcript.words, segment.heard_s, _missing_s(transcript))
         return replace(transcript, steady_words=len(self._agreement.steady))
+
+    def _recognised(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
+        found = self._drafter.draft(segment, options)
+        if found is not None:
+            check_transcripts([segment], [found])
+        return found
 
     def _begin(self, segment: SpeechSegment) -> None:
         if self._agreement.segment != segment.start_sample:

@@ -6,7 +6,9 @@ import pytest
 
 from pipeline.asr.context import Heard
 from pipeline.asr.live.drafting import Drafting
-from pipeline.asr.recognizer import DEFAULT, RecognitionOptions
+from pipeline.asr.recognizer import DEFAULT, RecognitionOptions, by_segment
+from pipeline.errors import PipelineError
+from pipeline.events import Transcript
 from pipeline.run.options import DraftOptions
 from tests.asr.scripted import SAID, Scripted, speech
 
@@ -55,6 +57,35 @@ def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
         found.draft(speech(1, 0.0, end_s), RecognitionOptions(context=context)) is not None for end_s in (0.6, 0.7, 0.8)
     ]
     assert heard == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("It was", "an object of type str"),
+        (Transcript(1, 0.0, 1.0, "It", "en"), "a transcript of segment 1 for segment 0"),
+    ],
+)
+def test_a_recognizer_of_drafts_that_breaks_its_contract_is_named(found, said):
+    class Wrong(Scripted):
+        def draft(self, segment, options):
+            return found
+
+    with pytest.raises(PipelineError, match=said):
+        drafting(Wrong()).draft(speech(0, 0.0, 1.0), DEFAULT)
+
+
+def test_a_stream_that_breaks_its_contract_is_named():
+    class Stream:
+        def feed(self, samples):
+            return None
+
+    class Wrong:
+        def open(self, options):
+            return Stream()
+
+    with pytest.raises(PipelineError, match="an object of type NoneType; expected a PartialText"):
+        by_segment(Wrong()).draft(speech(0, 0.0, 1.0), DEFAULT)
 
 
 def test_drafts_go_on_from_the_words_heard_in_a_pause():
