@@ -7,9 +7,12 @@ import inspect
 import json
 import os
 import shutil
+import signal
 import tempfile
 import wave
+from collections.abc import Generator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 # Each of the processes that share the tests out has a core; CTranslate2 would run on all of them in each. Before NumPy,
@@ -81,17 +84,34 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that do more than a minute's work on a busy machine take longer than pyproject.toml's timeout.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let tests that do more than a minute's work on a busy machine take longer than pyproject.toml's timeout, but not than --timeout.
 
     The slow ones come first, lest one of them is all that is left to do, and one process alone does it.
     """
     for item in items:
-        if item.get_closest_marker("timeout") is None:
+        if config.option.timeout is None and item.get_closest_marker("timeout") is None:
             at_its_own_pace = any(map(item.get_closest_marker, ("slow", "microphone", "browser")))
             if at_its_own_pace or item.path.parent.name not in _QUICK_AREAS:
                 item.add_marker(pytest.mark.timeout(HANG_S if at_its_own_pace else _WHOLE_CHAIN_S))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: object) -> Generator[None, object, object]:
+    """End the programs that a test has started when it takes too long: it may wait for them."""
+    done = yield
+    fail = signal.getsignal(signal.SIGALRM)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for children in Path("/proc/self/task").glob("*/children"):
+            for child in children.read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+        fail(number, frame)
+
+    if callable(fail):
+        signal.signal(signal.SIGALRM, end)
+    return done
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,9 +6,8 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,8 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute
 
-from pipeline import Models, PipelineConfig
-from pipeline.events import PipelineEvent, SourceSentence, TargetText, Translation
+from pipeline.events import PipelineEvent
 from pipeline.server.access import Access
 from pipeline.server.app import STATIC
 from pipeline.server.protocol import snapshot_text
@@ -32,8 +30,6 @@ NEEDS_BROWSER = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; .ci/run installs one, and CHROMIUM may name one"),
 ]
 """For tests that use one."""
-SPOKEN = slice(168_000, 256_000)
-"""The part of ``PHRASES`` that the microphone hears: two sentences, without a number, which a recogniser may write in figures."""
 FAR_NAME = "far.example"
 """A name of this machine by which it looks like another one to the browser."""
 SHARED_TITLE = "A talk in another tab"
@@ -125,24 +121,6 @@ async def has_state(page: Page, state: str) -> None:
 async def has_said(page: Page, count: int) -> None:
     """Wait until so many translations are finished."""
     await page.locator("#spoken p").nth(count - 1).wait_for(state="attached")
-
-
-class Hebrew:
-    """Stands for a second translator, which the demo does not have: capitals after a Hebrew word."""
-
-    code = "he"
-
-    def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[TargetText | Translation]:
-        text = f"תרגום {sentence.text.upper()}"
-        yield TargetText(sentence.sentence, self.code, text, steady=len(text), complete=True)
-        yield Translation(sentence.sentence, self.code, text)
-
-
-def with_hebrew(config: PipelineConfig, models: Models) -> tuple[PipelineConfig, Models]:
-    """The demo with a second language, written from right to left."""
-    languages = replace(config.languages, targets=(*config.languages.targets, Hebrew.code))
-    translations: Mapping[str, Any] = {**models.translations, Hebrew.code: Hebrew()}
-    return replace(config, languages=languages), replace(models, translations=translations)
 
 
 class Network:

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import uvicorn
@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import listening
 from pipeline.apps.serve import serve
-from pipeline.events import Samples, SourceSentence, Translation
+from pipeline.events import Samples, SourceSentence, TargetText, Translation
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
 from pipeline.server.connections import Settings
@@ -26,6 +26,8 @@ from pipeline.translator import SpeechTranslator
 from tests.conftest import HANG_S
 
 CHUNK = 1_600
+SPOKEN = slice(168_000, 256_000)
+"""The part of ``PHRASES`` that the microphone hears: two sentences, without a number, which a recogniser may write in figures."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,24 @@ class Running:
         """A new connection of a client that calls the server ``name``."""
         address = f"ws://{name}:{self.port}{path}"
         return connect(address, host="127.0.0.1", max_size=None, proxy=None, **options)
+
+
+class Hebrew:
+    """Stands for a second translator, which the demo does not have: capitals after a Hebrew word."""
+
+    code = "he"
+
+    def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[TargetText | Translation]:
+        text = f"תרגום {sentence.text.upper()}"
+        yield TargetText(sentence.sentence, self.code, text, steady=len(text), complete=True)
+        yield Translation(sentence.sentence, self.code, text)
+
+
+def with_hebrew(config: PipelineConfig, models: Models) -> tuple[PipelineConfig, Models]:
+    """The demo with a second language, written from right to left."""
+    languages = replace(config.languages, targets=(*config.languages.targets, Hebrew.code))
+    translations: Mapping[str, Any] = {**models.translations, Hebrew.code: Hebrew()}
+    return replace(config, languages=languages), replace(models, translations=translations)
 
 
 Texts = dict[tuple[int, str], str]

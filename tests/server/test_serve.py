@@ -268,6 +268,20 @@ def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(token_file, t
     assert first == second  # the fingerprint, too
 
 
+async def test_malformed_forms_are_not_logged():
+    body = b"what a client writes"
+    head = f"Content-Type: multipart/form-data; boundary=X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    async with command() as server:
+        for path in ("/translate", "/v1/audio/transcriptions"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}".encode() + body)
+            assert (await reader.readline()).split()[1] == b"400"
+            writer.close()
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.status() == 0
+        assert len(server.said.splitlines()) == 2  # where it serves, and that it stops
+
+
 async def test_a_second_signal_ends_at_once():
     # The drain would last until everything is translated.
     patient = "from pipeline.server.limits import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"
