@@ -265,9 +265,9 @@ def test_the_demos_students_translate(pair, said, translation, weights):
 
 
 def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en_pt):
-    glossary = Glossary((Term("load balancer", "balanceador"), Term("Kubernetes", None), Term("budget", "plafond")))
+    glossary = Glossary((Term("load balancer", "nivelador"), Term("Kubernetes", None), Term("budget", "plafond")))
     for said, translation in (
-        ("The load balancer runs on Kubernetes in the cloud.", "O balanceador é executado em Kubernetes na nuvem."),
+        ("The load balancer runs on Kubernetes in the cloud.", "O nivelador é executado em Kubernetes na nuvem."),
         ("We will discuss the budget at three o'clock.", "Vamos discutir o plafond às três horas."),
     ):
         assert translated(en_pt.stream(SourceSentence(0, "en", said), glossary=glossary)) == translation
