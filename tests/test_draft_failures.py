@@ -85,7 +85,7 @@ class Recorded:
         if self.calls - 1 == self.fails_at:
             raise InjectedError
         before = tuple((each.text, each.segment.start_sample, len(each.segment.samples)) for each in options.context)
-        rest = (options.language, options.before, options.beams)
+        rest = (options.language, options.before)
         asked = tuple((each.start_sample, len(each.samples), each.heard_s) for each in segments)
         question = (method, before, asked, rest)
         if question not in self._answers:

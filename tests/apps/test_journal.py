@@ -109,7 +109,7 @@ def test_only_windows_that_are_not_known_are_recognised(demo_models, tmp_path):
 def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(demo_models, tmp_path):
     segments = cut(read_wav(PHRASES), 1600)[:3]
     heard = [
-        Transcript(one.id, one.start_s, one.end_s, "Hello. " * 2000, "en") for one in segments
+        Transcript(one.id, one.speech_start_s, one.end_s, "Hello. " * 2000, "en") for one in segments
     ]  # more than is read ahead
     journal = journal_of(tmp_path / "journal", heard)
     speech = KnownSpeech(Refusing(), journal)
@@ -173,7 +173,7 @@ def test_a_transcript_in_another_script_is_not_resumed():
 def test_a_recording_is_resumed_whatever_the_draft_model():
     config = load_config("demo-zh")
     begun = header(PHRASES, config, ["srt"])
-    other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel("tiny.en")))
+    other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel(model="tiny.en")))
     assert begun == header(PHRASES, other, ["srt"])
 
 

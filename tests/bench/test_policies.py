@@ -36,6 +36,6 @@ def test_models_are_loaded_again_only_if_others_are_needed():
     config = PipelineConfig()
     without_drafts = POLICIES["none"].applied(config)
     assert _of_models(without_drafts) == _of_models(config)
-    config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel("tiny")))
+    config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel(model="tiny")))
     assert _of_models(POLICIES["none"].applied(config)) == _of_models(without_drafts) != _of_models(config)
     assert _of_models(POLICIES["unmasked"].applied(config)) == _of_models(config)

@@ -89,7 +89,7 @@ class Agreement:
 
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
-        certain = self._ended(heard, heard_s + self._margin_s, missing_s)  # the pause tells where the last word ends
+        certain = self._ended(heard, heard_s, missing_s)
         self.steady, self.draft, self._begins = list(heard[:certain]), list(heard[certain:]), False
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:

@@ -63,7 +63,7 @@ def test_words_after_a_cut_stay_until_they_are_heard_again():
     assert texts(found.look((), speech(0, 0.0, 2.5), pausing=False)) == ["It was the best of"]
     shown = found.ended((speech(0, 0.0, 1.2, cut=True),))
     assert texts(shown) == ["It was the", "best of"]
-    assert [(each.start_s, each.steady_words) for each in shown.transcripts] == [(0.0, 2), (1.2, 0)]
+    assert [(each.start_s, each.steady_words) for each in shown.transcripts] == [(0.0, 1), (1.2, 0)]
 
 
 def test_what_was_heard_in_a_closed_group_is_context_and_not_shown():
