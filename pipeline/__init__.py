@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .run.options import DraftOptions as DraftOptions
     from .run.options import GlossaryOptions as GlossaryOptions
     from .run.options import SentenceOptions as SentenceOptions
+    from .run.options import SpeakerOptions as SpeakerOptions
     from .run.overload import OverloadOptions as OverloadOptions
     from .run.stats import PipelineStats as PipelineStats
     from .sinks.srt import SrtSink as SrtSink
@@ -96,7 +97,7 @@ _MODULES = {
     "nmt.options": "NmtConfig",
     "nmt.stage": "NmtStage",
     "nmt.translator": "TextTranslator",
-    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions",
+    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
     "run.overload": "OverloadOptions",
     "run.stats": "PipelineStats",
     "sinks.srt": "SrtSink",

@@ -197,7 +197,8 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         own = recognizer if isinstance(recognizer, DraftRecognizer) else None
         before = Context(_CONTEXT_MS, config.sentences.long_pause_ms)
         drafts = LiveDrafts(final, models.drafter or own, config.drafts, before, context.stats.clock)
-    return AsrStage(inbox, outbox, groups, final, drafts, context.load, context.live)
+    reading = lambda: context.reader() is not None  # noqa: E731
+    return AsrStage(inbox, outbox, groups, final, drafts, context.load, context.live, reading)
 
 
 def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:

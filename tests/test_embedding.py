@@ -89,7 +89,8 @@ class Together:
 
 
 async def test_stages_work_on_three_stretches_of_speech_at_once(demo_config):
-    translator = SpeechTranslator(demo_config)
+    alone = dataclasses.replace(demo_config.sentences, long_pause_ms=0)  # each segment is a group, and a sentence
+    translator = SpeechTranslator(dataclasses.replace(demo_config, sentences=alone))
     together = Together(translator.stats)
     translator._models = Models(together, {"zh": together})
     async with translator, asyncio.TaskGroup() as group:

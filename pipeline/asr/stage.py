@@ -39,10 +39,14 @@ class AsrStage:
         drafts: LiveDrafts | None = None,
         load: LoadControl | None = None,
         live: Callable[[], bool] = lambda: False,
+        reading: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``live``: the audio comes as it is spoken, so a closed group does not wait for others to be recognised with it."""
+        """``live``: the audio comes as it is spoken. ``reading``: a recording is read, and more of it comes soon: a closed group waits
+        for others to be recognised with it.
+        """
         self.inbox, self.outbox, self.stats = inbox, outbox, final.stats
-        self._groups, self._final, self._drafts, self._load, self._live = groups, final, drafts, load, live
+        self._groups, self._final, self._drafts, self._load = groups, final, drafts, load
+        self._live, self._reading = live, reading
         self._closed: list[Group | Pause] = []
         """What is to be put out next."""
 
@@ -74,7 +78,8 @@ class AsrStage:
                 self._closed.append(item)
         waiting = sum(not isinstance(each, Pause) for each in self._closed)
         several = _GROUPS if self._final.at_once else 1
-        if waiting >= several or isinstance(item, EndOfInput) or (self._live() and self.inbox.empty()) or not waiting:
+        idle = self.inbox.empty() and not self._reading()
+        if waiting >= several or isinstance(item, EndOfInput) or idle or not waiting:
             await self._put_out(worker)
         drafts = self._drafts_now() if isinstance(item, SpeechSegment) else None
         if drafts is not None and self._groups.open:
