@@ -71,8 +71,9 @@ def run(argv: list[str], prog: str = "python -m pipeline.nmt") -> int:
     model.check_languages(source, target)
     changes = Changes()
     for number, raw in enumerate(standard_input()):
-        # Invalid UTF-8 must not end the run.
-        text = raw.decode("utf-8", "replace").rstrip("\r\n")
+        text = raw.decode("utf-8", "replace").rstrip("\r\n")  # invalid UTF-8 must not end the run
+        if "\ufffd" in text and "\ufffd".encode() not in raw:
+            print(f"line {number + 1} is not UTF-8: what is no character is left out", file=sys.stderr, flush=True)
         cut = False
         for event in model.stream(SourceSentence(number, source, text), target):
             if options.jsonl:

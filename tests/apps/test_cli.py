@@ -214,6 +214,10 @@ def test_nmt_jsonl_has_an_object_a_token():
     row = golden("tiny-marian")[0]
     source = row["source"].encode()
     done = run("nmt", "--model", TINY, "--jsonl", stdin=b"\n" + source + b"\n\xff\xfe\n\xff" + source + b"\n")
+    assert [text.split(":")[0] for text in done.stderr.decode().splitlines()[-2:]] == [
+        "line 3 is not UTF-8",
+        "line 4 is not UTF-8",
+    ]
     records = [json.loads(line) for line in done.stdout.decode().splitlines()]
     *of_line, whole = (record for record in records if record["sentence"] == 1)
     assert "".join(record["text"] for record in of_line) == row["text"]
