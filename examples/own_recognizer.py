@@ -37,11 +37,11 @@ class OwnRecognizer:
         self._model = WhisperModel(str(find_recognizer(config.asr)), device="cpu", compute_type="int8")
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
-        return [self._transcribe(segment, options) for segment in segments]
+        return [self._transcribe(segment) for segment in segments]
 
-    def _transcribe(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
+    def _transcribe(self, segment: SpeechSegment) -> Transcript:
         samples = segment.samples.astype("float32") / 32768
-        parts, _ = self._model.transcribe(samples, language=self._language, beam_size=options.beams or 5)
+        parts, _ = self._model.transcribe(samples, language=self._language, beam_size=5)
         text = "".join(part.text for part in parts).strip()
         return Transcript(
             *(segment.id, segment.start_s, segment.end_s, text, self._language),
