@@ -17,7 +17,7 @@ from .coverage import inserted, shortened, unheard
 from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection
 from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
-from .words import TimedWord, marked, moved, timed_words
+from .words import TimedWord, marked, moved, placed, timed_words
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +164,9 @@ class Searcher:
         words = self._words(encoded, found)
         if words and len(found.tokens) > SHORT_TOKENS:  # the thresholds are those of texts without timestamps
             mean = float(np.mean([p for word in words for p in word.log_probabilities]))
-            found = dataclasses.replace(found, log_probability=mean)
+            # A phrase is repeated once too often if that takes no time, as if the token limit had ended the search.
+            ended = found.ended and (placed(words) or find_loop(found.text, ended=False) is None)
+            found = dataclasses.replace(found, log_probability=mean, ended=ended)
         evidence = Evidence(
             *(found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability),
             *(found.ended, found.text_log_probability),

@@ -138,6 +138,11 @@ def plausible(words: Sequence[Word], text: str, start_s: float, end_s: float) ->
         if not at <= word.start_s <= word.end_s <= end_s + _TICK_S:
             return False
         at = word.start_s
+    return placed(words)
+
+
+def placed(words: Sequence[Word]) -> bool:
+    """Whether most words have a duration. Words that were not said have none."""
     return sum(word.end_s <= word.start_s for word in words) <= _MAX_UNPLACED * len(words)
 
 
