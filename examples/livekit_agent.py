@@ -1,0 +1,100 @@
+"""Captions in a LiveKit room: each participant's microphone has a translator of its own, all in one process share the models.
+
+pip install '.[demo,livekit]'
+LIVEKIT_URL=wss://… LIVEKIT_API_KEY=… LIVEKIT_API_SECRET=… python examples/livekit_agent.py start
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import numpy as np
+from livekit import rtc
+from livekit.agents import AgentServer, AutoSubscribe, JobContext, JobProcess, cli
+
+from pipeline import (
+    Models,
+    SourceSentence,
+    SourceText,
+    SpeechTranslator,
+    TargetText,
+    Translation,
+    load_config,
+    load_models,
+)
+from pipeline.errors import PipelineError
+
+log = logging.getLogger("captions")
+config = load_config("demo")
+
+Text = SourceText | TargetText | SourceSentence | Translation
+
+
+async def captions(room: rtc.Room, participant: rtc.RemoteParticipant, track: rtc.RemoteTrack, models: Models) -> None:
+    """Translate one participant's track until it ends. Its texts are sent in the participant's name, as LiveKit's own
+    transcriptions are: one replaces that before with the same ``lk.segment_id``; ``language`` and ``name`` go with it."""
+
+    async def listen() -> None:
+        sound = rtc.AudioStream.from_track(track=track, sample_rate=16_000, num_channels=1)
+        async for each in sound:
+            await translator.feed(np.asarray(each.frame.data, np.int16))
+        await sound.aclose()
+        await translator.end()
+
+    async def send(text: Text) -> None:
+        final = isinstance(text, SourceSentence | Translation)
+        attributes = {
+            "lk.segment_id": f"{track.sid}/{text.language}/{text.sentence}",
+            "lk.transcription_final": str(final).lower(),
+            "lk.transcribed_track_id": track.sid,
+            "language": text.language,
+            "name": participant.name or participant.identity,
+        }
+        writer = await room.local_participant.stream_text(
+            topic="lk.transcription", sender_identity=participant.identity, attributes=attributes
+        )
+        await writer.write(text.text)
+        await writer.aclose()
+
+    async with SpeechTranslator(config, models, live=True) as translator, asyncio.TaskGroup() as group:
+        group.create_task(listen())
+        async for event in translator.events():
+            newest: dict[tuple[str, int], Text] = {}  # sending takes time: drafts that are no longer shown are left out
+            for each in (event, *translator.take_ready()):
+                if isinstance(each, Text):
+                    newest[each.language, each.sentence] = each
+            for text in newest.values():
+                await send(text)
+
+
+def prewarm(process: JobProcess) -> None:
+    process.userdata["models"] = load_models(config)
+
+
+server = AgentServer(setup_fnc=prewarm, initialize_process_timeout=120)
+
+
+@server.rtc_session()
+async def entrypoint(job: JobContext) -> None:
+    """Follow every microphone in the room. What fails ends the captions of one track."""
+    running: set[asyncio.Task[None]] = set()
+
+    async def follow(participant: rtc.RemoteParticipant, track: rtc.RemoteTrack) -> None:
+        try:
+            await captions(job.room, participant, track, job.proc.userdata["models"])
+        except* PipelineError as errors:
+            log.error("the captions of %s have ended: %s", participant.identity, errors.exceptions[0])
+
+    def subscribed(track: rtc.RemoteTrack, _: rtc.RemoteTrackPublication, participant: rtc.RemoteParticipant) -> None:
+        if track.kind == rtc.TrackKind.KIND_AUDIO:
+            task = asyncio.create_task(follow(participant, track))
+            running.add(task)
+            task.add_done_callback(running.discard)
+
+    job.room.on("track_subscribed", subscribed)
+    await job.connect(auto_subscribe=AutoSubscribe.AUDIO_ONLY)
+
+
+if __name__ == "__main__":
+    cli.run_app(server)
