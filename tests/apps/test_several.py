@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline.apps.journal import SUFFIX
@@ -42,7 +43,7 @@ def archive(tmp_path_factory):
     """Five recordings, the first of them long enough to be interrupted. A shell, a URL or a pattern would misread some names."""
     folder = tmp_path_factory.mktemp("archive")
     travel = read_wav(EXAMPLES / "travel.wav")
-    save(folder / "a.wav", travel)
+    save(folder / "a.wav", np.tile(travel, 3))
     for number, name in enumerate(("-b's *", "b%20 #1?", f"z{'x' * 245}")):
         save(folder / f"{name}.wav", travel[16_000 * 4 * number : 16_000 * 4 * (number + 1)])
     save(folder / "c.wav", read_wav(PHRASES)[: 16_000 * 5])
