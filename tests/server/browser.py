@@ -199,6 +199,8 @@ async def page_of_files(
                     "recorded": True,
                 }
             )
+        elif name == "/v1/terms":
+            await route.fulfill(json={"terms": []})
         else:
             await route.fulfill(path=STATIC / page.get(name.split("/")[1], name.removeprefix("/static/")))
 
