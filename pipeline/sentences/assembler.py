@@ -211,7 +211,12 @@ class SentenceAssembler:
         if (last := ahead._open) is not None:
             words = last.words if last.timed else ()
             texts.append(_sentence(ahead._sentence, last, words, before_pause=False))
-        return {text.sentence: _draft(text, steady_s) for text in texts if isinstance(text, SourceSentence)}
+        begun = self._sentence if self._open is not None else self._sentence - 1  # those after it are all drafts
+        return {
+            text.sentence: _draft(replace(text, text=_begun(text.text)) if text.sentence > begun else text, steady_s)
+            for text in texts
+            if isinstance(text, SourceSentence)
+        }
 
     def _close(self, ended: _Text, *, before_pause: bool) -> list[SourceEvent]:
         sentence = _sentence(self._sentence, ended, ended.words if ended.timed else (), before_pause=before_pause)
@@ -240,6 +245,11 @@ def _draft(sentence: SourceSentence, steady_s: float) -> SourceText:
         end_s=sentence.end_s,
         heard_s=sentence.heard_s,
     )
+
+
+def _begun(text: str) -> str:
+    """The draft of a sentence with a capital, which its final text will have: the first draft of a segment often has none."""
+    return text[:1].upper() + text[1:] if not text[1:2].isupper() and len(text[:1].upper()) == 1 else text
 
 
 def _settled_length(text: str) -> int:

@@ -1,5 +1,6 @@
 """Sentences that go on over pauses: when they end, and that nothing is lost, doubled or taken back."""
 
+import copy
 from dataclasses import replace
 from itertools import pairwise
 
@@ -283,6 +284,9 @@ def test_words_are_shown_while_their_segment_is_in_progress():
         "0: My fellow Americans|, ask not",
         "1: |",
     ]
+    assert [event.text for event in copy.deepcopy(assembler).so_far([so_far("ask not. eBay and ßo", 0)])] == [
+        "Ask not.", "eBay and ßo"
+    ], "a draft begins with a capital"  # fmt: skip
     found = assembler.push(so_far("My fellow Americans, ask not.", 0))
     assert shown(found) == ["0: My fellow Americans, ask not|."]
     assert [event.text for event in assembler.end()][-1] == "My fellow Americans, ask not."

@@ -10,8 +10,8 @@ from ...store.known import Thresholds
 
 # A rejected transcript counts as silence if the no-speech probability is above this.
 _SILENCE_NO_SPEECH = 0.8
-# Longest repeated phrase, in words, or in characters for text without spaces.
-_LONGEST_PHRASE = 16
+# Longest repeated phrase, in words, or in characters for text without spaces: a sentence is repeated, too.
+_LONGEST_PHRASE = 40
 # UTF-8 bytes. The compression ratio of a shorter text is meaningless: zlib's header dominates.
 _MIN_BYTES_FOR_RATIO = 80
 # People repeat a phrase up to four times ("Testing, testing, …"), and short words and digits more often.
