@@ -1,6 +1,7 @@
 """Failed translations: the demo translator loops on unreadable text, but the shown text has no loops."""
 
 import codecs
+import dataclasses
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.nmt.generation import SearchRequest, Token
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.recovery import LoopGuard, length_limit
+from pipeline.nmt.recovery import LoopGuard, length_limit, recovering
 from pipeline.nmt.search import greedy
 from tests.conftest import SHIPPED_TRANSLATORS
 
@@ -143,6 +144,17 @@ def test_shown_text_of_a_loop_is_withdrawn(model):
     assert looping.searches == 2
     assert stream(looping, text) == found  # from the cache
     assert looping.searches == 2
+
+
+def test_the_token_at_which_a_search_was_stopped_is_not_lost(model):
+    right = unchecked(model, "We are meeting at ten o'clock.")
+    cut = dataclasses.replace(right[4], last=True, truncated=True)
+    searches = iter([[*right[:4], cut], right])
+    request = SearchRequest(model.decoder, [*range(9)], model.generation)
+    guard = LoopGuard(request.source, model.tokenizer.is_plain)
+    found = list(recovering(lambda _: iter(next(searches)), request, guard, length_factor=2.0))
+    assert [*found[:-1], right[-1]] == right  # without a Rewind
+    assert found[-1].searched_again
 
 
 def test_a_loop_in_one_of_several_parts_leaves_the_others_and_marks_the_whole(model):
