@@ -1,17 +1,18 @@
-"""Captions in a LiveKit room: each participant's microphone has a translator of its own, all in one process share the models.
+"""Captions in a LiveKit room: each participant's microphone has a translator of its own; they share the models.
 
 pip install '.[demo,livekit]'
-LIVEKIT_URL=wss://… LIVEKIT_API_KEY=… LIVEKIT_API_SECRET=… python examples/livekit_agent.py start
+LIVEKIT_URL=wss://… LIVEKIT_API_KEY=… LIVEKIT_API_SECRET=… python examples/livekit_agent.py ROOM
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 
 import numpy as np
-from livekit import rtc
-from livekit.agents import AgentServer, AutoSubscribe, JobContext, JobProcess, cli
+from livekit import api, rtc
 
 from pipeline import (
     Models,
@@ -68,33 +69,37 @@ async def captions(room: rtc.Room, participant: rtc.RemoteParticipant, track: rt
                 await send(text)
 
 
-def prewarm(process: JobProcess) -> None:
-    process.userdata["models"] = load_models(config)
+async def follow(room: rtc.Room, models: Models) -> None:
+    """Follow every microphone in the room until it is left. What fails ends the captions of one track."""
+    left, running = asyncio.Event(), set[asyncio.Task[None]]()
 
-
-server = AgentServer(setup_fnc=prewarm, initialize_process_timeout=120)
-
-
-@server.rtc_session()
-async def entrypoint(job: JobContext) -> None:
-    """Follow every microphone in the room. What fails ends the captions of one track."""
-    running: set[asyncio.Task[None]] = set()
-
-    async def follow(participant: rtc.RemoteParticipant, track: rtc.RemoteTrack) -> None:
+    async def of_one(participant: rtc.RemoteParticipant, track: rtc.RemoteTrack) -> None:
         try:
-            await captions(job.room, participant, track, job.proc.userdata["models"])
+            await captions(room, participant, track, models)
         except* PipelineError as errors:
             log.error("the captions of %s have ended: %s", participant.identity, errors.exceptions[0])
 
     def subscribed(track: rtc.RemoteTrack, _: rtc.RemoteTrackPublication, participant: rtc.RemoteParticipant) -> None:
         if track.kind == rtc.TrackKind.KIND_AUDIO:
-            task = asyncio.create_task(follow(participant, track))
+            task = asyncio.create_task(of_one(participant, track))
             running.add(task)
             task.add_done_callback(running.discard)
 
-    job.room.on("track_subscribed", subscribed)
-    await job.connect(auto_subscribe=AutoSubscribe.AUDIO_ONLY)
+    room.on("track_subscribed", subscribed)
+    room.on("disconnected", lambda reason: left.set())
+    grants = api.VideoGrants(room_join=True, room=sys.argv[1], can_publish=False, can_publish_data=True)
+    token = api.AccessToken().with_identity("captions").with_kind("agent").with_grants(grants).to_jwt()
+    await room.connect(os.environ["LIVEKIT_URL"], token)
+    await left.wait()
+    await asyncio.gather(*running)
+
+
+async def main() -> None:
+    models = await asyncio.to_thread(load_models, config)
+    await follow(rtc.Room(), models)
 
 
 if __name__ == "__main__":
-    cli.run_app(server)
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    asyncio.run(main())

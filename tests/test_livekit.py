@@ -5,7 +5,7 @@ from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
-from livekit import rtc
+from livekit import api, rtc
 
 from examples import livekit_agent
 from pipeline.bench.words import edits, units
@@ -65,19 +65,24 @@ class Sound:
 async def test_each_participant_has_captions_by_language_and_with_a_name(demo_models, monkeypatch, caplog):
     monkeypatch.setattr(rtc, "AudioStream", Sound)
     monkeypatch.setattr(livekit_agent, "config", livekit_agent.load_config("demo-zh"))
+    for name, value in (("URL", "wss://rooms.example.org"), ("API_KEY", "key"), ("API_SECRET", "a secret " * 4)):
+        monkeypatch.setenv(f"LIVEKIT_{name}", value)
+    monkeypatch.setattr("sys.argv", ["livekit_agent.py", "lobby"])
     room, kind = Room(), rtc.TrackKind.KIND_AUDIO
     tracks = [SimpleNamespace(sid=sid, kind=kind, fails=sid == "TR_c") for sid in ("TR_a", "TR_b", "TR_c")]
     tracks.append(SimpleNamespace(sid="TR_v", kind=rtc.TrackKind.KIND_VIDEO))
     names = [("ana", "Ana"), ("ben", ""), ("cleo", "Cleo"), ("ana", "Ana")]
 
-    async def connect(*, auto_subscribe):
-        before = asyncio.all_tasks()
+    async def connect(url, token):
+        assert url == "wss://rooms.example.org"
+        claims = api.TokenVerifier().verify(token)
+        assert (claims.identity, claims.video.room) == ("captions", "lobby")
         for track, (identity, name) in zip(tracks, names, strict=True):
             room.callbacks["track_subscribed"](track, None, SimpleNamespace(identity=identity, name=name))
-        await asyncio.gather(*(asyncio.all_tasks() - before))
+        room.callbacks["disconnected"]("the room was closed")
 
-    job = SimpleNamespace(room=room, connect=connect, proc=SimpleNamespace(userdata={"models": demo_models}))
-    await livekit_agent.entrypoint(job)
+    room.connect = connect
+    await livekit_agent.follow(room, demo_models)
 
     final = defaultdict(list)
     for identity, attributes, text in room.sent:
