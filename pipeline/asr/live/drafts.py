@@ -140,9 +140,17 @@ class LiveDrafts:
         return self._so_far(group)
 
     def _so_far(self, group: Group) -> TranscriptSoFar:
-        """All that is heard of the open group. Segments before the last are as steady as they get."""
-        *before, last = [(segment, self._heard[segment.start_sample]) for segment in group if self._known(segment)]
-        return TranscriptSoFar((*(_ended(*each) for each in before), last[1]))
+        """All that is heard of the open group. After a segment that was not heard to its end, nothing is steady."""
+        whole = self._early[0] if self._early is not None else ()
+        found, steady = list[Transcript](), True
+        for segment in group:
+            complete = any(same_audio(one, segment) for one in whole)
+            if (heard := self._heard.get(segment.start_sample)) is not None:
+                if segment is not group[-1]:
+                    heard = _ended(segment, heard, complete=complete)
+                found.append(heard if steady else replace(heard, steady_words=0))
+            steady = steady and complete
+        return TranscriptSoFar(tuple(found))
 
 
 def _speech(segment: SpeechSegment) -> SpeechSegment:
@@ -151,12 +159,16 @@ def _speech(segment: SpeechSegment) -> SpeechSegment:
     return replace(segment, start_sample=segment.start_sample + silence, samples=segment.speech)
 
 
-def _ended(segment: SpeechSegment, heard: Transcript) -> Transcript:
-    """What was heard in a segment that has ended, without words after a cut: they belong to the next one."""
+def _ended(segment: SpeechSegment, heard: Transcript, *, complete: bool) -> Transcript:
+    """What was heard in a segment that has ended, without words after a cut: they belong to the next one.
+
+    ``complete``: it was heard to its end, so that its words are as steady as they get.
+    """
     words = tuple(word for word in heard.words if (word.start_s + word.end_s) / 2 <= segment.end_s)
     if len(words) < len(heard.words):
         heard = replace(heard, text="".join(word.text for word in words).strip(), words=words)
-    return replace(heard, end_s=segment.end_s, steady_words=len(words))
+    steady_words = len(words) if complete else min(heard.steady_words, len(words))
+    return replace(heard, end_s=segment.end_s, steady_words=steady_words)
 
 
 def _same(before: Group, group: Group) -> bool:

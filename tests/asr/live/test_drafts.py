@@ -33,6 +33,19 @@ def test_all_segments_of_the_open_group_are_shown():
     assert recognizer.drafts == [("It was the best", "times It")]
 
 
+def test_nothing_is_steady_after_a_segment_that_was_not_heard_to_its_end():
+    third, fourth = speech(2, 5.0, 7.0), speech(3, 7.5, 8.5)
+    found = drafts(Scripted())
+    found.look((), speech(0, 0.0, 1.5), pausing=False)
+    assert [each.steady_words for each in found.look((), FIRST, pausing=False).transcripts] == [3]
+    found.look((FIRST, SECOND), speech(2, 5.0, 6.5), pausing=False)  # there was no time for the second
+    shown = found.look((FIRST, SECOND), third, pausing=False)
+    assert texts(shown) == ["It was the best", "of times It was"]
+    assert [each.steady_words for each in shown.transcripts] == [3, 0]
+    shown = found.look((FIRST, SECOND, third), fourth, pausing=True)
+    assert [each.steady_words for each in shown.transcripts][:3] == [4, 4, 4]
+
+
 def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
     recognizer = Scripted()
     found = drafts(recognizer)
