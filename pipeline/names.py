@@ -1,7 +1,9 @@
-"""Display of file names and other untrusted text: control and invisible characters become escape sequences."""
+"""File names: which are possible, and how they and other untrusted text are displayed, with escape sequences."""
 
 from __future__ import annotations
 
+import re
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -17,6 +19,15 @@ _ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _SHORT_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 # os.fsdecode (PEP 383) maps a byte that is not UTF-8 to the surrogate with this number plus the byte.
 _SURROGATE_BASE = 0xDC00
+# Names that Windows keeps for devices, also before a suffix, and characters that are none of a name's there.
+_NOT_ON_WINDOWS = re.compile(
+    r'[<>:"/\\|?*\x00-\x1f]|[ .]$|^ *(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\.|$)', re.IGNORECASE
+)
+
+
+def is_possible(name: str) -> bool:
+    """Whether a file of this system may have this name. Windows may write into something else without an error."""
+    return sys.platform != "win32" or not _NOT_ON_WINDOWS.search(name)
 
 
 def escaped(text: str) -> str:

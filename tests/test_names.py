@@ -1,13 +1,14 @@
 """Display of names: control sequences are escaped, readable text is unchanged."""
 
 import os
+import sys
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.names import escaped
+from pipeline.names import escaped, is_possible
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,15 @@ def test_escaped_text_has_no_control_characters(name):
     assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cs", "Zl", "Zp"}
     assert not set(shown) & set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
     shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "possible"),
+    [("talk.wav", True), ("会议 1.wav", True), (".hidden", True), ("console.wav", True), ("com10.srt", True)]
+    + [(name, False) for name in ("a:b.wav", "why?.wav", "a\\b", "x*", "<x>", 'x"', "a|b", "x\x1f", "x.", "x ", "CON", "con.wav")]
+    + [(name, False) for name in ("Nul.tar.gz", "aux .srt", "com1.wav", "LPT¹", "conin$")],
+)  # fmt: skip
+def test_names_that_windows_keeps_or_refuses_are_not_possible_there(name, possible, monkeypatch):
+    assert is_possible(name)
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert is_possible(name) is possible

@@ -1,7 +1,9 @@
 """Systems that lack something: an old Python, Windows, no make. What is missing is said at once, with the way on."""
 
 import os
+import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from tests.conftest import EXAMPLES, HANG_S, ROOT
 AS_ON_WINDOWS = """
 import asyncio, ctypes, multiprocessing, os, runpy, select, shutil, signal, subprocess, sys, tempfile
 import av, faster_whisper, huggingface_hub.file_download, jellyfish, rapidfuzz.distance, numpy, onnxruntime, rich.console, rich.progress, sentencepiece, sentencex
-import distributed, multipart, obstore, prometheus_client, segno, starlette.applications, starlette.testclient, uvicorn, websockets.asyncio.client, wyoming.server
+import distributed, multipart, nats, obstore, prometheus_client, segno, starlette.applications, starlette.testclient, uvicorn, websockets.asyncio.client, wyoming.server
 
 for name in ("curses", "fcntl", "grp", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"):
     sys.modules[name] = None
@@ -27,6 +29,7 @@ for module, names in {
     for name in names:
         if hasattr(module, name):
             delattr(module, name)
+del asyncio.SelectorEventLoop.add_signal_handler, asyncio.SelectorEventLoop.remove_signal_handler
 sys.platform = "win32"
 """
 
@@ -34,7 +37,7 @@ sys.platform = "win32"
 def as_on_windows(program, *arguments):
     return subprocess.run(
         [sys.executable, "-c", AS_ON_WINDOWS + program, *arguments],
-        capture_output=True, encoding="utf-8", timeout=HANG_S, check=False,
+        capture_output=True, encoding="utf-8", timeout=HANG_S, check=False, env=os.environ | {"PYTHONIOENCODING": "cp437"},
     )  # fmt: skip
 
 
@@ -58,13 +61,32 @@ def test_a_recording_is_translated_without_what_windows_lacks(tmp_path):
     assert "-->" in (tmp_path / "travel.srt").read_text("utf-8")
 
 
-def test_live_subtitles_on_windows_are_refused_with_alternatives():
-    done = as_on_windows("runpy.run_module('pipeline.live', run_name='__main__')", "--mic")
-    assert done.returncode == 2
-    assert done.stderr.startswith(
-        "error: live subtitles in a terminal need signals that win32 lacks; use python -m pipeline"
-    )
-    assert done.stderr.count("\n") == 1
+@pytest.mark.slow
+def test_live_subtitles_are_utf8_whatever_the_consoles_encoding():
+    program = "runpy.run_module('pipeline.live', run_name='__main__')"
+    done = as_on_windows(program, str(EXAMPLES / "travel.wav"), "--config", "demo-zh", "--fast")
+    assert done.returncode == 0, done.stderr
+    assert re.search("[\u4e00-\u9fff]", done.stdout)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_microphone_without_what_windows_lacks():
+    device = "from tests.audio.portaudio import FakePortAudio\n"  # needs what Windows lacks
+    program = """
+sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
+runpy.run_module("pipeline.live", run_name="__main__")
+"""
+    command = [sys.executable, "-c", device + AS_ON_WINDOWS + program, "--mic", "--config", "demo-zh"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        try:
+            while "listening to Mic; Ctrl-C ends" not in (line := running.stderr.readline()):
+                assert line, "the run ended before it listened"
+            running.send_signal(signal.SIGINT)
+            assert "finishing what was said" in running.communicate(timeout=HANG_S)[1]
+        finally:
+            running.kill()
+    assert running.returncode == 0
 
 
 def test_a_pipe_on_windows_is_refused_with_an_alternative():

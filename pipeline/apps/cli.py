@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from ..errors import PipelineError, SinkError, UsageError, one_line
 from ..names import STANDARD_OUTPUT, escaped
+from .signals import ENDING
 
 # The parent of the loggers of all modules here.
 _LOG = logging.getLogger(__name__.partition(".")[0])
@@ -270,8 +271,9 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
     try:
         _restore_interrupts()
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise SIGTERM would be ignored, too
-            # SIGTERM ends a run like Ctrl-C: results are reported and the terminal's cursor is restored.
-            signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+            # The others end a run like Ctrl-C: results are reported and the terminal's cursor is restored.
+            for number in ENDING[1:]:
+                signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
         _check_working_directory()
         status = run(sys.argv[1:])
         quiet_interrupts()

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 from ..audio.capture import SILENCE_DBFS
 from ..audio.microphone import Microphone
@@ -26,6 +21,8 @@ from ..events import (
     TranslationLost,
 )
 from .cli import tell
+from .keys import space_bar
+from .signals import ENDING, handled
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10
@@ -92,77 +89,25 @@ def controls(
 ) -> Iterator[None]:
     """Handle signals, and for a microphone the space bar, on the running event loop.
 
-    ``interrupted`` is called for SIGINT and SIGTERM, ``hung_up`` when the terminal is closed (SIGHUP; not under nohup).
+    ``interrupted`` is called for Ctrl-C and SIGTERM, ``hung_up`` when the terminal is closed (SIGHUP; not under nohup).
     SIGUSR1 and the space bar pause and resume the microphone.
     """
-    loop = asyncio.get_running_loop()
-    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: interrupted}
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+    handlers = dict.fromkeys(ENDING, interrupted)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         handlers[signal.SIGHUP] = hung_up
-    if microphone is not None:
-        handlers[signal.SIGUSR1] = _pause_or_resume(microphone)
-    with ExitStack() as undo:
-        for number, handler in handlers.items():
-            loop.add_signal_handler(number, handler)
-            undo.callback(loop.remove_signal_handler, number)
-        if microphone is not None:
-            undo.enter_context(_space_bar(_pause_or_resume(microphone)))
+    if microphone is None:
+        with handled(handlers):
+            yield
+        return
+    pause_or_resume = _pause_or_resume(microphone)
+    if hasattr(signal, "SIGUSR1"):
+        handlers[signal.SIGUSR1] = pause_or_resume
+    with handled(handlers), space_bar(pause_or_resume):
         yield
 
 
 def _pause_or_resume(microphone: Microphone) -> Callable[[], None]:
     return lambda: microphone.resume() if microphone.paused else microphone.pause()
-
-
-@contextmanager
-def _space_bar(pressed: Callable[[], None]) -> Iterator[None]:
-    """Call ``pressed`` per press of the space bar, while this process is in the foreground of a terminal on stdin."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        yield
-        return
-    import termios
-    import tty
-
-    terminal = sys.stdin.fileno()
-    loop = asyncio.get_running_loop()
-    before: list[Any] | None = None
-
-    def continued() -> None:
-        """Set up the terminal at the start and on SIGCONT, when the process may be in the fore- or background."""
-        nonlocal before
-        loop.remove_reader(terminal)
-        if _in_foreground(terminal):  # in the background, reading or changing settings would stop the process
-            before = before or termios.tcgetattr(terminal)
-            tty.setcbreak(terminal)  # no line buffering; Ctrl-C still interrupts
-            loop.add_reader(terminal, readable)
-
-    def readable() -> None:
-        try:
-            keys = os.read(terminal, 64) if _in_foreground(terminal) else b""
-        except OSError:
-            keys = b""
-        if not keys:  # the terminal is gone, or another process has it
-            loop.remove_reader(terminal)
-        for _ in range(keys.count(b" ")):
-            pressed()
-
-    continued()
-    loop.add_signal_handler(signal.SIGCONT, continued)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGCONT)
-        loop.remove_reader(terminal)
-        if before is not None and _in_foreground(terminal):
-            with contextlib.suppress(termios.error):  # the terminal is gone
-                termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-
-
-def _in_foreground(terminal: int) -> bool:
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:  # not the controlling terminal of this process
-        return False
 
 
 def _clock(seconds: float) -> str:

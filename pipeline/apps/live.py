@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -178,11 +177,6 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
         for kind in ("input", "output"):
             print("\n".join([f"{kind} devices:", *list_devices(kind)]))
         return 0
-    if not hasattr(signal, "SIGHUP"):
-        raise UsageError(
-            f"live subtitles in a terminal need signals that {sys.platform} lacks; use python -m pipeline.translate for "
-            "recordings, python -m pipeline.serve for a microphone, or SpeechTranslator in a program"
-        )
     config = configured(options)
     source = open_source(options, config)
     microphone = source if isinstance(source, Microphone) else None

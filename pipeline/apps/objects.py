@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import PipelineError, UsageError
+from ..names import is_possible
 from .outputs import SUFFIXES
 from .recording_run import Options
 from .recordings import Job, Remote
@@ -56,7 +57,15 @@ def _object(url: str) -> tuple[Any, str]:
 def stand_in(url: str, root: Path) -> Path:
     """The path under ``root`` that stands for an address."""
     scheme, _, rest = url.partition("://")
+    _check_names(rest)
     return root / scheme / rest
+
+
+def _check_names(key: str) -> None:
+    if not all(map(is_possible, key.rstrip("/").split("/"))):
+        raise UsageError(
+            f"{key!r} in the object store has a name that no file of this system can have; give it another, or use Linux"
+        )
 
 
 def add_stand_ins(url: str, root: Path) -> Path:
@@ -72,6 +81,7 @@ def add_stand_ins(url: str, root: Path) -> Path:
     for each in found:
         file = bucket / each["path"]
         if file == path or file.suffix.lower() in SUFFIXES:
+            _check_names(each["path"])
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as empty:
                 empty.truncate(each["size"])

@@ -13,6 +13,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, TypeVar
 
+from .signals import FROM_KEYS
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -94,7 +96,8 @@ def _work(connection: Connection) -> None:
     """What a process does, until the one that started it closes the connection or ends."""
     global _to_first
     _to_first = connection
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; this one is terminated by the first
+    for number in FROM_KEYS:  # they reach every process; this one is terminated by the first
+        signal.signal(number, signal.SIG_IGN)
     with suppress(EOFError, OSError):
         while True:
             call = connection.recv()

@@ -10,9 +10,7 @@ import asyncio
 import importlib.util
 import logging
 import os
-import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, contextmanager
@@ -39,6 +37,7 @@ from .listening import (
 from .options import add_model_arguments, configured_several, naming_demo
 from .proposals import add_terms_argument, proposals_of
 from .pushes import add_push_argument, open_pushes
+from .signals import ENDING, handled
 from .speaking import voices_for
 
 if TYPE_CHECKING:
@@ -331,14 +330,6 @@ def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Iterator[None]:
             tell("stopping: the sessions in progress end first; once more to end at once")
         stopping.set()
 
-    loop = asyncio.get_running_loop()
-    numbers = [signal.SIGTERM, signal.SIGINT]
     on_main_thread = threading.current_thread() is threading.main_thread()
-    handled = on_main_thread and sys.platform != "win32"
-    for number in numbers if handled else []:
-        loop.add_signal_handler(number, stop)
-    try:
+    with handled(dict.fromkeys(ENDING if on_main_thread else [], stop)):
         yield
-    finally:
-        for number in numbers if handled else []:
-            loop.remove_signal_handler(number)

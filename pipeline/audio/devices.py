@@ -152,12 +152,13 @@ def loopback_device() -> str:
     """The name of the input that hears what this computer plays.
 
     PulseAudio and PipeWire: their monitor of the default output, by its name or, where PortAudio has one device for all of their
-    inputs, by PULSE_SOURCE, which this sets. Others: a virtual device, such as BlackHole.
+    inputs, by PULSE_SOURCE, which this sets. Windows: the default output's "[Loopback]", of a PortAudio newer than 19.7.
+    Others: a virtual device, such as BlackHole.
     """
     known = devices("input")
-    for device in known:
-        if _LOOPBACK.search(device.name):
-            return device.name
+    if found := [device.name for device in known if _LOOPBACK.search(device.name)]:
+        played = [device.name for device in devices("output") if device.default]
+        return next((name for name in found if any(output in name for output in played)), found[0])
     if through := next((device.name for device in known if device.name in ("pulse", "pipewire")), None):
         os.environ.setdefault("PULSE_SOURCE", "@DEFAULT_MONITOR@")
         return through

@@ -407,21 +407,6 @@ def test_unwritable_standard_error_does_not_end_the_run(tmp_path):
     assert (tmp_path / "travel.srt").stat().st_size > 0
 
 
-def test_a_system_without_the_signals_gets_alternatives():
-    program = (
-        "import signal; del signal.SIGHUP; from pipeline.apps import live; from pipeline.apps.cli import main_program; "
-        "main_program(live.run)"
-    )
-    done = subprocess.run([sys.executable, "-c", program, TRAVEL], capture_output=True, timeout=HANG_S, check=False)
-    assert done.returncode == 2
-    assert flat(done.stderr.decode()).endswith(
-        flat(
-            "use python -m pipeline.translate for recordings, python -m pipeline.serve for a microphone, or SpeechTranslator "
-            "in a program"
-        )
-    )
-
-
 def test_a_deleted_working_directory_is_reported(tmp_path):
     program = f"import os; os.rmdir(os.getcwd()); os.execv({sys.executable!r}, {command('models', 'list')!r})"
     done = subprocess.run(

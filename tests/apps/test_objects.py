@@ -92,6 +92,17 @@ def test_what_a_store_lacks_is_told(bucket, server):
         translate(["s3://other/none", "--config", "demo-zh"])
 
 
+def test_a_name_that_windows_would_take_for_something_else_is_refused_there(bucket, tmp_path, monkeypatch):
+    store, name = bucket
+    for key in ("talks/notes: 1.txt", "talks/9:30.wav"):
+        obstore.put(store, key, b"no audio")
+    add_stand_ins(f"s3://{name}/talks", tmp_path / "linux")
+    monkeypatch.setattr(sys, "platform", "win32")
+    for url in (f"s3://{name}/talks", f"s3://{name}/talks/9:30.wav"):
+        with pytest.raises(UsageError, match="talks/9:30.wav' in the object store has a name that no file"):
+            add_stand_ins(url, tmp_path)
+
+
 def test_a_recording_that_is_no_audio_is_named_by_its_address(bucket, capsys):
     store, name = bucket
     obstore.put(store, "a.wav", b"no audio")
