@@ -215,7 +215,7 @@ def read_message(text: str) -> Message:
     for name, value in record.items():
         if name not in _FIELDS[kind]:
             allowed = ", ".join(_FIELDS[kind]) or "none"
-            raise ProtocolError("bad-message", f"a {kind} message has no field {shown(name)}; it may have: {allowed}")
+            raise ProtocolError("bad-message", f"a message of type {kind} has no field {shown(name)}; it may have: {allowed}")
         if type(value) is not _FIELDS[kind][name] or (isinstance(value, int) and value.bit_length() > 64):
             raise ProtocolError("bad-message", f"{name} is {shown(value)}; it must be {_FIELDS[kind][name].__name__}")
         if name in _LONGEST:
@@ -224,9 +224,9 @@ def read_message(text: str) -> Message:
         raise ProtocolError("bad-version", f"this server speaks version {VERSION} of the protocol only")
     for name, explanation in _NEEDED.get(kind, {}).items():
         if name not in record:
-            raise ProtocolError("bad-message", f"a {kind} message needs {name}, {explanation}")
+            raise ProtocolError("bad-message", f"a message of type {kind} needs {name}, {explanation}")
     if kind == "correct" and not {"text", "speaker"} & record.keys():
-        raise ProtocolError("bad-message", "a correct message needs text, which replaces the line, or speaker")
+        raise ProtocolError("bad-message", "a message of type correct needs text, which replaces the line, or speaker")
     return _start(record) if kind == "start" else _KINDS[kind](**record)
 
 
