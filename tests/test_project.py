@@ -350,3 +350,10 @@ def test_without_playwright_all_but_the_pages_is_tested():
     assert done.returncode == 0, done.stdout
     assert "tests/server/test_voices.py::" in done.stdout
     assert "tests/server/test_page.py::" not in done.stdout
+
+
+def test_the_one_file_gets_every_package_of_the_demo():
+    script = (ROOT / "examples/deploy/onefile.sh").read_text("utf-8")
+    demo = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]["demo"]
+    (collected,) = re.findall(r"for package in (.*); do  # weights", script)
+    assert collected.split() == [package.partition("==")[0].replace("-", "_") for package in demo]
