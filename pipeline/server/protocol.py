@@ -215,7 +215,7 @@ def read_message(text: str) -> Message:
     for name, value in record.items():
         if name not in _FIELDS[kind]:
             allowed = ", ".join(_FIELDS[kind]) or "none"
-            raise ProtocolError("bad-message", f"a message of type {kind} has no {shown(name)}; it may have: {allowed}")
+            raise ProtocolError("bad-message", f"{kind} has no field {shown(name)}; it may have: {allowed}")
         if type(value) is not _FIELDS[kind][name] or (isinstance(value, int) and value.bit_length() > 64):
             raise ProtocolError("bad-message", f"{name} is {shown(value)}; it must be {_FIELDS[kind][name].__name__}")
         if name in _LONGEST:
