@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import aclosing
 
 import numpy as np
 from livekit import api, rtc
@@ -37,10 +38,9 @@ async def captions(room: rtc.Room, participant: rtc.RemoteParticipant, track: rt
     transcriptions are: one replaces that before with the same ``lk.segment_id``; ``language`` and ``name`` go with it."""
 
     async def listen() -> None:
-        sound = rtc.AudioStream.from_track(track=track, sample_rate=16_000, num_channels=1)
-        async for each in sound:
-            await translator.feed(np.asarray(each.frame.data, np.int16))
-        await sound.aclose()
+        async with aclosing(rtc.AudioStream.from_track(track=track, sample_rate=16_000, num_channels=1)) as sound:
+            async for each in sound:
+                await translator.feed(np.asarray(each.frame.data, np.int16))
         await translator.end()
 
     async def send(text: Text) -> None:
@@ -100,6 +100,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or not {"LIVEKIT_URL", "LIVEKIT_API_KEY", "LIVEKIT_API_SECRET"} <= os.environ.keys():
         sys.exit(__doc__)
     asyncio.run(main())

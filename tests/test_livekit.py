@@ -44,6 +44,7 @@ class Sound:
 
     def __init__(self, track):
         self.track = track
+        self.track.open = True
 
     @classmethod
     def from_track(cls, *, track, sample_rate, num_channels):
@@ -58,7 +59,8 @@ class Sound:
             if self.track.fails and start > len(SPEECH) / 2:
                 raise PipelineError("the connection was lost")
 
-    async def aclose(self): ...
+    async def aclose(self):
+        self.track.open = False
 
 
 @pytest.mark.slow
@@ -96,4 +98,5 @@ async def test_each_participant_has_captions_by_language_and_with_a_name(demo_mo
         assert len(final[*speaker, "zh"]) == 2
     assert {attributes["lk.transcribed_track_id"] for _, attributes, _ in room.sent} <= {"TR_a", "TR_b", "TR_c"}
     assert any(attributes["lk.transcription_final"] == "false" for _, attributes, _ in room.sent)
+    assert not any(track.open for track in tracks[:3])
     assert "the captions of cleo have ended: the connection was lost" in caplog.text  # those of others go on
