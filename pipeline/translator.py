@@ -14,7 +14,6 @@ from types import TracebackType
 
 from .audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
 from .audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
-from .captions.changes import ChangeEvent, Changes
 from .captions.masking import Masking
 from .config import PipelineConfig
 from .errors import InputEndedError, PipelineError, StageError
@@ -218,17 +217,6 @@ class SpeechTranslator:
             self._observe_lag()
             if isinstance(item, EndOfInput):
                 return
-
-    async def changes(self) -> AsyncGenerator[ChangeEvent, None]:
-        """The same as changes of texts, ``SourceDelta`` and ``Delta``, for programs that were made for them; gone in version 0.3.
-
-        Raises:
-            PipelineError, ValueError: see ``events``.
-        """
-        changes = Changes()
-        async with contextlib.aclosing(self.events()) as events:
-            async for event in events:
-                yield changes.push(event)
 
     async def _next(self) -> PipelineEvent | _StreamEnd:
         self._reader_waiting = True

@@ -31,7 +31,6 @@ from ..captions.changes import Changes, States
 from ..config import PipelineConfig
 from ..errors import UsageError
 from ..events import (
-    Delta,
     EndOfInput,
     PipelineEvent,
     Samples,
@@ -278,7 +277,7 @@ class KnownTranslation:
         beams: int | None = None,
         draft: bool = False,
         **glossary: Any,
-    ) -> Iterator[TargetText | Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         """See ``TextTranslator``. ``glossary``: that of a ``TermTranslator``."""
         known = self._finished(sentence)
         return iter(known or self._translation.stream(sentence, target, on_start, beams, draft, **glossary))

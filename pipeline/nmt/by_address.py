@@ -121,13 +121,13 @@ class ByAddress:
         """See ``TextTranslator``. ``before`` is given of a finished sentence: then the server is asked, and it is its context."""
         found = self.local.stream(sentence, target, on_start, beams, draft, **named)
         if before is None:
-            yield from found  # type: ignore[misc]  # the models of this package put out no changes
+            yield from found
             return
         *texts, made = found
         assert isinstance(made, Translation)
         shown = texts[-1] if texts else None
         if not isinstance(shown, TargetText) or not made.text:
-            yield from texts  # type: ignore[misc]
+            yield from texts
             yield made
             return
         yield replace(shown, steady=0, complete=False)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from ..captions.changes import States
 from ..captions.policy import Steady, at_once, masked, updates
 from ..errors import PipelineError
-from ..events import Delta, EndOfInput, SourceSentence, SourceText, TargetText, Translation
+from ..events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from ..glossary.current import CurrentGlossary
 from ..glossary.terms import Glossary
 from ..languages import same_language
@@ -231,12 +230,12 @@ class NmtStage:
                 named["drafted"] = opened.drafted
             if final and self._finishes:
                 named["before"] = tuple(self._before)
-            found = _states(self.model.stream(sentence, self.target, on_start, None, **named))
+            found = self.model.stream(sentence, self.target, on_start, None, **named)
             yield from updates(opened.shown, found if final else at_once(found), final=final)
             return
         if self._attends:
             named["drafted"] = opened.drafted
-        found = _states(self.model.stream(sentence, self.target, on_start, None, True, **named))
+        found = self.model.stream(sentence, self.target, on_start, None, True, **named)
         if self._attends:
             found = at_once(found)
         else:
@@ -307,8 +306,3 @@ class _Open:
         if text is None:
             return False
         return not any(map(str.isalnum, text.draft)) and any(mark in MARKS for mark in final_marks(text.text))
-
-
-def _states(events: Iterable[TargetText | Delta | Translation]) -> Iterator[TargetText | Translation]:
-    """The events of a translator, which may be changes of a text."""
-    return cast("Iterator[TargetText | Translation]", map(States().push, events))

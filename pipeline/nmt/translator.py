@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
-from ..events import Delta, SourceSentence, TargetText, Translation
+from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Term
 from ..languages.options import LanguageConfig
 from .generation import OnStart
@@ -30,11 +30,11 @@ class TextTranslator(Protocol):
         on_start: OnStart | None = None,
         beams: int | None = None,
         draft: bool = False,
-    ) -> Iterator[TargetText | Delta | Translation]:
+    ) -> Iterator[TargetText | Translation]:
         """Translate a sentence: any number of ``TargetText``s, the last one ``complete``, then one ``Translation``.
 
         Each ``TargetText`` has all of the text so far, the last one that of the ``Translation``. All have the number and ``heard_s``
-        of ``sentence`` and the language ``target``. A ``Delta`` may stand for a ``TargetText``; version 0.3 takes none.
+        of ``sentence`` and the language ``target``.
 
         Args:
             target: the language to translate into; None: the only one of the translator.

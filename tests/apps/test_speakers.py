@@ -18,7 +18,6 @@ from pipeline.apps.speakers import in_order_of_time
 from pipeline.audio.recording import Recording
 from pipeline.errors import SinkError
 from pipeline.events import (
-    Delta,
     EndOfInput,
     PipelineEvent,
     Samples,
@@ -75,7 +74,7 @@ class Counted:
     def __init__(self, model: TextTranslator) -> None:
         self.model, self.count = model, 0
 
-    def stream(self, *arguments: Any) -> Iterator[TargetText | Delta | Translation]:
+    def stream(self, *arguments: Any) -> Iterator[TargetText | Translation]:
         self.count += 1
         return self.model.stream(*arguments)
 
