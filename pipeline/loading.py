@@ -6,10 +6,11 @@ import dataclasses
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
@@ -228,6 +229,18 @@ class SharedModels:
         if (path := voice_model(options)) not in self._voices:
             self._voices[path] = VoiceModel(path)
         return self._voices[path]
+
+    def voices_on_demand(self, options: SpeakerOptions) -> Callable[[], VoiceModel | None]:
+        """Loads the model that tells voices apart when it is first called.
+
+        Raises:
+            UsageError, ModelError: there is no such model.
+        """
+        from .asr.voices import voice_model
+
+        wanted = dataclasses.replace(options, auto=True)
+        voice_model(wanted)
+        return partial(self.voice_model, wanted)
 
     @property
     def used_bytes(self) -> int:

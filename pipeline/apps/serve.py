@@ -149,6 +149,11 @@ def _add_sessions(parser: Parser) -> None:
         metavar="DIR",
         help="keep the text of each session in this folder (JSONL, SRT, VTT); by default nothing is kept",
     )
+    sessions.add_argument(
+        "--allow-speakers",
+        action="store_true",
+        help="speakers may have voices told apart in their sessions (extra speakers; docs/recordings.md)",
+    )
     add_push_argument(sessions)
     add_terms_argument(sessions)
     sessions.add_argument(
@@ -218,6 +223,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
         shared = SharedModels(options.model_memory * 1_000_000)
+        speakers = shared.voices_on_demand(configs[0].speakers) if options.allow_speakers else None
         tell_loading(*(config.asr.model for config in configs))
         with naming_demo(options):
             models = load_shared(configs, several_calls=True, shared=shared)
@@ -236,6 +242,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             voices_for(options.speak, languages.targets, limits.max_viewers),
         )
         service.proposals = proposals_of(options.terms_from, *chains[0])
+        service.speakers = speakers
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
         settings = Settings(app, limits, options.proxy)

@@ -114,6 +114,7 @@ class _Answers:
                 "ready": service.ready,
                 "address": self._address(request),
                 "recorded": service.record is not None,
+                "speakers": service.speakers is not None,
             }
         )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..captions.masking import Masking
 from ..config import PipelineConfig, with_overrides
@@ -17,6 +19,9 @@ from ..nmt.same_language import SameLanguageText
 from ..nmt.translator import TextTranslator, warn_unspellable
 from .protocol import ProtocolError
 from .served_languages import narrowed
+
+if TYPE_CHECKING:
+    from ..asr.voices import VoiceModel
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,26 @@ class Chain:
                 raise ProtocolError("unknown-target", str(error)) from None
         config = with_overrides(self.config, targets=languages.targets)
         return Chain(config, replace(self.models, translations=translations), self.glossary, self.masking)
+
+    def telling_speakers(self, model: VoiceModel | None) -> Chain:
+        """The chain with each sentence's speaker, told by this model; as it is without one."""
+        if model is None:
+            return self
+        config = with_overrides(self.config, speakers=True)
+        return replace(self, config=config, models=replace(self.models, voices=model))
+
+
+async def voice_model(load: Callable[[], VoiceModel | None] | None, *, wanted: bool) -> VoiceModel | None:
+    """The model that tells speakers apart, for a session that asks for it.
+
+    Raises:
+        ProtocolError: the server has none to load.
+    """
+    if not wanted:
+        return None
+    if load is None:
+        raise ProtocolError("no-speakers", "this server tells no speakers apart; start it with --allow-speakers")
+    return await asyncio.to_thread(load)
 
 
 def chain_of(config: PipelineConfig, models: Models) -> Chain:

@@ -56,6 +56,8 @@ class Start:
     """The text of a glossary file (TSV); None: the server's glossary."""
     room_key: str = field(default="", repr=False)
     """The secret of the speaker's room; empty: no room."""
+    speakers: bool = False
+    """Whether voices are told apart, where the configuration does not say so."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ _FIELDS: dict[str, dict[str, type]] = {
         "token": str,
         "glossary": str,
         "room_key": str,
+        "speakers": bool,
     },
     "resume": {"version": int, "session": str, "key": str, "token": str},
     "watch": {"version": int, "session": str, "language": str},

@@ -26,6 +26,7 @@ from .served_languages import ServedLanguages
 from .session import Session
 
 if TYPE_CHECKING:
+    from ..asr.voices import VoiceModel
     from ..glossary.candidates import Candidate
     from .directory import Directory
     from .voices import SessionVoices
@@ -77,6 +78,8 @@ class Service:
         self._keeping: set[asyncio.Task[None]] = set()
         self.directory: Directory | None = None  # with which this server shares out rooms
         self.proposals: Sequence[Candidate] = ()  # terms for all speakers
+        self.speakers: Callable[[], VoiceModel | None] | None = None
+        """Loads the model that tells voices apart in the sessions that ask for it; None: none may."""
         self.draining = False
         """Whether no session is started any more."""
         self.refused: Counter[str] = Counter()
@@ -84,8 +87,7 @@ class Service:
         self.served = 0
         """Sessions that have ended."""
         self.scheduler = Scheduler(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
-        self.recordings = 0
-        """Recordings in progress."""
+        self.recordings = 0  # in progress
         self._recording_tasks: set[asyncio.Task[Any]] = set()
         self._chains = [chain_of(*each) for each in ((config, models), *others)]
         self._tasks: set[asyncio.Task[None]] = set()
@@ -113,8 +115,8 @@ class Service:
         """How often a reader was too slow, so that it got the whole text anew, over all sessions."""
         return self._resets + sum(session.resets for session in self.sessions.values())
 
-    def start(self, wanted: Start, glossary: Glossary | None = None) -> Session:
-        """Begin a session. ``glossary``: that of the message, if it has one.
+    def start(self, wanted: Start, glossary: Glossary | None = None, voices: VoiceModel | None = None) -> Session:
+        """Begin a session. ``glossary``: that of the message, if it has one. ``voices``: tells its speakers apart.
 
         Raises:
             ProtocolError: the server is full or stopping, it does not know the languages, or its speaker speaks in another
@@ -122,7 +124,7 @@ class Service:
         """
         try:
             self._check_room()
-            chain = self.chosen(wanted.source, wanted.targets).narrowed(wanted.targets)
+            chain = self.chosen(wanted.source, wanted.targets).narrowed(wanted.targets).telling_speakers(voices)
             room = self._entered(wanted.room_key)
         except ProtocolError as error:
             self.refused[error.code] += 1
@@ -254,12 +256,10 @@ class Service:
         return replace(chain, models=scheduled(chain.models, self.scheduler))
 
     def find(self, session_id: str) -> Session:
-        """A session in progress, or one that has just ended and whose last text a reader may have missed.
-
-        ``session_id`` may be the name of a room, too.
+        """A session in progress, or one that has just ended and whose last text a reader may have missed; by its id or room.
 
         Raises:
-            ProtocolError: there is none of that id, or none in the room.
+            ProtocolError: there is none.
         """
         known = (self.sessions, self._ended, self.rooms)
         if (session := next((each[session_id] for each in known if session_id in each), None)) is None:

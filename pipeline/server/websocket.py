@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from ..captions.changes import Changes
 from ..glossary.terms import Glossary
 from .access import Access
+from .chains import voice_model
 from .feed import Feed, Snapshot, Targets
 from .glossary import read_glossary
 from .protocol import (
@@ -48,8 +49,7 @@ _STATUS_S = 1.0
 # Languages that one connection may have asked for and that are not added yet.
 _MOST_ASKED = 4
 # A message that the other side does not take for so long ends the connection.
-_SEND_S = 20.0
-_CLOSE_S = 5.0
+_SEND_S, _CLOSE_S = 20.0, 5.0
 
 CLOSING = "speech.closing"
 """An extension of the ASGI scope with two of ``asyncio.Event``: ``answered`` is set when the other side has answered the close
@@ -97,7 +97,8 @@ class Connection:
                 glossary = None if text is None else await asyncio.to_thread(read_glossary, text)
                 # The chain is found while somebody holds it.
                 held = await self._service.obtained(first.source, first.targets, self._tell_step)
-                session = self._service.start(first, glossary)
+                voices = await voice_model(self._service.speakers, wanted=first.speakers)
+                session = self._service.start(first, glossary, voices)
                 del held
                 await self._speak(session, "started", glossary)
             case Resume():
@@ -159,8 +160,7 @@ class Connection:
         while (item := await feed.take()) is not None:
             if isinstance(item, Snapshot):
                 changes = Changes()
-                # A thousand sentences take 0.2 s to write as JSON.
-                await self._send(await asyncio.to_thread(_written, changes, item))
+                await self._send(await asyncio.to_thread(_written, changes, item))  # 0.2 s for a thousand sentences
             elif isinstance(item, Targets):
                 await self._send(message_text("targets", targets=item.languages, voices=_voices(session)))
             else:

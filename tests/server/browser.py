@@ -197,6 +197,7 @@ async def page_of_files(
                     "token": True,
                     "ready": True,
                     "recorded": True,
+                    "speakers": True,
                 }
             )
         elif name == "/v1/terms":

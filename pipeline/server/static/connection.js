@@ -10,7 +10,7 @@ const SILENT_MS = 8000; // the server sends a status every second; without it th
 const PAUSE_S = 2.5; // ends any sentence on the server
 const RESUME_MS = 30000; // the server waits so long for a speaker
 const FINAL_CODES = new Set(["busy", "stopping", "wrong-token", "wrong-key", "no-session", "replaced", "bad-message",
-  "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "room-busy", "no-models", "no-space", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
+  "bad-version", "bad-sample-rate", "bad-room", "bad-glossary", "no-speakers", "room-busy", "no-models", "no-space", "unknown-source", "unknown-target", "idle", "too-long", "failed"]);
 
 export class Connection {
   // first: the first message. handlers: onEvent(event), onSound(data) for listeners, onState(state, detail) with the states connecting, open, lost, ended,

@@ -26,6 +26,7 @@ import { Who } from "./who.js";
 
 const $ = (id) => document.getElementById(id);
 const controls = $("controls").elements;
+const voices = $("voices").querySelector("select");
 
 let state = "idle";
 let paused = false;
@@ -91,6 +92,7 @@ async function prepare() {
   for (const name of info.more ? ["source", "target"] : []) controls[name].addEventListener("change", prepareChosen);
   $("token").hidden = !info.token;
   $("recorded").hidden = !info.recorded;
+  $("voices").hidden = !info.speakers;
   room = await openRoom();
   readersName = await roomName(room);
   if (readersName) share.show(readersName, info.address);
@@ -141,6 +143,7 @@ async function start() {
   const first = { type: "start", version: 2, sample_rate: audio.rate, room_key: room, ...choice.wanted() };
   if (info.token) first.token = controls.token.value;
   if (!glossary.isEmpty) first.glossary = glossary.text;
+  if (info.speakers && voices.value === "on") first.speakers = true;
   paused = finishing = restored = false;
   begin(first);
   for (const samples of early) connection.speak(samples);
@@ -335,6 +338,7 @@ function running(on) {
   if (!on) editor.close();
   $("setup").hidden = $("start").hidden = on;
   $("speaking").hidden = !on;
+  voices.disabled = on; // the next session's
   $("pause").hidden = $("stop").hidden = $("gauges").hidden = !on;
   $("meter").hidden = seconds > 0;
   $("pause").textContent = paused ? t("Continue") : t("Pause");

