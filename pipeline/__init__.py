@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .events import DeviceBack as DeviceBack
     from .events import DeviceLost as DeviceLost
     from .events import EndOfInput as EndOfInput
+    from .events import InputLevel as InputLevel
     from .events import LoadChanged as LoadChanged
     from .events import Notice as Notice
     from .events import Paused as Paused
@@ -88,7 +89,7 @@ _MODULES = {
     "captions.states": "TextChangeError",
     "config": "PipelineConfig QueueConfig load_config",
     "errors": "InputEndedError PipelineError StageError",
-    "events": "AudioLost Correction Delta DeviceBack DeviceLost EndOfInput LoadChanged Notice Paused PipelineEvent Resumed "
+    "events": "AudioLost Correction Delta DeviceBack DeviceLost EndOfInput InputLevel LoadChanged Notice Paused PipelineEvent Resumed "
     "SourceDelta SourceSentence SourceText SpeechSegment TargetText Transcript Translation TranslationLost",
     "languages.options": "LanguageConfig",
     "loading": "Models load_models",

@@ -403,6 +403,20 @@ class AudioLost:
 
 
 @dataclass(frozen=True)
+class InputLevel:
+    """How loud a device records: once at its start, and again when it is too loud."""
+
+    at_s: float
+    device: str
+    level_dbfs: float
+    """RMS level of the last 2.5 s; -90 at the least."""
+    clipped: float = 0.0
+    """Share of their samples that are at full scale, 0 to 1: more than 0.001 is heard as distortion."""
+    silent: bool = False
+    """Nothing was recorded, not even noise: the device is muted, or nothing is connected to it."""
+
+
+@dataclass(frozen=True)
 class DeviceLost:
     """The microphone stopped delivering audio. Silence replaces its audio until it is back."""
 
@@ -452,7 +466,7 @@ class Correction:
     """Who said it, with a correction of what was said; empty: nobody in particular. None: nobody corrected that."""
 
 
-SourceNotice = AudioLost | DeviceLost | DeviceBack | Paused | Resumed
+SourceNotice = AudioLost | InputLevel | DeviceLost | DeviceBack | Paused | Resumed
 """An event of a live source. It reaches the reader at once, ahead of text still being translated."""
 
 Notice = SourceNotice | LoadChanged | TranslationLost

@@ -7,12 +7,13 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..audio.capture import SILENCE_DBFS
+from ..audio.level import SILENCE_DBFS
 from ..audio.microphone import Microphone
 from ..events import (
     AudioLost,
     DeviceBack,
     DeviceLost,
+    InputLevel,
     LoadChanged,
     Notice,
     Paused,
@@ -36,6 +37,12 @@ def described(notice: Notice, *, drafts: bool = True) -> str:
             return f"[{_clock(at_s)}] the input {device!r} is gone: {reason}; waiting for it"
         case DeviceBack(at_s, device, away_s):
             return f"[{_clock(at_s)}] the input {device!r} is back after {away_s:.0f} s"
+        case InputLevel(at_s, device, silent=True):
+            return f"[{_clock(at_s)}] the input {device!r} records silence; if somebody speaks, unmute it or choose another with --device"
+        case InputLevel(at_s, device, clipped=clipped) if clipped:
+            return f"[{_clock(at_s)}] the input {device!r} is too loud: {clipped:.1%} of its samples are clipped; turn it down"
+        case InputLevel(at_s, device, level_dbfs):
+            return f"[{_clock(at_s)}] the input {device!r} records at {level_dbfs:.0f} dBFS"
         case AudioLost(at_s, lost_s, reason):
             much = f"{lost_s:.1f} s of audio were" if lost_s else "audio was"
             return f"[{_clock(at_s)}] {much} lost: {reason}"

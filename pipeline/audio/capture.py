@@ -17,6 +17,7 @@ from av.audio.resampler import AudioResampler
 from ..errors import DeviceError, UsageError
 from ..events import SAMPLE_RATE, AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
 from .devices import AudioDevice, find_device, library_messages_logged, portaudio, settings_for
+from .level import SILENCE_DBFS, LevelCheck, level_dbfs
 
 _BLOCK_S = 0.02
 # A device that delivers no block for this long counts as lost. A working one delivers a block every 20 ms, the first
@@ -29,14 +30,6 @@ _POLL_S = 0.1
 _QUEUE_S = 10.0
 # Maximum audio that a device and its driver buffer. PortAudio's high latency is below half a second.
 _DEVICE_BUFFER_S = 1.0
-# Lower limit of the level meter.
-SILENCE_DBFS = -90.0
-
-
-def level_dbfs(samples: Samples) -> float:
-    """RMS level in decibels relative to full scale: at most 0, at least SILENCE_DBFS."""
-    power = float(np.mean(np.square(samples.astype(np.float32) / 32768.0))) if len(samples) else 0.0
-    return max(SILENCE_DBFS, 10 * float(np.log10(max(power, 1e-12))))
 
 
 def backoff_s(attempt: int) -> float:
@@ -186,6 +179,7 @@ class Capture:
         self._absence: _Absence | None = None
         self._unreported_loss: AudioLost | None = None
         self._reported_at_s = -1.0
+        self._level_check = LevelCheck(self.name)
         self.overflows = 0
         """Number of losses, by the device or by this program, because audio was not read in time."""
         self.level_dbfs = SILENCE_DBFS
@@ -256,6 +250,8 @@ class Capture:
         if samples is not None:
             self._delivered += len(samples)
             self.level_dbfs = level_dbfs(samples)
+            if self.connected and not self._paused and (level := self._level_check.push(samples, self._at_s)):
+                self._notify(level)
         self._report_loss(at_once=samples is None)
         return samples
 

@@ -17,7 +17,7 @@ import srt
 
 from pipeline.apps.controls import NoticeSink, described, meter, status_line
 from pipeline.audio.microphone import Microphone
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, LoadChanged, Paused, Resumed
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 
@@ -29,6 +29,9 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
         (DeviceBack(5.0, "USB Mic", 11.6), "[0:00:05] the input 'USB Mic' is back after 12 s"),
         (AudioLost(5.0, 0.0, "full"), "[0:00:05] audio was lost: full"),
         (AudioLost(5.0, 1.26, "full"), "[0:00:05] 1.3 s of audio were lost: full"),
+        (InputLevel(2.5, "Mic", -34.2), "[0:00:02] the input 'Mic' records at -34 dBFS"),
+        (InputLevel(2.5, "Mic", -90.0, silent=True), "[0:00:02] the input 'Mic' records silence; if somebody"),
+        (InputLevel(2.5, "Mic", -6.0, 0.031), "[0:00:02] the input 'Mic' is too loud: 3.1% of its samples are clipped"),
         (Paused(5.0), "[0:00:05] paused"),
         (Resumed(5.0), "[0:00:05] listening again"),
         (LoadChanged(1, 5.2), "lag 5.2 s: no drafts until text has caught up"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.audio.spool import Spooled
-from pipeline.events import Samples
+from pipeline.events import InputLevel, Samples, SourceNotice
 from tests.conftest import HANG_S
 
 
@@ -24,6 +24,16 @@ def ended(source: Spooled) -> Iterator[Any]:
         source.close()
         if source._thread is not None:
             source._thread.join(HANG_S)
+
+
+def all_but_levels(take: Callable[[SourceNotice], object]) -> Callable[[SourceNotice], None]:
+    """A listener that ``take``s what is not about the level."""
+
+    def listener(notice: SourceNotice) -> None:
+        if not isinstance(notice, InputLevel):
+            take(notice)
+
+    return listener
 
 
 class FakePortAudio:

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from pipeline.audio import capture
-from pipeline.audio.capture import Capture, Converter, DeviceClock, level_dbfs
+from pipeline.audio.capture import Capture, Converter, DeviceClock
 from pipeline.audio.devices import list_devices
+from pipeline.audio.level import SILENCE_DBFS, level_dbfs
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
-from tests.audio.portaudio import FakePortAudio, Talkative
+from tests.audio.portaudio import FakePortAudio, Talkative, all_but_levels
 from tests.conftest import HANG_S
 
 
@@ -60,7 +61,7 @@ def begun(
     """The only device, its started capture, and the notices of that."""
     fake, notices = plug_in(monkeypatch, device), list[Any]()
     source = Capture()
-    source.listen(notices.append)
+    source.listen(all_but_levels(notices.append))
     source.start()
     return fake, source, notices
 
@@ -152,7 +153,7 @@ def test_the_level_is_that_of_the_newest_block(monkeypatch):
     assert source.level_dbfs == pytest.approx(0.0, abs=0.01)
     fake.streams[0].hear(np.zeros(320, np.int16))
     heard(source, 320)
-    assert source.level_dbfs == capture.SILENCE_DBFS
+    assert source.level_dbfs == SILENCE_DBFS
 
 
 def test_pausing_delivers_silence_of_the_same_length(monkeypatch):
@@ -171,7 +172,7 @@ def test_pausing_delivers_silence_of_the_same_length(monkeypatch):
 def test_unplugging_is_reported_and_the_device_is_reopened_under_its_new_number(monkeypatch):
     fake = plug_in(monkeypatch, ("USB Mic (hw:1,0)", 1, 16_000), ("Other", 1, 16_000))
     source, notices = Capture("0"), []
-    source.listen(notices.append)
+    source.listen(all_but_levels(notices.append))
     source.start()
     fake.streams[0].hear(LOUD)
     fake.unplug()
@@ -230,7 +231,7 @@ def test_an_active_device_that_delivers_nothing_is_reopened(monkeypatch):
     fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
     monkeypatch.setattr(capture, "_STALLED_S", 0.01)
     source, notices = Capture(), []
-    source.listen(notices.append)
+    source.listen(all_but_levels(notices.append))
     while len(notices) < 2:
         source.read()
     assert isinstance(notices[0], DeviceLost)
@@ -324,7 +325,7 @@ def test_a_lost_device_is_replaced_by_silence_by_its_clock(monkeypatch, channels
     now_s = [0.0]
     monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     source, notices = Capture(), []
-    source.listen(notices.append)
+    source.listen(all_but_levels(notices.append))
     source.start()
     loud = np.full((rate, channels), 8_000, np.int16)
     fake.streams[0].hear(loud)

@@ -21,7 +21,7 @@ from pipeline.audio.microphone import Microphone
 from pipeline.audio.spool import Spooled
 from pipeline.bench.words import edits, units
 from pipeline.errors import DeviceError, UsageError
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
+from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed, Samples, SourceNotice
 from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 
@@ -42,7 +42,10 @@ class Room:
         self.microphone = Microphone(backlog_s=3_600 if wrapped else backlog_s)
         self.source = Spooled(self.microphone, backlog_s) if wrapped else self.microphone
         self.notices: queue.Queue[SourceNotice] = queue.Queue()
-        self.source.listen(self.notices.put)
+        self.levels: list[InputLevel] = []
+        self.source.listen(
+            lambda notice: (self.levels.append if isinstance(notice, InputLevel) else self.notices.put)(notice)
+        )
         self.microphone.start()
         self.source.start()
         self.said = 0
@@ -94,6 +97,17 @@ def test_audio_is_kept_until_it_is_read(room):
     assert len(samples) == 70 * 16_000
     assert (samples == 8_000).all()
     assert not here.told()
+
+
+def test_the_level_is_told_within_three_seconds_of_the_start(room):
+    here = room(100.0)
+    here.microphone.pause()  # a pause is no silent device
+    here.say(5)
+    here.microphone.resume()
+    here.say(2)
+    assert not here.levels
+    here.say(5)
+    assert here.levels == [InputLevel(pytest.approx(7.5), "Mic", pytest.approx(-12.2, abs=0.1))]
 
 
 def test_audio_beyond_the_backlog_becomes_silence_and_is_reported(room):
