@@ -19,6 +19,7 @@ from ..errors import ModelError, UsageError
 from ..events import SAMPLE_RATE, Samples, Word
 from ..languages import sets_sentences_apart, spaced
 from ..languages.marks import MARKS
+from ..languages.rules import rules
 from ..run.machine import usable_cores
 from .options import AsrConfig
 from .recognizer import PartialText, RecognitionOptions
@@ -116,7 +117,8 @@ class SherpaRecognizer:
         """The text with small letters if the model has none, and with the capitals that it does not write; as long as before."""
         if self._capitals_only and len(text.lower()) == len(text):
             text = text.lower()
-            text = re.sub(r"\bi\b", "I", text) if self.language == "en" else text
+            if capital := rules(self.language).capitals:
+                text = re.sub(rf"\b{capital.lower()}\b", capital, text)
         if self.final_mark:
             text = re.sub(r"[^\W\d_]", lambda first: first[0].upper()[:1], text, count=1)
         return text

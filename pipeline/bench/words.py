@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 from ..captions.states import State
 from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from ..languages import spaced
-from ..languages.numbers import english
+from ..languages.rules.en import in_words
 from ..latency import emissions
 from ..latency.alignment import aligned
 from ..latency.emissions import Unit
@@ -46,8 +46,8 @@ def units(text: str, language: str) -> list[str]:
 def spelt(digits: str) -> str:
     """Spell a number in English words; digit by digit if it begins with 0 or has more than four digits."""
     if len(digits) > 4 or (digits[0] == "0" and len(digits) > 1):
-        return " ".join(english(int(digit)) for digit in digits)
-    return english(int(digits)).replace("-", " ")
+        return " ".join(in_words(int(digit)) for digit in digits)
+    return in_words(int(digits)).replace("-", " ")
 
 
 def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> int:

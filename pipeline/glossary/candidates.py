@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..languages import language_tag
+from ..languages.rules import rules
 
 MOST = 60
 """Candidates of a text."""
@@ -17,8 +17,6 @@ _ENDS = re.compile(r"[.!?:;•…\n。！？：；|\t]")
 # Between two capitals they are part of a name.
 _JOINING = frozenset(("of", "de", "da", "do", "dos", "das", "di", "du", "la", "le", "van", "von", "der", "den"))
 _LONGEST_NAME = 5  # words
-# Every noun has a capital.
-_CAPITAL_NOUNS = frozenset({"de", "lb"})
 # Pieces of the recogniser's vocabulary from which on a word is rare.
 _RARE = 4
 _LEAST = 2  # letters
@@ -63,7 +61,7 @@ def candidates(
     small = Counter(word.text for word in words if not word.capital)
     inside = {word.text for word in words if word.capital and not word.first}
     inside |= {word.text for word in words if word.sure}
-    nouns = language_tag(language).language in _CAPITAL_NOUNS
+    nouns = rules(language).capital_nouns
     found: Counter[str] = Counter()
 
     def rare(word: str) -> bool:

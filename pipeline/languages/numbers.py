@@ -1,4 +1,4 @@
-"""Numbers in words: below 10,000 in English, written as digits, and where a number may go on. Pure."""
+"""Numbers in words, written as digits. Pure."""
 
 from __future__ import annotations
 
@@ -9,46 +9,14 @@ from itertools import pairwise
 
 from text_to_num import find_numbers
 
-# fmt: off
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)
-PORTUGUESE_HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
-"""1 to 12 in feminine words."""
-# fmt: on
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_NUMBER_WORDS = {*_ONES, *_TENS, "hundred", "thousand", "million", "billion", "point", "oh"}
+from .rules import rules
+from .rules.record import Rules
 
-
-def ends_in_number(text: str) -> bool:
-    """Whether a number may go on after ``text``: its last two words have a digit, or the last one is an English number word."""
-    last = text.split()[-2:]
-    word = last[-1].rpartition("-")[2].strip(".,;:!?\"'").lower() if last else ""
-    return any(map(str.isdigit, "".join(last))) or word in _NUMBER_WORDS
-
-
-def english(value: int, joint: str = " ") -> str:
-    """A number from 0 to 9,999, such as "one hundred twenty-five". ``joint`` stands before tens and ones: " and " in Britain."""
-    for size, name in ((1000, "thousand"), (100, "hundred")):
-        if value >= size:
-            count, rest = divmod(value, size)
-            before = joint if rest < 100 else " "
-            return f"{_ONES[count]} {name}" + (before + english(rest, joint) if rest else "")
-    if value < 20:
-        return _ONES[value]
-    tens, ones = divmod(value, 10)
-    return _TENS[tens - 2] + (f"-{_ONES[ones]}" if ones else "")
-
-
-_DIGITS_OF = ("de", "en", "es", "fr", "it", "pt")
-_COMMAS = ("de", "es", "fr", "it", "pt")
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 # Kept after the digits (1.5 million), which is how they are printed.
 _POWERS = re.compile(r"[mbt]r?il[hl]?(?:[iãõó]\w*|h\w+|ones)", re.IGNORECASE)
 # What makes another number of the one before it: one million and a half.
 _HALF = re.compile(r"\s+(?:and a half|e mei[ao]|y medi[ao]|et demie?)\b", re.IGNORECASE)
-_ZERO = {"en": ("oh", "o")}
 
 
 @dataclass
@@ -87,17 +55,18 @@ def in_digits(text: str, language: str, *, complete: bool = True) -> str:
     be more than one number ("two thirty", "one two three") and ordinals stay in words. So does a number at the end of a text
     that is not ``complete``.
     """
-    if language not in _DIGITS_OF:
+    known = rules(language)
+    if not known.digits:
         return text
     words = [_Word(found.group(), *found.span()) for found in _TOKEN.finditer(text)]
     for before, word in pairwise(words):
-        if word.value.lower() in _ZERO.get(language, ()) and _numbers([before], language):
+        if word.value.lower() in known.zero and _numbers([before], language):
             word.value = "zero"
     made, done = [], 0
     for group in _groups(_numbers(words, language)):
         start, end = group[0].words[0].start, group[-1].words[-1].end
         goes_on = _HALF.match(text, end) or (not complete and not text[end:].strip())
-        if not goes_on and (digits := _one_number(group, language)):
+        if not goes_on and (digits := _one_number(group, language, known)):
             made += [text[done:start], digits]
             done = end
     return "".join(made) + text[done:]
@@ -118,7 +87,7 @@ def _groups(numbers: Sequence[_Number]) -> list[list[_Number]]:
     return groups
 
 
-def _one_number(group: Sequence[_Number], language: str) -> str | None:
+def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | None:
     words = [word for number in group for word in number.words]
     if len(words) + sum("-" in word.value for word in words) < 2 or any(number.ordinal for number in group):
         return None
@@ -128,9 +97,9 @@ def _one_number(group: Sequence[_Number], language: str) -> str | None:
             f"{head[0].digits} {words[-1].value}" if len(head) == 1 and len(head[0].words) == len(words) - 1 else None
         )
     if len(group) == 1:
-        return _grouped(group[0].digits, language)
+        return _grouped(group[0].digits, *known.digits)
     values = [number.digits for number in group]
-    if language == "en" and values[0].isdigit() and 13 <= int(values[0]) <= 20:
+    if known.years_in_halves and values[0].isdigit() and 13 <= int(values[0]) <= 20:
         year = "".join(values)
         return year if len(year) == 4 and len(values) == 2 + ("0" in values) else None
     alone = [int(number.digits) for number in group if number.is_digit and number.digits.isdigit()]
@@ -138,9 +107,9 @@ def _one_number(group: Sequence[_Number], language: str) -> str | None:
     return "".join(values) if len(alone) >= 3 and not counting and all(len(one) <= 2 for one in values) else None
 
 
-def _grouped(digits: str, language: str) -> str:
+def _grouped(digits: str, thousands: str, decimal: str) -> str:
     """Digits with separators of thousands, from five digits on."""
-    whole, mark, rest = digits.partition("," if language in _COMMAS else ".")
+    whole, mark, rest = digits.partition(decimal)
     if len(whole) > 4 and whole.isdigit():
-        whole = f"{int(whole):,}".replace(",", "." if language in _COMMAS else ",")
+        whole = f"{int(whole):,}".replace(",", thousands)
     return whole + mark + rest

@@ -16,6 +16,8 @@ from itertools import islice
 
 from ..glossary.terms import Match, Term
 from ..languages import language_tag, spaced
+from ..languages.rules import rules
+from ..languages.rules.record import Rules
 from .clock_times import like_times, time_forms, times
 
 # Literals that are looked at in a part of a sentence. Each that is missing takes up to three searches.
@@ -62,48 +64,6 @@ _LITERAL = re.compile(
     """,
     re.IGNORECASE | re.ASCII | re.VERBOSE,
 )
-_SCALE_WORDS = {
-    "en": ((" billion", 9), (" million", 6)),
-    "zh": (("亿", 8), ("万", 4)),
-    "ja": (("億", 8), ("万", 4)),
-    "ko": (("억", 8), ("만", 4)),
-    "pt": ((" bilhões", 9), (" milhões", 6), (" mil", 3)),
-}
-# Languages in which numbers may be written with other digits than 0 to 9 (Unicode CLDR 46, their native numbering systems).
-_OWN_DIGITS = {
-    "ar", "as", "bn", "ckb", "dz", "fa", "gu", "hi", "km", "kn", "ks", "lo", "ml", "mni", "mr", "my", "ne", "or", "pa", "ps",
-    "sat", "sd", "ta", "te", "th", "ur", "uz",
-}  # fmt: skip
-# Languages that write 1,250.50, and those that write 1.250,50 (Unicode CLDR 46, their number symbols; pt as in Brazil and most
-# text).
-_POINT_DECIMALS = {"en", "he", "ja", "ko", "th", "zh"}
-_COMMA_DECIMALS = {
-    "az", "bs", "ca", "da", "de", "el", "es", "eu", "gl", "hr", "id", "is", "it", "mk", "nl", "pt", "ro", "sl", "sr", "tr", "vi",
-}  # fmt: skip
-# What stands before and after a number for a currency sign, by language.
-_CURRENCIES = {
-    "en": {
-        "$": (("$", ""), ("US$", ""), ("US$ ", ""), ("", " dollars"), ("", " dollar"), ("", " US dollars")),
-        "€": (("€", ""), ("", " euros"), ("", " euro"), ("EUR ", "")),
-        "£": (("£", ""), ("", " pounds"), ("", " pound")),
-        "¥": (("¥", ""), ("", " yen"), ("", " yuan")),
-        "R$": (("R$", ""), ("R$ ", ""), ("", " reais"), ("", " real")),
-    },
-    "pt": {
-        "$": (("", " dólares"), ("$", ""), ("US$ ", ""), ("US$", ""), ("$ ", ""), ("", " dólar")),
-        "€": (("", " euros"), ("€", ""), ("€ ", ""), ("", " €"), ("", " euro"), ("EUR ", "")),
-        "£": (("", " libras"), ("£", ""), ("£ ", ""), ("", " libra")),
-        "¥": (("", " ienes"), ("", " iuanes"), ("¥", "")),
-        "R$": (("R$ ", ""), ("R$", ""), ("", " reais"), ("", " real")),
-    },
-    "zh": {
-        "$": (("", "美元"), ("$", ""), ("", "元"), ("", "块"), ("", "美金")),
-        "€": (("", "欧元"), ("€", ""), ("", "欧")),
-        "£": (("", "英镑"), ("£", ""), ("", "镑")),
-        "¥": (("", "元"), ("¥", ""), ("", "日元"), ("", "块")),
-        "R$": (("", "雷亚尔"), ("R$", "")),
-    },
-}
 _NAMED_CURRENCIES = {"euro": "€", "pound": "£", "libra": "£", "iene": "¥", "yen": "¥"}
 _AMOUNT = r"(\d+(?:[.,]\d+)*(?:\s(?:[mb]illion|mil(?:h\w+)?|bilh\w+)\b)?)"
 _PRICE = re.compile(rf"(?<!\w)(?:([€£¥])\s?{_AMOUNT}|{_AMOUNT}\s?([€£¥])|([€£¥]))(?!\w)")
@@ -111,7 +71,6 @@ _PRICE = re.compile(rf"(?<!\w)(?:([€£¥])\s?{_AMOUNT}|{_AMOUNT}\s?([€£¥])
 _LIKE_WORDS = re.compile(r"[^\s\"“”()]*[^\s\"“”()!?,;:.]")
 _LIKE_DATES = re.compile(r"(?:[^\W\d_]+ )?\d[\d/.-]*(?:st|nd|rd|th)?(?: de [^\W\d_]+ de \d{4}|, \d{4})?", re.IGNORECASE)
 _LIKE_TELEPHONES = re.compile(r"[+(]?\d(?:[\d ()/-]*\d)?")
-_MINUS = {"en": ("minus ", "negative "), "pt": ("menos ",)}
 _AMBIGUOUS = re.compile(r"\d{1,3}[.,]\d{3}")
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _TURNED = str.maketrans(".,", ",.")
@@ -153,7 +112,7 @@ def with_named_currencies(text: str, language: str, known: Callable[[str], bool]
     """Write the currency signs that a vocabulary lacks as words: €45 becomes 45 euros."""
     names = {
         sign: next(after for before, after in pairs if not before)
-        for sign, pairs in _CURRENCIES.get(language_tag(language).language, {}).items()
+        for sign, pairs in rules(language).currencies.items()
         if sign in text and not known(sign)
     }
 
@@ -169,12 +128,12 @@ def with_named_currencies(text: str, language: str, known: Callable[[str], bool]
 
 def _matches(text: str, source: str, target: str) -> Iterator[Literal]:
     found: list[tuple[int, int]] = []
-    for time in times(text, source) if target not in _OWN_DIGITS else ():
+    for time in times(text, source) if not rules(target).own_digits else ():
         found.append((time.start, time.end))
         accepted, refused = time_forms(time, target)
         name = text[time.start : time.end]
         term = Term(name, accepted[0], target_variants=tuple(accepted[1:]))
-        yield Literal(*found[-1], term, tuple(refused), like_times(target))
+        yield Literal(*found[-1], term, tuple(refused), like_times(source, target))
     for match in _LITERAL.finditer(text):
         if any(start < match.end() and match.start() < end for start, end in found):
             continue
@@ -197,13 +156,13 @@ def _like(match: re.Match[str], target: str) -> re.Pattern[str] | None:
 @functools.cache
 def _like_numbers(target: str, *, priced: bool, scaled: bool) -> re.Pattern[str]:
     """Numbers with their separators wrong; with currencies or names of powers of ten, if the source has such."""
-    affixes = [pair for pairs in _CURRENCIES.get(target, {}).values() for pair in pairs] if priced else []
+    affixes = [pair for pairs in rules(target).currencies.values() for pair in pairs] if priced else []
     before, after, scales = (
         "|".join(sorted(map(re.escape, {one for one in some if one}), key=len, reverse=True)) or "(?!)"
         for some in (
             (before for before, _ in affixes),
             (after for _, after in affixes),
-            (name for name, _ in _SCALE_WORDS.get(target, ())) if scaled else (),
+            (name for name, _ in rules(target).scales) if scaled else (),
         )
     )
     return re.compile(
@@ -215,6 +174,7 @@ def _like_numbers(target: str, *, priced: bool, scaled: bool) -> re.Pattern[str]
 def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     """The accepted forms of a literal, the preferred one first; none if it need not be in the translation."""
     sign = (match["currency"] or match["unit"] or "").strip().removeprefix("US")
+    known = rules(target)
     sign = _NAMED_CURRENCIES.get(sign.lower().removesuffix("s"), sign)
     if match["number"] is None:
         yield match.group()
@@ -226,62 +186,62 @@ def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
             yield f"{month}/{day}/{year}"
     elif match["minus"]:
         for form in _spellings(match, source, target):
-            yield from (sign + form for sign in ("-", "−", *_MINUS.get(target, ())))
-    elif not sign or target not in _CURRENCIES:
+            yield from (sign + form for sign in ("-", "−", *known.minus_words))
+    elif not sign or not known.currencies:
         yield from _spellings(match, source, target)
     else:
         for form in _spellings(match, source, target):
-            yield from (before + form + after for before, after in _CURRENCIES[target][sign])
+            yield from (before + form + after for before, after in known.currencies[sign])
 
 
 def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     """Ways to write the number in a match, without its currency."""
-    written, counted = match["number"], target in ("en", "zh")
-    value = _value(written, source)
+    written, known = match["number"], rules(target)
+    value = _value(written, rules(source).separators)
     if match["scale"]:
-        if value is not None and counted:
-            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), target)
+        if value is not None and known.writes_digits:
+            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), known)
         return
     priced = match["currency"] or match["unit"] or match["minus"]
-    if target in _OWN_DIGITS or (not priced and len(written) < (2 if counted else 3)):
+    if known.own_digits or (not priced and len(written) < (2 if known.writes_digits else 3)):
         return
-    if match["ordinal"] and target == "en" and written.isdigit():
-        yield written + _ordinal(int(written))
-    if value is not None and counted and (value >= 10_000 or "," in written):
-        yield from _number_forms(value, target)
-    styles = [source in styles for styles in (_POINT_DECIMALS, _COMMA_DECIMALS)]
-    if value is None or not any(styles) or target not in (_POINT_DECIMALS | _COMMA_DECIMALS):
+    if match["ordinal"] and known.ordinal is not None and written.isdigit():
+        yield written + known.ordinal(int(written))
+    if value is not None and known.writes_digits and (value >= 10_000 or "," in written):
+        yield from _number_forms(value, known)
+    separators = rules(source).separators
+    if value is None or not separators or not known.separators:
         yield from (written, written.translate(_TURNED))
-    elif styles[0] == (target in _POINT_DECIMALS):
+    elif separators == known.separators:
         yield written
     else:
         yield written.translate(_TURNED)  # what is written would be read as another number
     if value is not None:
-        yield from _number_forms(value, target)
+        yield from _number_forms(value, known)
 
 
-def _value(written: str, source: str) -> Decimal | None:
+def _value(written: str, separators: str) -> Decimal | None:
     """The number that digits stand for. None if that depends on the language (3.500, 3,50), or if it is too long for one."""
     if len(written) > _LONGEST:
         return None
-    if source in _COMMA_DECIMALS:
+    if separators == ".,":
         written = written.translate(_TURNED)
-    elif source not in _POINT_DECIMALS and _AMBIGUOUS.fullmatch(written):
+    elif not separators and _AMBIGUOUS.fullmatch(written):
         return None
     if _GROUPED.fullmatch(written):
         written = written.replace(",", "")
     return None if "," in written or written.count(".") > 1 else Decimal(written)
 
 
-def _number_forms(value: Decimal, language: str) -> Iterator[str]:
+def _number_forms(value: Decimal, known: Rules) -> Iterator[str]:
     """Ways to write a number, the preferred one first."""
     plain, grouped = (f"{value:{kind}f}" if value % 1 else f"{value:{kind}.0f}" for kind in ("", ","))
     short = []
-    for name, power in _SCALE_WORDS.get(language, ()):
+    for name, power in known.scales:
         scaled = value.scaleb(-power).normalize()
         if scaled >= 1 and len(scaled.as_tuple().digits) <= 4 and scaled < 10_000:
             short.append(f"{scaled:f}{name}")
-    if language in _COMMA_DECIMALS:
+    if known.separators == ".,":
         plain, grouped, short = (
             plain.translate(_TURNED),
             grouped.translate(_TURNED),
@@ -290,17 +250,13 @@ def _number_forms(value: Decimal, language: str) -> Iterator[str]:
         yield from (grouped, plain)
     else:
         yield from short[:1]
-        yield from (plain, grouped) if language == "zh" else (grouped, plain)
-    separator = "." if language in _COMMA_DECIMALS else ","
+        yield from (grouped, plain) if known.grouped else (plain, grouped)
+    separator = known.separators[:1] or ","
     yield from (grouped.replace(separator, other) for other in "\u00a0 \u202f'’")
-    if language not in _COMMA_DECIMALS | _POINT_DECIMALS:
+    if not known.separators:
         yield from (grouped.translate(_TURNED), plain.translate(_TURNED))
         yield from (grouped.translate(_TURNED).replace(".", other) for other in "\u00a0 \u202f")
     yield from short
     if value % 1:
         for form in (plain, grouped):  # 63.4 dollars are $63.40
             yield from (f"{form}0", form.rstrip("0"))
-
-
-def _ordinal(value: int) -> str:
-    return "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, count
 
-from ..languages import language_tag, sets_sentences_apart
+from ..languages import sets_sentences_apart
 from ..languages.marks import CLOSERS, MARKS
+from ..languages.rules import rules
 from ..sentences.splitting import split_sentences
 from .literals import stays
 from .mark_places import Alignment, Mark, Places
@@ -162,7 +163,7 @@ def as_fragment(source: str, translation: str, target: str) -> str:
     if bare and not _ENDED.search(bare) and translation.endswith(("。", ".")) and not translation.endswith(".."):
         translation = translation[:-1]
     first = _FIRST_WORD.match(translation)
-    small = bare[:1].islower() and language_tag(target).language != "de"
+    small = bare[:1].islower() and not rules(target).capital_nouns
     if small and first is not None and first.group() not in bare:
         translation = translation[0].lower() + translation[1:]
     return translation

@@ -15,8 +15,9 @@ import unicodedata
 from ..languages import language_tag
 from ..languages.chinese import simplified
 from ..languages.marks import letters
-from ..languages.numbers import PORTUGUESE_HOURS, english, in_digits
+from ..languages.numbers import in_digits
 from ..languages.rules import rules
+from ..languages.rules.clock import SpokenTimes
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
 # mathematical letters, half-width and full-width letters and digits.
@@ -41,52 +42,6 @@ _SPACE = re.compile(r"\s")
 _WORD = re.compile(r"(?<!\w)(?<!\w\.)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w|-?\d|\.\w|@|://)")
 # A word that is no part of a code, a unit or an address. Without one, a text is no sentence.
 _PROSE = re.compile(r"(?<![\w@/.:$-])[^\W\d_]{2,}(?![\w@]|[./-]\w|://)")
-# Times in words. Students read "half past nine" as the half of nine, and "nove e meia" as nine and a half.
-_HOURS = {
-    "en": {english(hour): hour for hour in range(1, 13)},
-    "pt": {word: hour for hour, word in enumerate(PORTUGUESE_HOURS, 1)},
-}
-_MINUTES = {
-    "en": {english(minute): minute for minute in range(10, 60, 5)},
-    "pt": {"dez": 10, "quinze": 15, "vinte": 20, "meia": 30, "trinta": 30, "quarenta": 40, "cinquenta": 50},
-}
-_SPOKEN_TIME = {
-    language: re.compile(pattern.format("|".join(_HOURS[language]), "|".join(_MINUTES[language])), re.IGNORECASE)
-    for language, pattern in (
-        ("en", r"(?<=\bat )({0}) ({1})\b|\b(half past|(?:a )?quarter (?:past|to)) ({0}|\d\d?)\b"),
-        ("pt", r"(?<=\bàs )({0}) e ({1})\b"),
-    )
-}
-# As in "at 7.35".
-_DOTTED_TIME = re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))")
-_SMALL_I = re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)")
-# Which students read as "less than" in Portuguese, and keep as a sign.
-_MINUS = {
-    "en": re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE),
-    "pt": re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE),
-}
-_VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
-_PERSON = "i|you|he|she|it|we|they"
-_NEGATED = "isn|aren|wasn|weren|don|doesn|didn|can|couldn|won|wouldn|shouldn|haven|hasn|hadn"
-_ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
-_QUESTION = {
-    "en": re.compile(
-        rf"\W*(?:(?:and|but|so|then|well|okay),?\s+)?(?:(?:who|what|where|when|why|how)(?:\s+(?:{_VERB}|(?:{_NEGATED})['’]t)|['’]s)|who else|whose|whom"
-        rf"|(?:how|what) about|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|which\s+(?:{_VERB}))\b"
-        rf"|\W*(?:(?:and|but),?\s+)?(?!do (?:it|this|that)\b)(?:(?:{_VERB}|may|shall|must)\s+(?:{_PERSON}|this|that|there|any\w+|some\w+)"
-        rf"|(?:{_NEGATED})['’]t\s+(?:{_PERSON}|this|that|there)|(?:is|are|was|does|did|can)\s+(?!not\b)\w+)\b",
-        re.IGNORECASE,
-    ),
-    "pt": re.compile(
-        rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
-        rf"|o que (?:é (?:isso|isto|aquilo)|{_ELES}\b(?!.*\b(?:é|são|foi|era)\b))|(?:de|para|até) onde (?:{_ELES}|é|são|vem|vai|vamos|vão)"
-        rf"|(?:com|de|para) quem (?:{_ELES}|é|são)|como (?:{_ELES} (?:está|vai|se)|vai|vão|foi [oa]|é que|se (?:diz|chama|escreve|faz))"
-        r"|quando (?:é|foi|será) [oa]|posso (?:entrar|sair|pagar|ajudar|usar|ver))\b",
-        re.IGNORECASE,
-    ),
-}
-# "Ask not what" is read as a statement.
-_OLD_ORDER = re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE)
 # With fewer capitals than this, the text may be just a name or two: NATO, BBC NEWS, OK!
 _MIN_CAPITALS = 8
 
@@ -150,34 +105,33 @@ def written(text: str, language: str, *, complete: bool) -> str:
     if known.fillers is not None and known.stutter is not None:
         shorter = known.stutter.sub(r"\1", known.fillers.sub("", text))
         text = shorter if letters(shorter) else text
-    if language == "en":
-        text = _DOTTED_TIME.sub(":", _SMALL_I.sub("I", text))
-        text = _OLD_ORDER.sub(lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}", text)
-    if language in _SPOKEN_TIME:
-        text = _SPOKEN_TIME[language].sub(lambda found: _clock_time(found, language), text)
+    for pattern, correct in known.corrections:
+        text = pattern.sub(correct, text)
+    if (spoken := known.spoken_times) is not None:
+        text = spoken.pattern.sub(lambda found: _clock_time(found, spoken), text)
     text = in_digits(text, language, complete=complete)
-    if language in _MINUS:
-        text = _MINUS[language].sub("-", text)
+    if known.minus is not None:
+        text = known.minus.sub("-", text)
     bare = text.rstrip()
     if (
         not complete
         or not _PROSE.search(bare)
-        or language not in _QUESTION
+        or known.question is None
         or not bare
         or not (bare[-1].isalnum() or bare[-1] in "%€£$")
     ):
         return text
-    return f"{bare}?" if _QUESTION[language].match(bare) else f"{bare}."
+    return f"{bare}?" if known.question.match(bare) else f"{bare}."
 
 
-def _clock_time(found: re.Match[str], language: str) -> str:
+def _clock_time(found: re.Match[str], spoken: SpokenTimes) -> str:
     """9:30 for "half past nine", 8:45 for "a quarter to nine"."""
     hour, minute, *named = (group and group.lower() for group in found.groups())
     if minute:
-        return f"{_HOURS[language][hour]}:{_MINUTES[language][minute]:02}"
+        return f"{spoken.hours[hour]}:{spoken.minutes[minute]:02}"
     part, hour = named
     before = part.endswith("to")
-    return f"{(_HOURS[language].get(hour) or int(hour)) - before or 12}:{30 if part.startswith('half') else 45 if before else 15}"
+    return f"{(spoken.hours.get(hour) or int(hour)) - before or 12}:{30 if part.startswith('half') else 45 if before else 15}"
 
 
 def _fraction(before: str, sign: str) -> str:
@@ -186,12 +140,13 @@ def _fraction(before: str, sign: str) -> str:
 
 
 def _lower(word: str, language: str) -> str:
-    if language == "en" and re.match(r"I\b", word):
-        return word[0] + word[1:].lower()
-    if language in ("tr", "az"):
+    known = rules(language)
+    if known.capitals and re.match(rf"{known.capitals}\b", word):
+        return known.capitals + word[len(known.capitals) :].lower()
+    if known.dotted_i:
         word = word.replace("I", "ı").replace("İ", "i")
     return word.lower()
 
 
 def _title(letter: str, language: str) -> str:
-    return "İ" if letter == "i" and language in ("tr", "az") else letter.title()
+    return "İ" if letter == "i" and rules(language).dotted_i else letter.title()

@@ -1,28 +1,28 @@
 """Decide if a sentence ends at a position: rules for abbreviations, ordinals, names with full stops and quotations.
 
-The functions are pure and take the text on either side of the position. The word lists are in boundaries.tsv.
+The functions are pure and take the text on either side of the position. The words are in the rules of each language.
 """
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 
-from ..languages import language_tag
 from ..languages.marks import CLOSERS, MARKS
+from ..languages.rules import rules
+from ..languages.rules.record import FullStops, Rules
 
 CONTEXT = 160
 """Characters on either side of a position given to the rules: more than any rule needs. Keeps splitting time linear."""
 
-_TABLE = Path(__file__).with_name("boundaries.tsv")
-_ALL = "*"
-# Languages that use the rows of another language.
-_ALIASES = {"bs": "sh", "hr": "sh", "ms": "id", "nn": "no", "sr": "sh"}
-# Languages that write an ordinal number as digits and a full stop.
-_ORDINALS = frozenset({"cs", "da", "de", "et", "eu", "fi", "hu", "is", "lv", "no", "pl", "sh", "sk", "sl", "tr"})
+# Of all languages.
+_EVERYWHERE = FullStops(
+    before="dr prof mr mrs ms st vs cf e.g i.e ph.d",
+    suffix="ai app bat bin bmp cfg cn com conf cpp cs css csv dat db de dev dll doc docx edu eu exe flac fr gif gov gz htm html ini io it java jp jpeg jpg js json log md mkv mov mp net org pdf php png ppt pptx py rb rs rtf ru sh sql srt svg sys tar tex tiff toml ts tsv txt uk vtt wav xls xlsx xml yaml yml zip",
+    number="no nr vol fig p pp",
+    word="no me may ill con la art",
+)
 _MAX_WORDS = 3  # words of an abbreviation: u. s. w.
 
 _OPENERS = "\"'“‘„«»‹「『【《〈([{（［¿¡"
@@ -40,44 +40,36 @@ _ASIDE = re.compile(rf"(?:^|[{MARKS}]\s+)[(\[][^()\[\]]*[{MARKS}][)\]]$")
 # Characters that never begin a sentence, and characters that do not begin one without a blank before them.
 _NON_STARTERS = ",;，；、：؛،"
 _NON_STARTERS_WITHOUT_BLANK = ":%‰°ºª/\\@_+="
-# Thai uses the full stop only in abbreviations, not at the end of a sentence.
-_THAI_ABBREVIATION = re.compile(r"[ก-๛]\.\s*$")
 
 
 @dataclass(frozen=True)
 class WordLists:
-    """Word lists of a language, by kind. The header of boundaries.tsv describes the kinds."""
+    """The rules of a language, and its words by kind with those of all languages; see ``FullStops``."""
 
-    language: str
-    before: frozenset[str] = frozenset()
-    number: frozenset[str] = frozenset()
-    either: frozenset[str] = frozenset()
-    list: frozenset[str] = frozenset()
-    starter: frozenset[str] = frozenset()
-    label: frozenset[str] = frozenset()
-    determiner: frozenset[str] = frozenset()
-    counted: frozenset[str] = frozenset()
-    suffix: frozenset[str] = frozenset()
-    word: frozenset[str] = frozenset()
+    rules: Rules
+    before: frozenset[str]
+    number: frozenset[str]
+    either: frozenset[str]
+    list: frozenset[str]
+    starter: frozenset[str]
+    label: frozenset[str]
+    determiner: frozenset[str]
+    counted: frozenset[str]
+    suffix: frozenset[str]
+    word: frozenset[str]
 
 
 @functools.lru_cache(64)  # clients name languages, too
 def word_lists(language: str) -> WordLists:
-    """Return the word lists of a language, given any of its codes. Without rows of its own, it has those of "*"."""
-    code = language_tag(language).language
-    code = _ALIASES.get(code, code)
-    words: dict[str, set[str]] = {}
-    for row_language, kind, row_words in _rows():
-        if row_language in (_ALL, code):
-            words.setdefault(kind, set()).update(row_words)
-    return WordLists(code, **{kind: frozenset(each) for kind, each in words.items()})
-
-
-@functools.cache
-def _rows() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    lines = [line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#")]
-    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    return tuple((row["language"], row["kind"], tuple(row["words"].split())) for row in rows)
+    """Return the word lists of a language, given any of its codes."""
+    known = rules(language)
+    kinds = [kind.name for kind in fields(FullStops)]
+    return WordLists(
+        known,
+        **{
+            kind: frozenset(f"{getattr(known.full_stops, kind)} {getattr(_EVERYWHERE, kind)}".split()) for kind in kinds
+        },
+    )
 
 
 def is_end(before: str, after: str, known: WordLists) -> bool | None:
@@ -111,7 +103,7 @@ def is_end(before: str, after: str, known: WordLists) -> bool | None:
         return False
     if not gap and (verdict := _inside_name(head[:-1], rest, known)) is not None:
         return verdict
-    if known.language == "th" and _THAI_ABBREVIATION.search(head):
+    if known.rules.abbreviation is not None and known.rules.abbreviation.search(head):
         return False
     for rule in (_ordinal, _abbreviation, _initial):
         if (verdict := rule(head[:-1], rest, known)) is not None:
@@ -147,7 +139,7 @@ def _after_closer(head: str, rest: str, closers: str, known: WordLists) -> bool 
     inside = head[: len(head) - len(closers)]
     opener = max(map(inside.rfind, '"“„«»「『'))
     introduced = inside[: max(opener, 0)].rstrip().endswith((",", ":", "，", "："))
-    return False if is_attribution(rest, known.language, introduced) else None
+    return False if is_attribution(rest, known.rules, introduced) else None
 
 
 def _inside_name(left: str, rest: str, known: WordLists) -> bool | None:
@@ -176,7 +168,7 @@ def _ordinal(left: str, rest: str, known: WordLists) -> bool | None:
     number = words[-1].lstrip(_OPENERS) if words else ""
     if number.isdecimal() and len(words) == 1 and len(number) < 4:
         return False
-    if known.language not in _ORDINALS or not (number.isdecimal() or _ROMAN.fullmatch(number)):
+    if not known.rules.dotted_ordinals or not (number.isdecimal() or _ROMAN.fullmatch(number)):
         return None
     if _first_letter(rest).islower():
         return False
@@ -233,7 +225,7 @@ def _initial(left: str, rest: str, known: WordLists) -> bool | None:
     """Rule for the initials of a name (J. R. R. Tolkien), but not "plan B. Then" or "you and I. Then"."""
     words = left.split()
     letters = words[-1].lstrip(_OPENERS) if words else ""
-    if not _INITIALS.fullmatch(letters) or not letters[-1].isupper() or (known.language == "en" and letters == "I"):
+    if not _INITIALS.fullmatch(letters) or not letters[-1].isupper() or letters == known.rules.capitals:
         return None
     if len(words) > 1 and words[-2].lower() in known.label:
         return True if _is_capitalised(rest) else None
@@ -277,44 +269,11 @@ def _first_letter(rest: str) -> str:
     return _word(rest)[:1]
 
 
-# Speaker attributions after a quotation, which belong to its sentence: “走吧。”他说。 and "Why?" Anna asked. In scripts with
-# letter case, a lower-case letter shows the same without a word list.
-# Japanese and Korean mark a quotation with a particle, which never begins a sentence. The lookaheads exclude Japanese
-# words that begin with the same kana: となり (neighbour) is not と, はい (yes) is not は.
-_PARTICLES = {
-    "ja": re.compile(
-        r"と(?!にかく|ても|ころ|りあえず|なり|きどき|もだち|もかく|うとう)|って|なんて|など|を|だ(?!から|が|け|め|れ|っ)"
-        r"|は(?!い|じ|や|あ|は|っ|な|ず|ん|る)|が(?!ん|っか)|の(?!で|ち|ど|ん|み|ぞ)|に(?!ほん|く|わ|お|げ)|も(?!う|し|ち|っ|の|と)"
-    ),
-    "ko": re.compile(r"(?:이?라(?:고|는|며|면서)|하고|하며|고)(?=[\s,]|$)"),
-}
+def is_attribution(after: str, known: Rules, introduced: bool) -> bool:
+    """Whether ``after`` (no leading blanks) says who spoke after a quotation, and belongs to its sentence: “走吧。”他说。
 
-_ZH_SUBJECT = r"(?:(?![没沒不])[^\s，。！？：；、“”「」『』]){0,8}?"
-_ZH_VERB = r"(?:[说說问問答喊叫嚷骂罵笑哭叹嘆吼]|心想|告诉[你我他她]|告訴[你我他她]|(?<![知味街频頻])道)"
-_AR_VERB = r"(?:قال|قالت|قالوا|سأل|سألت|أجاب|أجابت|رد|ردت|صرخ|صرخت)"
-_EN_SUBJECT = (
-    r"(?:I|[Hh]e|[Ss]he|[Ww]e|[Tt]hey|[Tt]he \w+|[Mm]y \w+|[Hh](?:is|er) \w+|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
-)
-_EN_VERB = r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|yelled|added|exclaimed|muttered)"
-
-# Subject and verb of speaking. A phrase that introduces the next quotation (他说：“) does not belong to the previous one.
-_SPEAKING = {
-    "ar": re.compile(rf"{_AR_VERB}\b(?![^.؟!]{{0,30}}[:«\"])"),
-    "en": re.compile(
-        rf"{_EN_SUBJECT} {_EN_VERB}(?: (?:me|him|her|us|them|again|\w+ly|to \w+))?"
-        r"(?=\s*(?:[.;!?—–]|,(?!\s*[\"“])|$)|\s+(?:as|while|when|and|with)\b)"
-    ),
-    "hi": re.compile(r"(?:[^\s।]+\s+){0,3}(?:कहा|पूछा|बोला|बोली|बोले)(?=\s*(?:[।.!?]|,(?!\s*[\"“])|$))"),
-    "zh": re.compile(
-        rf"{_ZH_SUBJECT}{_ZH_VERB}(?:道|了[一几幾]?[句声聲遍]?|着|著|完)?(?:[，。！,.]|$)"
-        rf"|{_ZH_SUBJECT}[说說问問笑喊叫答](?:着|著|道|完|罢|罷)(?![：:])"
-    ),
-}
-
-
-def is_attribution(after: str, language: str, introduced: bool) -> bool:
-    """Whether ``after`` (no leading blanks) says who spoke. ``introduced``: the text before already said so."""
-    particle, speaking = _PARTICLES.get(language), _SPEAKING.get(language)
-    if particle is not None:
-        return particle.match(after) is not None
-    return speaking is not None and not introduced and speaking.match(after) is not None
+    ``introduced``: the text before already said so. In scripts with letter case, a small letter shows the same without rules.
+    """
+    if known.particles is not None:
+        return known.particles.match(after) is not None
+    return known.speaking is not None and not introduced and known.speaking.match(after) is not None

@@ -14,15 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..errors import UsageError
+from ..languages.rules import rules
 
 KINDS = {"srt": "srt", "vtt": "vtt", "ass": "ass", "ssa": "ssa", "ttml": "ttml", "dfxp": "ttml"}
 """Suffix → format."""
 _NEEDED = "translating subtitles needs pysubs2 and ttconv: pip install 'streaming-speech-translation[subtitles]'"
-# What text that is not Unicode probably is, by the language spoken.
-_ENCODINGS = {
-    "ru": "cp1251", "uk": "cp1251", "bg": "cp1251", "sr": "cp1251", "pl": "cp1250", "cs": "cp1250", "hu": "cp1250", "hr": "cp1250",
-    "el": "cp1253", "tr": "cp1254", "he": "cp1255", "ar": "cp1256", "zh": "gb18030", "ja": "cp932", "ko": "cp949",
-}  # fmt: skip
 _TIMES = re.compile(r"(?:(\d+):)?(\d\d):(\d\d)\.(\d{3})[ \t]+-->[ \t]+(?:(\d+):)?(\d\d):(\d\d)\.(\d{3})\b.*")
 _VOICE = re.compile(r"<v[.\s]([^>]*)>")
 _BLANKS = re.compile(r"\s+")
@@ -67,7 +63,7 @@ def decoded(content: bytes, language: str) -> tuple[str, str]:
                 return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"), encoding
             except UnicodeDecodeError:
                 break
-    encoding = _ENCODINGS.get(language, "cp1252")
+    encoding = rules(language).encoding
     return content.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.languages.numbers import ends_in_number, english, in_digits
+from pipeline.languages.numbers import in_digits
+from pipeline.languages.rules.en import in_words
 
 
 @pytest.mark.parametrize(
@@ -17,19 +18,7 @@ from pipeline.languages.numbers import ends_in_number, english, in_digits
     ],
 )
 def test_numbers_in_words(value, american, british):
-    assert (english(value), english(value, " and ")) == (american, british)
-
-
-@pytest.mark.parametrize(
-    ("text", "open_"),
-    [
-        ("It costs 12 pounds.", True), ("It is 83 million,", True), ("at seven", True), ("about twenty-five.", True),
-        ("three point", True), ("A cidade tem 83 milhões", True), ("现在是7点。", True), ("Where is it?", False),
-        ("12 of them came", False), ("", False),
-    ],
-)  # fmt: skip
-def test_a_text_may_end_in_a_number_that_goes_on(text, open_):
-    assert ends_in_number(text) is open_
+    assert (in_words(value), in_words(value, " and ")) == (american, british)
 
 
 @pytest.mark.parametrize(

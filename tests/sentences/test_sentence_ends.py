@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.nmt.routing import all_pairs
-from pipeline.sentences import boundaries, splitting
+from pipeline.sentences import splitting
 from pipeline.sentences.splitting import split_sentences
 
 PIECES = [*"""A b. Dr. ' " “ ” „ 「 」 『 』 。 ？ … ... ) ( 2. etc. né -""".split(), " ", "\n", "\r"]
@@ -53,16 +53,3 @@ def test_the_work_is_linear_in_the_length_of_the_text(unit, monkeypatch):
         split_sentences((unit * length)[:length], "en")
         work.append(read)
     assert work[1] < 8 * work[0]  # 4 times if linear, 16 times if quadratic
-
-
-def test_every_row_of_the_table_is_of_a_known_language_and_kind():
-    kinds = set(boundaries.WordLists.__dataclass_fields__) - {"language"}
-    rows = boundaries._rows()
-    assert {kind for _, kind, _ in rows} == kinds
-    assert not [language for language, _, _ in rows if language != "*" and len(language) > 3]
-    assert {"en", "de", "fr", "es", "it", "pt", "ru", "pl", "cs", "nl"} <= {
-        language for language, kind, _ in rows if kind == "before"
-    }
-    for language, kind, words in rows:
-        assert words, (language, kind)
-        assert not [word for word in words if word.endswith(".")], (language, kind)

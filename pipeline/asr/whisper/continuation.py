@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...events import SpeechSegment, Transcript, Word
 from ...languages.marks import CLOSERS, final_marks
+from ...languages.rules import rules
 from .search import Search
 from .words import TimedWord
 
@@ -15,8 +16,6 @@ from .words import TimedWord
 _SURE_FULL_STOP = math.log(0.65)
 # A comma in its place suits both.
 _FULL_STOPS = {".": ",", "。": "，"}
-# Languages that write common nouns with a capital: the first letter after such a full stop tells nothing.
-_CAPITAL_NOUNS = ("de", "lb")
 
 
 def continued(transcript: Transcript, before: Word) -> Transcript:
@@ -33,7 +32,8 @@ def continued(transcript: Transcript, before: Word) -> Transcript:
         # Not "I", "I'm", "NATO", "iPhone".
         word = "".join(transcript.text.split()[:1])
         may_be_small = word[1:].islower() and not word.startswith(("I'", "I\u2019"))
-        if transcript.language not in _CAPITAL_NOUNS and may_be_small:
+        # Where common nouns have capitals, the first letter after such a full stop tells nothing.
+        if may_be_small and not rules(transcript.language).capital_nouns:
             transcript = with_case_of(transcript, first.lower())
         marks = _FULL_STOPS[marks]
     return dataclasses.replace(transcript, previous_end=marks)

@@ -1,15 +1,28 @@
-"""What is known of single languages: one record each. Pure."""
+"""What is known of single languages: a file each, which fills in a record. It is imported when the language is used. Pure."""
 
 from __future__ import annotations
 
+import pkgutil
+from functools import cache
+from importlib import import_module
+
 from .. import language_tag
-from . import de, en, es, fr, it, pt
 from .record import Rules
 
-_RULES = {"de": de.RULES, "en": en.RULES, "es": es.RULES, "fr": fr.RULES, "it": it.RULES, "pt": pt.RULES}
-_NONE = Rules()
+# The other modules have longer names than codes.
+_KNOWN = frozenset(module.name for module in pkgutil.iter_modules(__path__) if len(module.name) <= 3)
+# Languages without a file, of which this alone is known.
+_OWN_DIGITS = frozenset("as ckb dz fa gu km kn ks lo mni my ne or ps sat sd te ur uz".split())  # noqa: SIM905
+_NONE, _ONLY_OWN_DIGITS = Rules(), Rules(own_digits=True)
 
 
 def rules(language: str) -> Rules:
     """The rules of a language; none are known of most."""
-    return _RULES.get(language_tag(language).language, _NONE)
+    code = language_tag(language).language
+    return _rules(code) if code in _KNOWN else _ONLY_OWN_DIGITS if code in _OWN_DIGITS else _NONE
+
+
+@cache
+def _rules(code: str) -> Rules:
+    found: Rules = import_module(f".{code}", __name__).RULES
+    return found

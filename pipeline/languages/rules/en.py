@@ -1,6 +1,47 @@
-"""English."""
+"""English, and how its numbers are written in words."""
 
-from .record import Rules, fillers, stutter
+import re
+
+from .clock import AFTERNOON, HOUR, MORNING, NOT_IN_NUMBER, Clock, spoken_times
+from .record import FullStops, Rules, fillers, stutter
+
+# fmt: off
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)
+# fmt: on
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
+_PERSON = "i|you|he|she|it|we|they"
+_NEGATED = "isn|aren|wasn|weren|don|doesn|didn|can|couldn|won|wouldn|shouldn|haven|hasn|hadn"
+_SPEAKER = r"(?:I|[Hh]e|[Ss]he|[Ww]e|[Tt]hey|[Tt]he \w+|[Mm]y \w+|[Hh](?:is|er) \w+|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
+_SAID = r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|yelled|added|exclaimed|muttered)"
+
+
+def in_words(value: int, joint: str = " ") -> str:
+    """A number from 0 to 9,999, such as "one hundred twenty-five". ``joint`` stands before tens and ones: " and " in Britain."""
+    for size, name in ((1000, "thousand"), (100, "hundred")):
+        if value >= size:
+            count, rest = divmod(value, size)
+            before = joint if rest < 100 else " "
+            return f"{_ONES[count]} {name}" + (before + in_words(rest, joint) if rest else "")
+    if value < 20:
+        return _ONES[value]
+    tens, ones = divmod(value, 10)
+    return _TENS[tens - 2] + (f"-{_ONES[ones]}" if ones else "")
+
+
+def _ordinal(value: int) -> str:
+    return "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+
+
+def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]:
+    """With the article a or an."""
+    if before and before[-1].lower() in ("a", "an"):
+        before = [*before[:-1], before[-1][0] + "n" * (noun[:1].lower() in "aeio")]
+    return before, after
+
 
 RULES = Rules(
     neighbour="I know that.",
@@ -13,4 +54,74 @@ RULES = Rules(
     },
     fillers=fillers(r"u[hm]+|uhm|erm?|hmm+"),
     stutter=stutter("a|an|and|at|but|for|he|i|if|in|it|my|of|on|or|she|the|they|this|to|we|with|you"),
+    corrections=(
+        (re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)"), "I"),
+        # As in "at 7.35".
+        (re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))"), ":"),
+        # "Ask not what" is read as a statement.
+        (
+            re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE),
+            lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}",
+        ),
+    ),
+    question=re.compile(
+        rf"\W*(?:(?:and|but|so|then|well|okay),?\s+)?(?:(?:who|what|where|when|why|how)(?:\s+(?:{_VERB}|(?:{_NEGATED})['’]t)|['’]s)|who else|whose|whom"
+        rf"|(?:how|what) about|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|which\s+(?:{_VERB}))\b"
+        rf"|\W*(?:(?:and|but),?\s+)?(?!do (?:it|this|that)\b)(?:(?:{_VERB}|may|shall|must)\s+(?:{_PERSON}|this|that|there|any\w+|some\w+)"
+        rf"|(?:{_NEGATED})['’]t\s+(?:{_PERSON}|this|that|there)|(?:is|are|was|does|did|can)\s+(?!not\b)\w+)\b",
+        re.IGNORECASE,
+    ),
+    # Students read "half past nine" as the half of nine.
+    spoken_times=spoken_times(
+        r"(?<=\bat )({0}) ({1})\b|\b(half past|(?:a )?quarter (?:past|to)) ({0}|\d\d?)\b",
+        {in_words(hour): hour for hour in range(1, 13)},
+        {in_words(minute): minute for minute in range(10, 60, 5)},
+    ),
+    # Which students read as "less than" in Portuguese.
+    minus=re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE),
+    capitals="I",
+    digits=",.",
+    zero=("oh", "o"),
+    years_in_halves=True,
+    separators=",.",
+    writes_digits=True,
+    scales=((" billion", 9), (" million", 6)),
+    minus_words=("minus ", "negative "),
+    currencies={
+        "$": (("$", ""), ("US$", ""), ("US$ ", ""), ("", " dollars"), ("", " dollar"), ("", " US dollars")),
+        "€": (("€", ""), ("", " euros"), ("", " euro"), ("EUR ", "")),
+        "£": (("£", ""), ("", " pounds"), ("", " pound")),
+        "¥": (("¥", ""), ("", " yen"), ("", " yuan")),
+        "R$": (("R$", ""), ("R$ ", ""), ("", " reais"), ("", " real")),
+    },
+    ordinal=_ordinal,
+    clock=Clock(
+        pattern=rf"{NOT_IN_NUMBER}{HOUR}(?:(?::|(?:(?<=\bat \d)|(?<=\bat \d\d))\.)(?P<minute>[0-5]\d))?"
+        r"(?:\s?(?P<part>[ap]\.?m\b\.?|in\ the\ (?:morning|afternoon|evening)|at\ night))?",
+        parts={
+            "a.m": MORNING, "am": MORNING, "in the morning": MORNING, "p.m": AFTERNOON, "pm": AFTERNOON,
+            "in the afternoon": range(12, 20), "in the evening": range(16, 24), "at night": {*range(18, 24), *range(6)},
+        },
+        forms=("{}:{:02}", "{:02}:{:02}"),
+        whole_hours=("{} o'clock", "{}"),
+        alone=" o'clock",
+        named={0: ("midnight",), 12: ("noon",)},
+        written_parts=(("a.m.", 12), ("p.m.", 24)),
+    ),
+    full_stops=FullStops(
+        before="mr mrs ms messrs mx dr drs prof cpt lt sgt cpl cmdr adm supt vs viz cf e.g i.e approx esp incl a.k.a Rep Gov Sen Gen Col Maj Capt Hon Rev Pres Ft Mt St Ste",
+        number="no nos vol vols fig figs p pp ch chap sec art eq ext jan feb mar apr jun jul aug sep sept oct nov dec",
+        either="u.s u.k u.n u.s.a e.u d.c b.c a.d jr sr esq inc ltd co corp bros ave blvd rd ph.d m.d b.a m.a",
+        list="etc et.al a.m p.m",
+        counted="Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September October November December EST EDT PST PDT GMT UTC Eastern Pacific",
+        starter="He She It They We You I The This That These Those There Here A An But And So Or Then If When While What Why How Who Where Which My Your His Her Our Their Its Yes No Not Now At In On For From After Before As Is Are Do Did Does Was Were Can Could Will Would Should Let Please Thank Thanks Okay Oh Well However Also Because Once Some Most Maybe Perhaps Today Tomorrow Yesterday With Without Even Just",
+        label="plan vitamin hepatitis grade group type option class team version point part exhibit section appendix figure door gate platform terminal line level phase language letter",
+        word="no re ll miss",
+    ),
+    speaking=re.compile(
+        rf"{_SPEAKER} {_SAID}(?: (?:me|him|her|us|them|again|\w+ly|to \w+))?"
+        r"(?=\s*(?:[.;!?—–]|,(?!\s*[\"“])|$)|\s+(?:as|while|when|and|with)\b)"
+    ),
+    agreeing=_agreeing,
+    singular=re.compile(r"(?:ss|us|is)$"),
 )  # fmt: skip

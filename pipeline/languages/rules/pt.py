@@ -1,6 +1,45 @@
 """Portuguese, as in Brazil where countries differ."""
 
-from .record import Rules, fillers, stutter
+import re
+
+from .clock import HOUR, MORNING, NOT_IN_NUMBER, Clock, spoken_times
+from .record import FullStops, Rules, fillers, stutter
+
+_HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
+_ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
+# Words before a noun, masculine → feminine.
+_FORMS = {
+    "um": "uma", "ao": "à", "bom": "boa", "dois": "duas", "este": "esta", "esse": "essa", "aquele": "aquela", "algum": "alguma",
+    "nenhum": "nenhuma", "meu": "minha", "teu": "tua", "seu": "sua",
+}  # fmt: skip
+_STEMS = "|d|n|pel|tod|outr|noss|nov|velh|antig|primeir|últim|próxim|mesm|pequen|quant"
+_FORMS |= {f"{stem}o": f"{stem}a" for stem in _STEMS.split("|")}
+_FORMS |= {f"{one}s": f"{other}s" for one, other in _FORMS.items()} | {"uns": "umas", "bons": "boas"}
+_FORMS |= {
+    f"{of}{one}": f"{of}{other}" for one, other in _FORMS.items() for of in "dn" if re.match("(um|est|ess|aqu)", one)
+}
+_MASCULINES = {other: one for one, other in _FORMS.items()}
+_FEMININE = re.compile(r"(?:[çs]ão|[çs]ões|gem|gens|dades?|tudes?|(?<![emor]m)(?<!\bdi)(?<!\bmap)as?)$")
+_MASCULINE = re.compile(r"(?:[oeu]r(?:es)?|os?|[aeiou]l|[aeéó]is|um|ão|ões|[eo]mas?|dias?|mapas?)$")
+# Of the words before a noun, those that are looked at.
+_BEFORE = 3
+
+
+def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]:
+    """With articles, pronouns and adjectives in the gender of the noun."""
+    made = list(before)
+    if not noun or noun[0].isupper():
+        return made, after
+    head = re.split(r"[\s-]", noun.lower())[0]
+    forms = _FORMS if _FEMININE.search(head) else _MASCULINES if _MASCULINE.search(head) else {}
+    for at in range(len(made) - 1, max(-1, len(made) - 1 - _BEFORE), -1):
+        word = made[at].lower()
+        if word not in _FORMS and word not in _MASCULINES:
+            break
+        form = forms.get(word, word)
+        made[at] = form.capitalize() if made[at][0].isupper() else form
+    return made, forms.get(after, after) if len(after) > _BEFORE else after
+
 
 RULES = Rules(
     neighbour="Eu sei disso.",
@@ -14,4 +53,55 @@ RULES = Rules(
     },
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
     stutter=stutter("as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
+    question=re.compile(
+        rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
+        rf"|o que (?:é (?:isso|isto|aquilo)|{_ELES}\b(?!.*\b(?:é|são|foi|era)\b))|(?:de|para|até) onde (?:{_ELES}|é|são|vem|vai|vamos|vão)"
+        rf"|(?:com|de|para) quem (?:{_ELES}|é|são)|como (?:{_ELES} (?:está|vai|se)|vai|vão|foi [oa]|é que|se (?:diz|chama|escreve|faz))"
+        r"|quando (?:é|foi|será) [oa]|posso (?:entrar|sair|pagar|ajudar|usar|ver))\b",
+        re.IGNORECASE,
+    ),
+    # Students read "nove e meia" as nine and a half.
+    spoken_times=spoken_times(
+        r"(?<=\bàs )({0}) e ({1})\b",
+        {word: hour for hour, word in enumerate(_HOURS, 1)},
+        {"dez": 10, "quinze": 15, "vinte": 20, "meia": 30, "trinta": 30, "quarenta": 40, "cinquenta": 50},
+    ),
+    minus=re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE),
+    digits=".,",
+    separators=".,",
+    scales=((" bilhões", 9), (" milhões", 6), (" mil", 3)),
+    minus_words=("menos ",),
+    currencies={
+        "$": (("", " dólares"), ("$", ""), ("US$ ", ""), ("US$", ""), ("$ ", ""), ("", " dólar")),
+        "€": (("", " euros"), ("€", ""), ("€ ", ""), ("", " €"), ("", " euro"), ("EUR ", "")),
+        "£": (("", " libras"), ("£", ""), ("£ ", ""), ("", " libra")),
+        "¥": (("", " ienes"), ("", " iuanes"), ("¥", "")),
+        "R$": (("R$ ", ""), ("R$", ""), ("", " reais"), ("", " real")),
+    },
+    clock=Clock(
+        pattern=rf"{NOT_IN_NUMBER}{HOUR}(?:\s?(?P<sign>h(?:oras?)?\b)|[:h](?P<minute>[0-5]\d)(?:min)?)?"
+        r"(?:\s(?P<part>da\s(?:manhã|tarde|noite|madrugada)))?",
+        parts={
+            "da manhã": MORNING, "da madrugada": range(7), "da tarde": range(12, 20), "da noite": {0, *range(18, 24)},
+        },
+        forms=("{}h{:02}", "{}:{:02}", "{:02}:{:02}", "{:02}h{:02}"),
+        whole_hours=("{}h", "{} horas", "{} hora", "{}"),
+        named={0: ("meia-noite",), 12: ("meio-dia",)},
+        counts_to_24=True,
+        lasting=re.compile(
+            r"\b(?:dur\w+|demor\w+|lev\w+|falt\w+|de|por|há|em|mais|menos|quase|só|apenas)\s$", re.IGNORECASE
+        ),
+    ),
+    full_stops=FullStops(
+        before="sr sra srs sras srta dr dra drs dras prof profa profs eng engo arq d dª exmo exma exmos exmas ilmo ilma rev pe fr sto sta sgt av pça trav est p.ex cf aprox v.exa v.ex.a s.exa dep vs Gen Cel Cap Maj Ten",
+        number="n no nº num núm pág págs p pp art arts vol vols cap caps fig figs tel séc inc ed",
+        either="s.a ltda cia a.m p.m a.c d.c jr e.u.a ee.uu",
+        list="etc et.al",
+        starter="Ele Ela Eles Elas Eu Tu Você Vocês Nós O A Os As Um Uma Mas E Ou Então Depois Antes Quando Se Como Para Por Em No Na Nos Nas Com Sem De Do Da Que Quem Onde Meu Minha Seu Sua Nosso Nossa Este Esta Esse Essa Isso Isto Aquele Aquela Sim Não Agora Hoje Amanhã Ontem Aqui Ali Também Já É São Está Estão Obrigado Obrigada Porque Além Todos Tudo Assim Há Foi Era",
+        label="plano vitamina grupo tipo classe opção versão ponto parte porta linha hepatite linguagem letra",
+        word="no ex vi",
+    ),
+    agreeing=_agreeing,
+    singular=re.compile(r"(?:ês|ônibus|lápis|pires)$"),
+    head_first=True,
 )  # fmt: skip

@@ -1,0 +1,7 @@
+"""Bosnian."""
+
+from dataclasses import replace
+
+from . import sh
+
+RULES = replace(sh.RULES, separators=".,")

@@ -1,0 +1,7 @@
+"""Croatian."""
+
+from dataclasses import replace
+
+from . import sh
+
+RULES = replace(sh.RULES, separators=".,", encoding="cp1250")

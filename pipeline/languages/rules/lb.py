@@ -1,0 +1,5 @@
+"""Luxembourgish."""
+
+from .record import Rules
+
+RULES = Rules(capital_nouns=True)

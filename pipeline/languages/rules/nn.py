@@ -1,0 +1,3 @@
+"""Norwegian Nynorsk: the rules of Bokmål."""
+
+from .no import RULES as RULES

@@ -1,0 +1,5 @@
+"""Slovenian."""
+
+from .record import Rules
+
+RULES = Rules(dotted_ordinals=True, separators=".,")
