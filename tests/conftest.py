@@ -44,7 +44,7 @@ settings.load_profile("steady")
 from pipeline import Models, PipelineConfig, load_config, load_models
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import Samples
-from pipeline.nmt.compiler.build import compile_model
+from pipeline.nmt.compile.build import compile_model
 from tests.remembered import Remembered, remember
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,7 +14,7 @@ import pytest
 import pipeline
 import pipeline.translator as chain
 from pipeline import EndOfInput, Models, PipelineEvent, SpeechTranslator, Transcript, Translation
-from pipeline.nmt.written import SentenceCache
+from pipeline.nmt.search.sentence_text import SentenceCache
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 
 

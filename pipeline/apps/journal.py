@@ -43,7 +43,7 @@ from ..events import (
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary, Term
-from ..nmt.generation import OnStart
+from ..nmt.decode.generation import OnStart
 from ..nmt.translator import TermTranslator, TextTranslator, finishes
 from ..run.options import GlossaryOptions
 from ..run.worker import FAILED

@@ -152,8 +152,8 @@ def run_compile(options: argparse.Namespace) -> int:
             "--shortlist-size is the size of the list made from --shortlist, which is missing; give --shortlist FILE"
         )
     with importing():
-        from ..nmt.compiler.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
-    from ..nmt.compiler.measure import as_table
+        from ..nmt.compile.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
+    from ..nmt.compile.measure import as_table
     from ..run.progress import progress_bar
 
     with progress_bar() as progress:

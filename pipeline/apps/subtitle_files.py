@@ -16,8 +16,8 @@ from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
 from ..languages import language_tag
 from ..nmt.forced import marked
-from ..nmt.markup import Fragment
 from ..nmt.stage import DirectedGlossary
+from ..nmt.terms.markup import Fragment
 from ..nmt.translator import TermTranslator, TextTranslator
 from ..subtitles.documents import KINDS, converted, decoded, read_document
 from ..subtitles.translating import translated_cues

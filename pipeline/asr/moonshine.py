@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError, UsageError
 from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ..languages.marks import letters
-from ..nmt.session import open_session, quiet_options, translate_ort_errors
+from ..nmt.decode.session import open_session, quiet_options, translate_ort_errors
 from ..run.machine import usable_cores
 from ..store import FileSet, resolve_model
 from ..store.known import MOONSHINE

@@ -25,9 +25,9 @@ from ..apps.cli import whole_number
 from ..errors import PipelineError, UsageError
 from ..languages import known_language
 from ..nmt.compiled import find_translation_model, other_direction
+from ..nmt.decode.students import StudentFiles, find_student
 from ..nmt.options import NmtConfig
 from ..nmt.settings import read_json
-from ..nmt.students import StudentFiles, find_student
 from ..run.machine import usable_cores
 from ..sinks.sink import BlockFile
 from ..store.firefox import PREFIX
@@ -191,7 +191,7 @@ def student_engines(student: StudentFiles) -> list[Engine]:
 
 def marian_engines(model: Path, work: Path) -> list[Engine]:
     """A Marian model, compiled into ``work`` in each precision."""
-    from ..nmt.compiler.build import compile_model
+    from ..nmt.compile.build import compile_model
 
     engines = [Engine(_OWN, weights, str(work / weights)) for weights in ("int8", "int4", "fp32")]
     for engine in engines:
@@ -267,7 +267,7 @@ def main(engine: str, sentence: str) -> None:
     import onnxruntime  # noqa: F401
 
     from ..nmt import model  # noqa: F401
-    from ..nmt.compiler import student  # noqa: F401
+    from ..nmt.compile import student  # noqa: F401
 
     before_mb, began = resident_mb(), time.perf_counter()
     translate = Engine(**json.loads(engine)).load()

@@ -19,12 +19,12 @@ from ..errors import UsageError, one_line
 from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Term
 from ..languages import english_name
-from .draft_tokens import attends
-from .generation import OnStart
-from .literals import literals
+from .decode.generation import OnStart
 from .options import NmtConfig
 from .scripts import needed_conversion
-from .terms import SourceTerm, kept, terms_in
+from .search.draft_tokens import attends
+from .terms.literals import literals
+from .terms.source_terms import SourceTerm, kept, terms_in
 from .translator import TermTranslator
 
 log = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from ..store.known import known_translator
 from ..store.packages import assets, model_from_packages
 from ..store.resolve import cached_commit, local_directory
 from ..store.transfer import digest_of
-from .compiler import VERSION
-from .exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
+from .compile import VERSION
+from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
 from .options import NmtConfig
 from .routing import student_routes
 
@@ -116,7 +116,7 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
         return (FileSet(("model.*.bin", "*vocab.*.spm")),)
     if config.weights == "as-is" or config.file_suffix:
         return tuple(export.files() for export in runnable_exports(config.file_suffix))
-    from .compiler.huggingface import can_read_pytorch  # slow import
+    from .compile.huggingface import can_read_pytorch  # slow import
 
     checkpoints = ["model.safetensors", "pytorch_model.bin"] if can_read_pytorch() else ["model.safetensors"]
     # Half precision keeps 11 bits of a weight, which is enough if the model is compiled to fewer bits.
@@ -171,7 +171,7 @@ def drop_damaged_compiled(config: NmtConfig) -> bool:
 
 def compile_into_cache(config: NmtConfig, snapshot: Path, progress: Progress | None = None) -> Path:
     """Compile a downloaded model unless another process already did, and return the directory to load."""
-    from .compiler.build import compile_model
+    from .compile.build import compile_model
 
     folder = _cache_directory(config, snapshot.name)
     bar = nullcontext(progress) if progress is not None else progress_bar()

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..languages import spaced
-from .mark_places import MOST_ALIGNED, Alignment
-from .markup import Fragment
+from .decode.recurrent import RecurrentDecoder
+from .decode.tokenizer import SPACE
 from .model import MarianModel
-from .recurrent import RecurrentDecoder
-from .tokenizer import SPACE
+from .terms.mark_places import MOST_ALIGNED, Alignment
+from .terms.markup import Fragment
 
 
 @dataclass(frozen=True)

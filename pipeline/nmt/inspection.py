@@ -11,12 +11,12 @@ import onnxruntime as ort
 
 from ..errors import ModelError
 from ..names import escaped
-from .exports import OPTIONAL_SETTINGS, SETTINGS
-from .layout import Kind, Layout, Role, classify, find_files, find_layout
+from .decode.exports import OPTIONAL_SETTINGS, SETTINGS
+from .decode.layout import Kind, Layout, Role, classify, find_files, find_layout
+from .decode.onnx_header import Port, read_header
+from .decode.students import find_student
 from .model import MarianModel
-from .onnx_header import Port, read_header
 from .options import NmtConfig
-from .students import find_student
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from .decode.generation import Token
 from .forced import forced
-from .generation import Token
 from .model import MarianModel
 from .model_text import SourcePart
-from .term_search import given
+from .terms.term_search import given
 
 # Mean log-probability of the source's tokens, below which a translation is marked, and below which others are tried. A loss of
 # one word of six gives about -3; right translations have -0.1 to -1.5. See docs/benchmarks.md.

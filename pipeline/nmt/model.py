@@ -18,15 +18,18 @@ from ..errors import UsageError
 from ..events import Confidence, SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary
 from ..languages import known_language, language_tag, sets_sentences_apart
-from .decoder import Decoder
-from .decoders import load_decoder
-from .draft_tokens import DraftTokens, PartDraft, steady_sources
-from .generation import GenerationOptions, OnStart, SearchRequest, Stopwatch, Token
-from .layout import find_layout
+from .decode.decoder import Decoder
+from .decode.decoders import load_decoder
+from .decode.generation import GenerationOptions, OnStart, SearchRequest, Stopwatch, Token
+from .decode.layout import find_layout
+from .decode.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
+from .decode.tokenizer import MarianTokenizer
 from .model_text import ModelText, SentenceOptions, SourcePart, differs, target_or_own
 from .options import NmtConfig
-from .recovery import LoopGuard, Rewind, draft_limit, recovering
-from .search import beam_search, greedy
+from .search.beams import beam_search, greedy
+from .search.draft_tokens import DraftTokens, PartDraft, steady_sources
+from .search.recovery import LoopGuard, Rewind, draft_limit, recovering
+from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, translated
 from .settings import (
     check_separate_vocabulary,
     check_vocabulary,
@@ -35,11 +38,8 @@ from .settings import (
     integer,
     read_json,
 )
-from .students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
-from .term_repair import Repair, repairing
-from .term_search import TermSearch, Wording, given
-from .tokenizer import MarianTokenizer
-from .written import RunningSearch, SentenceCache, SentenceText, translated
+from .terms.term_repair import Repair, repairing
+from .terms.term_search import TermSearch, Wording, given
 
 if TYPE_CHECKING:
     from .judge import Judge
@@ -121,7 +121,7 @@ class MarianModel(ModelText):
         ``beams`` can lower the number of hypotheses that the model was loaded with.
         ``draft`` makes it a draft of a sentence in progress: the search is greedy and its length is limited by the source's
         (``draft_limit``); if it fails, it is cut instead of repeated.
-        ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.term_search``.
+        ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.terms.term_search``.
 
         The last text belongs to the end token and is ``complete``. If the sentence is searched again, what was yielded before is replaced. Text that is too long for the model, or has several sentences, is
         translated in parts. Text without tokens (blank or only zero-width characters) yields an empty ``Translation``.

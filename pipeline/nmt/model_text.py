@@ -13,16 +13,16 @@ from ..languages.chinese import Convert, simplified
 from ..languages.marks import MARKS, final_marks
 from ..languages.rules import rules
 from ..sentences.splitting import fit, split_sentences
-from . import stand_ins
-from .decoder import Decoder
-from .draft_tokens import DraftTokens, SteadySource
-from .generation import OnStart
-from .literals import Literal, literals, with_named_currencies
+from .decode.decoder import Decoder
+from .decode.generation import OnStart
+from .decode.tokenizer import MarianTokenizer
 from .preparation import capitalised, prepared, written
 from .scripts import check_script, choose_code, needed_conversion
-from .term_search import Wording
-from .terms import SourceTerm, Speller, terms_in
-from .tokenizer import MarianTokenizer
+from .search.draft_tokens import DraftTokens, SteadySource
+from .terms import stand_ins
+from .terms.literals import Literal, literals, with_named_currencies
+from .terms.source_terms import SourceTerm, Speller, terms_in
+from .terms.term_search import Wording
 
 UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""

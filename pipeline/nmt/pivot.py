@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Match, Term
-from .generation import GenerationOptions, OnStart
+from .decode.generation import GenerationOptions, OnStart
 from .model import MarianModel
-from .terms import SourceTerm, kept
-from .written import translated
+from .search.sentence_text import translated
+from .terms.source_terms import SourceTerm, kept
 
 
 @dataclass(frozen=True)

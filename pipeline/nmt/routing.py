@@ -41,7 +41,7 @@ class Pair:
     repository: str
     """A hub id."""
     layout: str
-    """"recurrent" (a student), "merged" or "split"; see ``pipeline.nmt.layout.Kind``."""
+    """"recurrent" (a student), "merged" or "split"; see ``pipeline.nmt.decode.layout.Kind``."""
     precision: str
     """Precision of the weights that are downloaded for compilation."""
     megabytes: int | None

@@ -11,7 +11,7 @@ from ..captions.states import OpenTexts
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, TargetToken, Translation
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
-from .generation import OnStart
+from .decode.generation import OnStart
 from .scripts import check_script, needed_conversion
 from .stage import Outbox, Text
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError
-from .generation import GenerationOptions
+from .decode.generation import GenerationOptions
+from .decode.tokenizer import MarianTokenizer
 from .options import NmtConfig
-from .tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from ..languages.marks import MARKS, final_marks
 from ..run.options import DraftOptions
 from ..run.stats import PipelineStats
 from ..run.worker import FailedCalls, Worker
-from .decoder import DecoderState
-from .draft_tokens import DraftTokens, attends
-from .generation import OnStart
+from .decode.decoder import DecoderState
+from .decode.generation import OnStart
+from .search.draft_tokens import DraftTokens, attends
 from .translator import TermTranslator, TextTranslator, finishes
 
 log = logging.getLogger(__name__)

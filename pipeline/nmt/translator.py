@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Term
 from ..languages.options import LanguageConfig
-from .generation import OnStart
+from .decode.generation import OnStart
 
 log = logging.getLogger(__name__)
 

@@ -26,11 +26,11 @@ from ..errors import UsageError, described
 from ..events import SourceSentence, Translation
 from ..languages import english_name, nearest, normalized_code, same_language
 from ..languages.options import AUTO_SOURCE
-from ..nmt.decoder import DecoderState
+from ..nmt.decode.decoder import DecoderState
 from ..nmt.forced import marked
-from ..nmt.markup import Fragment, joined, parts, parts_of_page
 from ..nmt.same_language import SameLanguageText
 from ..nmt.stage import DirectedGlossary
+from ..nmt.terms.markup import Fragment, joined, parts, parts_of_page
 from ..nmt.translator import TermTranslator, TextTranslator
 from .access import Access, bearer_token
 from .detection import detected
@@ -243,7 +243,7 @@ class _Texts:
         model: TextTranslator,
         terms: dict[str, Any],
     ) -> str:
-        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.markup``."""
+        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.terms.markup``."""
         whole = []
         for part in await self._run(partial(divided, text)):
             if isinstance(part, str):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from ..nmt.markup import NEXT, Fragment, joined, parts
+from ..nmt.terms.markup import NEXT, Fragment, joined, parts
 from .documents import FileCue
 from .lines import layout
 from .rules import SubtitleRules

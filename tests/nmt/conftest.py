@@ -4,9 +4,9 @@ import pytest
 
 from pipeline import MarianModel
 from pipeline.config import NmtConfig
-from pipeline.nmt.generation import SearchRequest
+from pipeline.nmt.decode.generation import SearchRequest
 from pipeline.nmt.load import load_translation_model
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search.beams import greedy
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ import itertools
 import numpy as np
 import pytest
 
-from pipeline.nmt.decoders import load_decoder
-from pipeline.nmt.generation import GenerationOptions, SearchRequest
-from pipeline.nmt.layout import find_layout
+from pipeline.nmt.decode.decoders import load_decoder
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest
+from pipeline.nmt.decode.layout import find_layout
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search.beams import greedy
 from tests.conftest import compiled_tiny, golden, make_model_dir
 from tests.nmt.test_decoder import PAD
 from tests.nmt.test_streaming import edited

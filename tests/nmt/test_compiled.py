@@ -168,7 +168,7 @@ def test_a_repository_without_usable_files_gives_an_error_with_a_hint(name, hint
     hub.repositories[NAME] = {**other, name: TINY / "config.json"}
     script = tmp_path / "without.py"  # as on a machine without PyTorch
     script.write_text(
-        "import sys\nfrom pipeline.nmt.compiler import huggingface\nhuggingface.can_read_pytorch = lambda: False\n"
+        "import sys\nfrom pipeline.nmt.compile import huggingface\nhuggingface.can_read_pytorch = lambda: False\n"
         "from pipeline.apps import models\nfrom pipeline.apps.cli import main_program\nmain_program(models.run)\n"
     )
     done = python(home, hub.url, str(script), "pull", str(config))

@@ -25,13 +25,13 @@ import pytest
 from sacrebleu.metrics import CHRF
 
 from pipeline.errors import DecodingStoppedError, ModelError
-from pipeline.nmt.decoder import Decoder, DecoderState
-from pipeline.nmt.decoders import PrefixDecoder, load_decoder
-from pipeline.nmt.generation import GenerationOptions, SearchRequest
-from pipeline.nmt.layout import find_layout
+from pipeline.nmt.decode.decoder import Decoder, DecoderState
+from pipeline.nmt.decode.decoders import PrefixDecoder, load_decoder
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest
+from pipeline.nmt.decode.layout import find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import beam_search, greedy
+from pipeline.nmt.search.beams import beam_search, greedy
 from tests.conftest import FIXTURES, LAYOUTS, SHIPPED_TRANSLATORS, TINY, golden, make_model_dir, tiny_with
 from tests.nmt.conftest import found_ids
 

@@ -11,7 +11,10 @@ from pipeline import MarianModel
 from pipeline.captions.policy import at_once, rewritten, updates
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation
 from pipeline.languages.chinese import conversion
-from pipeline.nmt.draft_tokens import (
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, Token, log_softmax
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.search.beams import beam_search, greedy
+from pipeline.nmt.search.draft_tokens import (
     DraftTokens,
     PartDraft,
     SteadySource,
@@ -20,10 +23,7 @@ from pipeline.nmt.draft_tokens import (
     steady_sources,
     whole_tokens,
 )
-from pipeline.nmt.generation import GenerationOptions, SearchRequest, Token, log_softmax
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.recovery import LoopGuard, Rewind, recovering
-from pipeline.nmt.search import beam_search, greedy
+from pipeline.nmt.search.recovery import LoopGuard, Rewind, recovering
 from pipeline.nmt.stage import Text
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.drafting import converse

@@ -8,8 +8,8 @@ import onnxruntime
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.layout import Kind, Role, classify, find_layout
-from pipeline.nmt.onnx_header import read_header
+from pipeline.nmt.decode.layout import Kind, Role, classify, find_layout
+from pipeline.nmt.decode.onnx_header import read_header
 from tests.conftest import ENCODER, LAYOUTS, TINY, make_model_dir
 
 ROLES = {

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from pipeline import MarianModel, load_translation_model
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.clock_times import time_forms, times
-from pipeline.nmt.generation import SearchRequest
-from pipeline.nmt.literals import literals
+from pipeline.nmt.decode.generation import SearchRequest
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import greedy
-from pipeline.nmt.term_repair import Repair
-from pipeline.nmt.term_search import Wording
-from pipeline.nmt.terms import SourceTerm, Speller, kept
+from pipeline.nmt.search.beams import greedy
+from pipeline.nmt.terms.clock_times import time_forms, times
+from pipeline.nmt.terms.literals import literals
+from pipeline.nmt.terms.source_terms import SourceTerm, Speller, kept
+from pipeline.nmt.terms.term_repair import Repair
+from pipeline.nmt.terms.term_search import Wording
 from tests.conftest import SHIPPED_TRANSLATORS
 from tests.nmt.literal_lines import lines, sentences
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.nmt.recovery import Loop, LoopGuard, kept_tokens, length_limit
+from pipeline.nmt.search.recovery import Loop, LoopGuard, kept_tokens, length_limit
 
 SOURCE = [10, 11, 12, 13, 0]
 

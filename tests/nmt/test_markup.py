@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.nmt.forced import marked, word_alignment
-from pipeline.nmt.mark_places import Mark, Places
-from pipeline.nmt.markup import as_fragment, joined, parts
+from pipeline.nmt.terms.mark_places import Mark, Places
+from pipeline.nmt.terms.markup import as_fragment, joined, parts
 
 
 def untranslated(text, **options):

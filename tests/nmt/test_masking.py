@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from pipeline.captions.policy import masked, visible_length
 from pipeline.events import Delta, SourceSentence, Translation
-from pipeline.nmt.decoder import DecoderState
+from pipeline.nmt.decode.decoder import DecoderState
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.recovery import draft_limit
+from pipeline.nmt.search.recovery import draft_limit
 from pipeline.run.options import DraftOptions
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.nmt.test_drafts import TOKENS, texts_of, translation

@@ -11,13 +11,13 @@ import onnxruntime as ort
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decoder import Decoder, DecoderState
-from pipeline.nmt.decoders import CachedDecoder
-from pipeline.nmt.generation import SearchRequest
+from pipeline.nmt.decode.decoder import Decoder, DecoderState
+from pipeline.nmt.decode.decoders import CachedDecoder
+from pipeline.nmt.decode.generation import SearchRequest
+from pipeline.nmt.decode.onnx_header import Port
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.onnx_header import Port
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import beam_search, greedy
+from pipeline.nmt.search.beams import beam_search, greedy
 from tests.conftest import golden, make_model_dir
 
 

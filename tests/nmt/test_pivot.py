@@ -7,11 +7,11 @@ import pytest
 from pipeline import MarianModel
 from pipeline.errors import DecodingStoppedError, UsageError
 from pipeline.events import Confidence, SourceSentence, TargetText, Translation
-from pipeline.nmt.decoder import DecoderState
-from pipeline.nmt.generation import Token
+from pipeline.nmt.decode.decoder import DecoderState
+from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.written import translated
+from pipeline.nmt.search.sentence_text import translated
 from tests.conftest import ROOT, make_model_dir
 
 TEXT = "Where is the station? Thank you. What time is it?"

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from pipeline import MarianModel, load_config, load_translation_model
 from pipeline.events import SourceSentence
+from pipeline.nmt.decode.tokenizer import MarianTokenizer
 from pipeline.nmt.preparation import capitalised, prepared, written
-from pipeline.nmt.tokenizer import MarianTokenizer
-from pipeline.nmt.written import translated
+from pipeline.nmt.search.sentence_text import translated
 from tests.conftest import ROOT, TINY, golden
 
 EN_ZH, ZH_EN = (ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en"))

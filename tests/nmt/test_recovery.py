@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from pipeline.events import SourceSentence, TargetText, Translation
-from pipeline.nmt.generation import SearchRequest, Token
+from pipeline.nmt.decode.generation import SearchRequest, Token
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.recovery import LoopGuard, length_limit, recovering
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search.beams import greedy
+from pipeline.nmt.search.recovery import LoopGuard, length_limit, recovering
 from tests.conftest import SHIPPED_TRANSLATORS
 
 SPOKEN_S = 2.0

@@ -19,7 +19,7 @@ from pipeline.languages.chinese import conversion
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import route
 from pipeline.nmt.scripts import choose_code
-from pipeline.nmt.written import translated
+from pipeline.nmt.search.sentence_text import translated
 from tests.conftest import ROOT, tiny_with
 from tests.languages.test_chinese import TEXTS
 

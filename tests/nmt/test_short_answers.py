@@ -10,7 +10,7 @@ from pipeline.events import SourceSentence, TargetText
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.preparation import written
-from pipeline.nmt.written import translated
+from pipeline.nmt.search.sentence_text import translated
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import Confidence, SourceSentence, TargetText, Translation
 from pipeline.languages import spaced
-from pipeline.nmt.decoder import Decoder, DecoderState
-from pipeline.nmt.generation import Token
+from pipeline.nmt.decode.decoder import Decoder, DecoderState
+from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.search.sentence_text import SentenceCache, translated
 from pipeline.nmt.stage import NmtContext, Text
-from pipeline.nmt.written import SentenceCache, translated
 from tests.conftest import HANG_S, golden, make_model_dir, tiny_with
 
 
@@ -383,7 +383,7 @@ def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path, monkeypatch):
     events = model.stream(sentence(row["source"]), "zh")
     next(events)
     hour_later = time.monotonic() + 3600
-    monkeypatch.setattr("pipeline.nmt.generation.time.monotonic", lambda: hour_later)
+    monkeypatch.setattr("pipeline.nmt.decode.generation.time.monotonic", lambda: hour_later)
     assert translated(events) == row["text"]
 
 

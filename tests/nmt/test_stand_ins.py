@@ -8,7 +8,7 @@ from pipeline import load_translation_model
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.stand_ins import readable
+from pipeline.nmt.terms.stand_ins import readable
 
 # Names with letters that neither student's vocabulary has.
 NAMES = (

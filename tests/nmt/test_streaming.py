@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decoder import Decoder
-from pipeline.nmt.decoders import load_decoder
-from pipeline.nmt.generation import SearchRequest
-from pipeline.nmt.layout import Kind, find_layout
+from pipeline.nmt.decode.decoder import Decoder
+from pipeline.nmt.decode.decoders import load_decoder
+from pipeline.nmt.decode.generation import SearchRequest
+from pipeline.nmt.decode.layout import Kind, find_layout
+from pipeline.nmt.decode.streaming import StreamingDecoder
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import greedy
-from pipeline.nmt.streaming import StreamingDecoder
+from pipeline.nmt.search.beams import greedy
 from tests.conftest import LAYOUTS, TINY, compiled_tiny, golden, make_model_dir
 from tests.nmt.conftest import found_ids
 

@@ -8,7 +8,7 @@ from pipeline import load_translation_model
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.agreement import agreeing, numbered
-from pipeline.nmt.compiler.measure import chrf
+from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.options import NmtConfig
 
 # Another translation than the students', in the singular and the plural.

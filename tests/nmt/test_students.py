@@ -10,16 +10,16 @@ from pipeline.bench.nmt import Engine, loaded_afresh
 from pipeline.errors import ModelError
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.compile.build import compile_model
 from pipeline.nmt.compiled import find_translation_model
-from pipeline.nmt.compiler.build import compile_model
-from pipeline.nmt.generation import SearchRequest, log_softmax
+from pipeline.nmt.decode.generation import SearchRequest, log_softmax
+from pipeline.nmt.decode.recurrent import RecurrentState
+from pipeline.nmt.decode.session import _has_vnni
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.recurrent import RecurrentState
-from pipeline.nmt.search import beam_search, greedy
-from pipeline.nmt.session import _has_vnni
-from pipeline.nmt.written import translated
+from pipeline.nmt.search.beams import beam_search, greedy
+from pipeline.nmt.search.sentence_text import translated
 from tests.fixtures.student import SHAPES, write_student
 from tests.nmt.conftest import found_ids
 

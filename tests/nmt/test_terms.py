@@ -13,16 +13,16 @@ from pipeline import EndOfInput, MarianModel, NmtStage
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.compiler.measure import chrf
-from pipeline.nmt.draft_tokens import DraftTokens
-from pipeline.nmt.generation import SearchRequest, Token
+from pipeline.nmt.compile.measure import chrf
+from pipeline.nmt.decode.generation import SearchRequest, Token
+from pipeline.nmt.decode.tokenizer import SPACE
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search.beams import greedy
+from pipeline.nmt.search.draft_tokens import DraftTokens
 from pipeline.nmt.stage import NmtContext
-from pipeline.nmt.term_search import TermSearch, Wording
-from pipeline.nmt.terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
-from pipeline.nmt.tokenizer import SPACE
+from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
+from pipeline.nmt.terms.term_search import TermSearch, Wording
 from pipeline.run.stats import PipelineStats
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 

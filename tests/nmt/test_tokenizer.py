@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.nmt.compiler.measure import Sample, translate_sample
+from pipeline.nmt.compile.measure import Sample, translate_sample
+from pipeline.nmt.decode.tokenizer import IncrementalDetokenizer, MarianTokenizer
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.tokenizer import IncrementalDetokenizer, MarianTokenizer
 from tests.conftest import FIXTURES, SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
 
 

@@ -11,9 +11,9 @@ from safetensors.numpy import save_file
 from pipeline import MarianModel
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.compiler.build import LEAST_AGREEMENT, compile_model
-from pipeline.nmt.compiler.measure import as_table
-from pipeline.nmt.streaming import ALIGNMENT
+from pipeline.nmt.compile.build import LEAST_AGREEMENT, compile_model
+from pipeline.nmt.compile.measure import as_table
+from pipeline.nmt.decode.streaming import ALIGNMENT
 from tests.conftest import SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
 
 DEMO = SHIPPED_TRANSLATORS["demo-en-zh"]
@@ -53,7 +53,7 @@ def test_a_head_that_is_named_is_given_out(checkpoint, tmp_path):
 
 
 def test_a_model_whose_heads_do_not_align_gives_out_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.nmt.compiler.build.LEAST_AGREEMENT", 1.01)
+    monkeypatch.setattr("pipeline.nmt.compile.build.LEAST_AGREEMENT", 1.01)
     report = compile_model(TINY, tmp_path / "out", weights="fp32")
     assert report.alignment is None or report.alignment.agreement <= 1
     model = MarianModel.load(tmp_path / "out")

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError, UsageError
-from pipeline.nmt.compiler.assemble import read_architecture
-from pipeline.nmt.compiler.build import Candidate, _fastest, compile_model
-from pipeline.nmt.compiler.checkpoint import expected_shapes
-from pipeline.nmt.compiler.measure import read_sample
-from pipeline.nmt.generation import SearchRequest
+from pipeline.nmt.compile.assemble import read_architecture
+from pipeline.nmt.compile.build import Candidate, _fastest, compile_model
+from pipeline.nmt.compile.checkpoint import expected_shapes
+from pipeline.nmt.compile.measure import read_sample
+from pipeline.nmt.decode.generation import SearchRequest
+from pipeline.nmt.decode.streaming import StreamingDecoder
+from pipeline.nmt.decode.tokenizer import MarianTokenizer
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search import greedy
-from pipeline.nmt.streaming import StreamingDecoder
-from pipeline.nmt.tokenizer import MarianTokenizer
+from pipeline.nmt.search.beams import greedy
 from tests.conftest import ROOT, TINY, compiled_tiny, golden, make_model_dir
 from tests.nmt.compiler.checkpoints import tiny_config, write_checkpoint
 from tests.nmt.conftest import found_ids
@@ -297,7 +297,7 @@ def test_an_interrupt_leaves_no_files(tmp_path):
 
 def test_large_tables_are_separate_files_and_results_stay_the_same(tmp_path, monkeypatch):
     whole = (compiled_tiny() / "step.onnx").stat().st_size
-    monkeypatch.setattr("pipeline.nmt.compiler.graph._MIN_EXTERNAL_BYTES", 10_000)
+    monkeypatch.setattr("pipeline.nmt.compile.graph._MIN_EXTERNAL_BYTES", 10_000)
     compile_model(TINY, tmp_path / "out", weights="fp32")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"encoder.onnx", "encoder.data", "step.onnx", "step.data"} <= names

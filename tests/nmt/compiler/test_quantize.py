@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import CHRF
 
-from pipeline.nmt.compiler.graph import GraphBuilder, Precision
-from pipeline.nmt.compiler.measure import chrf
-from pipeline.nmt.compiler.quantize import block_size, quantize_blocks, quantize_channels
-from pipeline.nmt.session import open_session
+from pipeline.nmt.compile.graph import GraphBuilder, Precision
+from pipeline.nmt.compile.measure import chrf
+from pipeline.nmt.compile.quantize import block_size, quantize_blocks, quantize_channels
+from pipeline.nmt.decode.session import open_session
 from tests.conftest import golden
 
 

@@ -11,8 +11,8 @@ import sentencepiece
 from ctranslate2.converters import OpusMTConverter
 
 from pipeline.errors import ModelError
-from pipeline.nmt.compiler.marian_npz import read_vocabulary
-from pipeline.nmt.compiler.source import read_checkpoint
+from pipeline.nmt.compile.marian_npz import read_vocabulary
+from pipeline.nmt.compile.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from tests.conftest import TINY, golden

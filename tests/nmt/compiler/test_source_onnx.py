@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.compiler.build import compile_model
-from pipeline.nmt.compiler.source import read_checkpoint
+from pipeline.nmt.compile.build import compile_model
+from pipeline.nmt.compile.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from tests.conftest import LAYOUTS, TINY
 from tests.nmt.compiler.checkpoints import (

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from pipeline.nmt.compiler.assemble import sinusoids
-from pipeline.nmt.compiler.build import compile_model
-from pipeline.nmt.compiler.source import read_checkpoint
+from pipeline.nmt.compile.assemble import sinusoids
+from pipeline.nmt.compile.build import compile_model
+from pipeline.nmt.compile.source import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from tests.conftest import TINY, golden
 from tests.nmt.compiler.checkpoints import (

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.compiler import huggingface, source
-from pipeline.nmt.compiler.assemble import sinusoids
-from pipeline.nmt.compiler.build import compile_model
-from pipeline.nmt.compiler.source import read_checkpoint
-from pipeline.nmt.generation import SearchRequest
+from pipeline.nmt.compile import huggingface, source
+from pipeline.nmt.compile.assemble import sinusoids
+from pipeline.nmt.compile.build import compile_model
+from pipeline.nmt.compile.source import read_checkpoint
+from pipeline.nmt.decode.generation import SearchRequest
 from pipeline.nmt.model import MarianModel
-from pipeline.nmt.search import greedy
+from pipeline.nmt.search.beams import greedy
 from tests.conftest import golden
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,

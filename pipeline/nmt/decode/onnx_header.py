@@ -1,0 +1,125 @@
+"""Read the inputs and outputs of an ONNX file without loading its weights.
+
+ONNX Runtime gives this information only after loading the whole model. This reader walks the protobuf wire format
+(https://protobuf.dev/programming-guides/encoding) with the field numbers of onnx.proto and skips all other fields.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ModelError
+
+_TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
+"""onnx.proto, TensorProto.DataType: the types of inputs and outputs in Marian graphs."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: its element type and shape. Dynamic dimensions are given by name."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class OnnxHeader:
+    path: Path
+    inputs: dict[str, Port]
+    outputs: dict[str, Port]
+
+
+def read_header(path: Path) -> OnnxHeader:
+    """Read the header of an ONNX file."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _model(path, data)
+    except FileNotFoundError:
+        raise ModelError(f"no such file: {path}") from None
+    except (OSError, ValueError, IndexError, UnicodeDecodeError) as error:
+        # mmap refuses empty files with a ValueError.
+        raise ModelError(f"{path} is not a readable ONNX model ({error}); fetch or export it again") from None
+
+
+def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
+    inputs: dict[str, Port] = {}
+    outputs: dict[str, Port] = {}
+    weights: set[str] = set()
+    for number, value in _fields(data, 0, len(data)):
+        if number == 7 and isinstance(value, tuple):
+            for inner, content in _fields(data, *value):
+                if inner in (11, 12) and isinstance(content, tuple):
+                    port = _port(data, *content)
+                    (inputs if inner == 11 else outputs)[port.name] = port
+                elif inner == 5 and isinstance(content, tuple):
+                    names = [v for n, v in _fields(data, *content) if n == 8 and isinstance(v, tuple)]
+                    weights.update(data[start:end].decode() for start, end in names)
+    for name in weights:  # older exporters list weights among the inputs too
+        inputs.pop(name, None)
+    if not outputs:
+        raise ValueError("it declares no outputs")
+    return OnnxHeader(path, inputs, outputs)
+
+
+def _port(data: mmap.mmap, start: int, end: int) -> Port:
+    name, dtype = "", "unknown"
+    shape: list[int | str] = []
+    for number, value in _fields(data, start, end):
+        if number == 1 and isinstance(value, tuple):
+            name = data[value[0] : value[1]].decode()
+        elif number == 2 and isinstance(value, tuple):
+            for kind, tensor in _fields(data, *value):
+                if kind != 1 or not isinstance(tensor, tuple):
+                    continue
+                for inner, content in _fields(data, *tensor):
+                    if inner == 1 and isinstance(content, int):
+                        dtype = _TYPES.get(content, f"type {content}")
+                    elif inner == 2 and isinstance(content, tuple):
+                        shape = [_dimension(data, *dim) for n, dim in _fields(data, *content) if isinstance(dim, tuple)]
+    return Port(name, dtype, tuple(shape))
+
+
+def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
+    for number, value in _fields(data, start, end):
+        if number == 1 and isinstance(value, int):
+            return value
+        if number == 2 and isinstance(value, tuple):
+            return data[value[0] : value[1]].decode()
+    return "?"
+
+
+def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
+    """Yield (field number, integer or (start, end) byte range) for each field of a message, without copying."""
+    at = start
+    while at < end:
+        key, at = _varint(data, at)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, at = _varint(data, at)
+            yield number, value
+        elif kind == 2:
+            length, at = _varint(data, at)
+            if at + length > end:
+                raise ValueError(f"it is truncated: byte {at + length} of {end} is missing")
+            yield number, (at, at + length)
+            at += length
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        else:
+            raise ValueError("it is not a protobuf message")
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return value, at
+        shift += 7
+    raise ValueError("it is not a protobuf message")

@@ -1,0 +1,159 @@
+"""The files of a Firefox Translations student in a directory, and its tokenizer and decoder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ModelError
+from ...languages import known_language
+from ...run.machine import give_back_memory
+from ..options import NmtConfig
+from .decoder import Decoder
+from .generation import GenerationOptions
+from .tokenizer import MarianTokenizer
+
+MAX_SOURCE_TOKENS = 100
+"""From about this length on, students leave words out or repeat themselves; longer sentences are translated in parts."""
+_MODEL, _LEX = "model*.bin", "lex*.bin"
+_VOCABULARIES = ("vocab*.spm", "srcvocab*.spm", "trgvocab*.spm")
+# model.enpt.intgemm.alphas.bin: one of the two is English.
+_PAIR = re.compile(r"\.((en)(\w{2,8})|(\w{2,8})(en))\.")
+_SHORTLIST = 0xF11A48D5013417F5
+_SHORTLIST_HEADER = 6
+# Marian fills the candidates up to a multiple of this number.
+_MULTIPLE = 8
+
+
+@dataclass(frozen=True)
+class StudentFiles:
+    """The files of one model."""
+
+    model: Path
+    source: Path
+    """SentencePiece model, which is the vocabulary."""
+    target: Path
+    """The same file if both sides share a vocabulary."""
+    shortlist: Path | None
+    """Used only with a shared vocabulary: with two, names are lost, because no source token can be copied."""
+    languages: tuple[str | None, str | None]
+    """(source, target) as two-letter codes."""
+
+
+def find_student(directory: Path) -> StudentFiles | None:
+    """The files of the student in a directory; None if there is no model.bin with a vocabulary."""
+    if not os.path.isdir(directory):  # Path.is_dir raises for long names
+        return None
+    models, shared, sources, targets = (sorted(directory.glob(name)) for name in (_MODEL, *_VOCABULARIES))
+    if not models or not (shared or sources or targets):
+        return None
+    if len(models) > 1 or len(shared) > 1 or bool(shared) == bool(sources or targets) or len(sources) != len(targets):
+        names = ", ".join(path.name for path in (*models, *shared, *sources, *targets))
+        raise ModelError(
+            f"{directory} has {names}; expected the files of one model: a model.*.bin, and a vocab.*.spm or a srcvocab.*.spm "
+            "with a trgvocab.*.spm"
+        )
+    pair = _PAIR.search(models[0].name)
+    for path in (*shared, *sources, *targets, *(lex := sorted(directory.glob(_LEX)))):
+        other = _PAIR.search(path.name)
+        if pair and other and pair[1] != other[1]:
+            raise ModelError(f"{path} is of another model than {models[0].name}; fetch the files of one model")
+    source, target = (shared * 2) or (sources[0], targets[0])
+    languages = (None, None) if pair is None else ("en", pair[3]) if pair[2] else (pair[4], "en")
+    return StudentFiles(
+        *(models[0], source, target, lex[0] if shared and lex else None),
+        (known_language(languages[0]), known_language(languages[1])),
+    )
+
+
+class Shortlist:
+    """A lexical shortlist (lex.*.s2t.bin): which tokens of a shared vocabulary may translate those of a source."""
+
+    def __init__(self, path: Path, vocabulary: int) -> None:
+        """Read a file."""
+        try:
+            content = path.read_bytes()
+            header = np.frombuffer(content, "<u8", _SHORTLIST_HEADER).tolist()
+            magic, _checksum, self._first, _best, offsets, ids = header
+            if magic != _SHORTLIST:
+                raise ValueError("it does not begin like a shortlist")
+            at = 8 * _SHORTLIST_HEADER + 8 * offsets
+            if at + 4 * ids != len(content):
+                raise ValueError(f"it has {len(content):,} bytes, its header needs {at + 4 * ids:,}")
+            self._offsets = np.frombuffer(content, "<u8", offsets, 8 * _SHORTLIST_HEADER).astype(np.int64)
+            self._ids = np.frombuffer(content, "<u4", ids, at)
+            if (
+                offsets - 1 != vocabulary
+                or (ids and self._ids.max() >= vocabulary)
+                or not 2 <= self._first <= vocabulary
+            ):
+                raise ValueError(f"it is not for a vocabulary of {vocabulary:,} pieces")
+            if self._offsets[-1] != ids or (np.diff(self._offsets, prepend=0) < 0).any():
+                raise ValueError("its lists overlap")
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+        except ValueError as error:
+            raise ModelError(f"{path} is not a readable shortlist ({error}); fetch it again") from None
+        self._size = vocabulary
+
+    def candidates(self, source: Sequence[int]) -> NDArray[np.int64]:
+        """The target ids for those of a source, ascending: the most frequent, the source's own, and those listed for it."""
+        taken = np.zeros(self._size, np.bool_)
+        taken[: self._first] = True
+        for token in set(source):
+            taken[token] = True
+            taken[self._ids[self._offsets[token] : self._offsets[token + 1]]] = True
+        if missing := -int(np.count_nonzero(taken)) % _MULTIPLE:
+            taken[np.flatnonzero(~taken)[:missing]] = True
+        return np.flatnonzero(taken)
+
+
+def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[MarianTokenizer, Decoder]:
+    """Read a student and build its graphs.
+
+    ``weights``: "fp32", or else 8 bits, which are those of the file.
+    """
+    # Slow: imports onnx.
+    from ..compile.student import read_student
+    from .recurrent import RecurrentDecoder
+
+    tokenizer = MarianTokenizer.from_pieces(files.source, files.target)
+    checkpoint = read_student(files.model)
+    a = checkpoint.architecture
+    for path, pieces, rows in (
+        (files.source, tokenizer.size - 1, a.source_vocabulary),
+        (files.target, tokenizer.target_size - 1, a.target_vocabulary),
+    ):
+        if pieces != rows:
+            raise ModelError(
+                f"{path} has {pieces:,} pieces, the embedding of {files.model.name} {rows:,} rows; they must be of the "
+                "same model"
+            )
+    decoder = RecurrentDecoder(
+        checkpoint,
+        files.model,
+        threads,
+        weights="fp32" if weights == "fp32" else "int8",
+        shortlist=None if files.shortlist is None else Shortlist(files.shortlist, a.source_vocabulary),
+        banned=[index for index in range(a.target_vocabulary) if tokenizer.is_reserved(index)],
+    )
+    del checkpoint
+    give_back_memory()
+    return tokenizer, decoder
+
+
+def student_options(tokenizer: MarianTokenizer, options: NmtConfig) -> GenerationOptions:
+    """<pad> starts the decoder, which then sees no token."""
+    pad = tokenizer.target_size - 1
+    return GenerationOptions(
+        *(pad, tokenizer.end_token, pad),
+        max_tokens=options.max_tokens,
+        beams=options.beam_size,
+        no_repeat_ngram=options.no_repeat_ngram,
+    )

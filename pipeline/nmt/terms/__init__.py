@@ -1,0 +1,1 @@
+"""What a translation must have: glossary terms, numbers, times, addresses and markup."""
