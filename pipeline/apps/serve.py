@@ -204,10 +204,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
 
         from ..server.app import create_app
         from ..server.connections import Settings
-        from ..server.offers import Offers
+        from ..server.languages.offers import Offers
+        from ..server.languages.served import ServedLanguages
         from ..server.pushes import Pushes
         from ..server.record import check_folder
-        from ..server.served_languages import ServedLanguages
         from ..server.service import Service
         from ..sinks.sink import close_all
     languages = ServedLanguages(tuple(config.languages for config in configs))
@@ -291,7 +291,7 @@ async def _serve_all(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(taking_part)
         if wyoming_listener is not None:
-            from ..server.wyoming import serving_wyoming
+            from ..server.protocols.wyoming import serving_wyoming
 
             await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
         await serve(server, service, listener, ready=lambda: tell("\n".join(lines)))

@@ -19,13 +19,12 @@ from starlette.staticfiles import StaticFiles
 
 from .access import Access, bearer_token, is_loopback, is_unspecified
 from .guard import BodyDrain, Guard, Rate
-from .languages import languages_route
-from .libretranslate import DETECTION, PATH, libretranslate_routes
+from .languages.route import languages_route
 from .metrics import Metrics
-from .openai import openai_routes
 from .openapi import openapi_route
 from .protocol import is_room_name
-from .realtime import realtime_route
+from .protocols import ROUTES
+from .protocols.libretranslate import DETECTION, PATH
 from .service import Service
 from .terms import terms_route
 from .websocket import endpoint
@@ -85,9 +84,7 @@ def create_app(
             Route("/metrics", answers.metrics),
             languages_route(service, access),
             terms_route(service, access),
-            *openai_routes(service, access),
-            *libretranslate_routes(service, access, rate),
-            realtime_route(service, access),
+            *(route for routes in ROUTES for route in routes(service, access, rate)),
             openapi_route(service.languages, access, more=service.offers is not None),
             *routes,
             Mount("/static", _Static(directory=STATIC)),

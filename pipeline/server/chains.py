@@ -17,8 +17,8 @@ from ..languages import nearest
 from ..loading import Models
 from ..nmt.same_language import SameLanguageText
 from ..nmt.translator import TextTranslator, warn_unspellable
+from .languages.served import narrowed
 from .protocol import ProtocolError
-from .served_languages import narrowed
 
 if TYPE_CHECKING:
     from ..asr.voices import VoiceModel
@@ -39,7 +39,7 @@ class Chain:
         """The chain with these targets only; with all if none are named.
 
         Raises:
-            ProtocolError: see ``pipeline.server.served_languages.narrowed``; or a model does not write the script of a target.
+            ProtocolError: see ``pipeline.server.languages.served.narrowed``; or a model does not write the script of a target.
         """
         languages, own = narrowed(self.config.languages, targets), self.models.translations
         translations: dict[str, TextTranslator] = {}

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 from ..errors import PipelineError, UsageError
 from ..languages.options import LanguageConfig
 from .access import Access, is_origin
+from .languages.served import ServedLanguages
 from .limits import MOST_SESSIONS
 from .protocol import Listen, ProtocolError, Resume, Start, Watch, is_room_name, room_name
-from .served_languages import ServedLanguages
 from .service import Service
 
 try:

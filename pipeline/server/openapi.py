@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .access import Access
-from .libretranslate import DETECTION, PATH
-from .openai import FORMATS, GRANULARITIES
-from .served_languages import ServedLanguages
+from .languages.served import ServedLanguages
+from .protocols.libretranslate import DETECTION, PATH
+from .protocols.openai import FORMATS, GRANULARITIES
 
 Json = dict[str, Any]
 
@@ -26,7 +26,15 @@ _TYPES: dict[type, Json] = {kind: {"type": name} for kind, name in (_NAMES | {No
 _TYPES[bytes] = {"contentMediaType": "application/octet-stream"}
 _PAIR = {"source": str, "targets": [str]}
 _PAIRS = {"configured": [_PAIR], "offered": [_PAIR], "downloads": bool}
-_INFO: Json = {**_PAIR, "languages": [_PAIR], "more": bool, "token": bool, "ready": bool, "recorded": bool}
+_INFO: Json = {
+    **_PAIR,
+    "languages": [_PAIR],
+    "more": bool,
+    "token": bool,
+    "ready": bool,
+    "recorded": bool,
+    "speakers": bool,
+}
 _INFO |= {"address": (str, NoneType)}
 _MODEL = {"id": str, "object": ("model",), "created": int, "owned_by": str}
 _ERROR = {"error": {"message": str, "type": ("invalid_request_error", "server_error"), "param": NoneType, "code": str}}

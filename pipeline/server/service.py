@@ -17,12 +17,12 @@ from ..languages import nearest, normalized_code
 from ..loading import Models
 from .capacity import calls_at_once
 from .chains import Chain, chain_of
+from .languages.offers import Offers, Preparation
+from .languages.served import ServedLanguages
 from .limits import ServerLimits
-from .offers import Offers, Preparation
 from .protocol import ProtocolError, Start, room_name
 from .pushes import Pushes
 from .scheduling import Scheduler, scheduled
-from .served_languages import ServedLanguages
 from .session import Session
 
 if TYPE_CHECKING:

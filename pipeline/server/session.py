@@ -30,12 +30,12 @@ from .feed import Feed
 from .glossary import SessionGlossary
 from .history import History
 from .intake import BufferedSpeech, Intake, SilentSender
+from .languages.session_targets import SessionTargets
 from .limits import ServerLimits
 from .operator import Operator
 from .protocol import ProtocolError
 from .record import Record, new_name
 from .scheduling import Scheduler, scheduled
-from .targets import SessionTargets
 
 if TYPE_CHECKING:
     from .voices import SessionVoices

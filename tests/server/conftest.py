@@ -17,8 +17,8 @@ import pytest
 from pipeline import Models, PipelineConfig
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.loading import SharedModels, load_shared
+from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
-from pipeline.server.offers import Offers
 from pipeline.server.service import Service
 from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
 from tests.fixtures.student import write_student

@@ -10,11 +10,11 @@ from pipeline.events import SourceSentence, Translation
 from pipeline.languages.options import LanguageConfig
 from pipeline.loading import SharedModels
 from pipeline.server.access import Access
+from pipeline.server.languages.offers import Offers
+from pipeline.server.languages.session_targets import SessionTargets
 from pipeline.server.limits import ServerLimits
-from pipeline.server.offers import Offers
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Service
-from pipeline.server.targets import SessionTargets
 from pipeline.server.voices import SessionVoices
 from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation, Word
 from pipeline.run.machine import give_back_memory
 from pipeline.server.protocol import _FIELDS
-from pipeline.server.wyoming import serving_wyoming
+from pipeline.server.protocols.wyoming import serving_wyoming
 from tests.server.running import Running, ask, heard, running, until
 
 # Of the loop's thread in one callback: time that other threads and programs take is not counted. The least of some tries counts.

@@ -5,9 +5,9 @@ import pytest
 from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.targets import LateTargets
+from pipeline.server.languages.session_targets import SessionTargets
 from pipeline.server.limits import MOST_TARGETS, ServerLimits
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.targets import SessionTargets
 
 MODEL = SameLanguageText("en")
 

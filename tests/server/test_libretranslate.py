@@ -15,7 +15,7 @@ from pipeline import Models
 from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
-from pipeline.server.detection import _library
+from pipeline.server.languages.detection import _library
 from pipeline.server.service import Service
 from tests.server.running import running, until
 
@@ -122,7 +122,7 @@ async def test_limits_of_bytes_wrong_keys_and_requests_at_once(new_service, expe
         assert found == [413, 429]
     service = new_service()
     async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
-        monkeypatch.setattr("pipeline.server.libretranslate._MOST_AT_ONCE", 2)
+        monkeypatch.setattr("pipeline.server.protocols.libretranslate._MOST_AT_ONCE", 2)
         answers = await asyncio.gather(*(client.post("/translate", json=body) for _ in range(9)))
         found = [answer.status_code for answer in answers]
         assert {*found} == {200, 429}
@@ -240,7 +240,7 @@ class Endless:
 
 
 async def test_requests_take_turns_and_one_that_is_left_stops(demo_config, demo_models, monkeypatch):
-    monkeypatch.setattr("pipeline.server.libretranslate._TURN_S", 0.0)
+    monkeypatch.setattr("pipeline.server.protocols.libretranslate._TURN_S", 0.0)
     model = Endless()
     service = Service(demo_config, replace(demo_models, translations={"zh": model}))
     async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.loading import SharedModels, load_shared
 from pipeline.server.access import Access
-from pipeline.server.offers import Offers
+from pipeline.server.languages.offers import Offers
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Service
 from tests.conftest import PHRASES, read_wav

@@ -31,11 +31,11 @@ from pipeline.events import PipelineEvent, Samples, SourceSentence, SourceText, 
 from pipeline.languages.chinese import conversion
 from pipeline.languages.options import LanguageConfig
 from pipeline.sentences.splitting import whole_words
-from pipeline.server import openai as interface
 from pipeline.server.access import Access
 from pipeline.server.chains import Chain
 from pipeline.server.guard import BodyDrain
 from pipeline.server.limits import ServerLimits
+from pipeline.server.protocols import openai as interface
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
 from pipeline.sinks.files import sink_makers

@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
+from pipeline.server.languages.served import ServedLanguages
 from pipeline.server.openapi import description
-from pipeline.server.served_languages import ServedLanguages
 from tests.conftest import PHRASES
 from tests.server.running import running
 

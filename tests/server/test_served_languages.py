@@ -4,8 +4,8 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.languages.options import LanguageConfig
+from pipeline.server.languages.served import ServedLanguages, narrowed
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.served_languages import ServedLanguages, narrowed
 
 EN = LanguageConfig("en", ("zh", "de"))
 ZH = LanguageConfig("zh", ("en",))

@@ -20,8 +20,8 @@ from pipeline.apps.listening import wyoming_address
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
 from pipeline.events import Samples
+from pipeline.server.protocols.wyoming import serving_wyoming
 from pipeline.server.service import Service
-from pipeline.server.wyoming import serving_wyoming
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import serving, translated, until
 
@@ -183,7 +183,7 @@ async def test_a_client_that_sends_nothing_is_let_go(new_service):
 
 @pytest.mark.slow
 async def test_a_client_that_does_not_read_is_cut(new_service, monkeypatch):
-    monkeypatch.setattr("pipeline.server.wyoming._SEND_S", 0.1)
+    monkeypatch.setattr("pipeline.server.protocols.wyoming._SEND_S", 0.1)
     service = new_service(closing_s=0.1)
     async with listening(service) as uri:
         client = socket.create_connection(("127.0.0.1", int(uri.rpartition(":")[2])))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..errors import UsageError
-from ..languages import normalized_code, same_text
-from ..languages.options import LanguageConfig
-from ..nmt.targets import LateTargets
-from ..nmt.translator import TextTranslator
-from .limits import MOST_TARGETS, ServerLimits
-from .protocol import ProtocolError, shown
+from ...errors import UsageError
+from ...languages import normalized_code, same_text
+from ...languages.options import LanguageConfig
+from ...nmt.targets import LateTargets
+from ...nmt.translator import TextTranslator
+from ..limits import MOST_TARGETS, ServerLimits
+from ..protocol import ProtocolError, shown
 
 
 class SessionTargets:

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..languages import language_tag, nearest
-from .protocol import sendable
+from ...languages import language_tag, nearest
+from ..protocol import sendable
 
 
 @functools.cache

@@ -21,15 +21,15 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ..captions.append import AppendOnlyText, joined
-from ..events import SourceSentence, SourceText, TargetText, Translation
-from ..languages import same_language
-from ..languages.options import AUTO_SOURCE
-from .feed import Feed, Snapshot
-from .protocol import ProtocolError, Start, check_rate, sendable, shown
-from .served_languages import ServedLanguages
-from .service import Service
-from .session import Session
+from ...captions.append import AppendOnlyText, joined
+from ...events import SourceSentence, SourceText, TargetText, Translation
+from ...languages import same_language
+from ...languages.options import AUTO_SOURCE
+from ..feed import Feed, Snapshot
+from ..languages.served import ServedLanguages
+from ..protocol import ProtocolError, Start, check_rate, sendable, shown
+from ..service import Service
+from ..session import Session
 
 _PACKAGE = "streaming-speech-translation"
 _LINE_BYTES = 1 << 16

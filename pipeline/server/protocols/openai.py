@@ -20,17 +20,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from ..events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
-from ..languages import language_tag, nearest, sets_sentences_apart
-from ..nmt.same_language import SameLanguageText
-from ..sentences.splitting import whole_words
-from ..sinks.files import sink_makers
-from ..subtitles.spoken import whisper_segment
-from .access import Access, bearer_token
-from .chains import Chain
-from .protocol import ProtocolError, shown
-from .service import Service
-from .uploads import Upload, UploadError, as_dict, received, translated, while_connected
+from ...events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
+from ...languages import language_tag, nearest, sets_sentences_apart
+from ...nmt.same_language import SameLanguageText
+from ...sentences.splitting import whole_words
+from ...sinks.files import sink_makers
+from ...subtitles.spoken import whisper_segment
+from ..access import Access, bearer_token
+from ..chains import Chain
+from ..guard import Rate
+from ..protocol import ProtocolError, shown
+from ..service import Service
+from ..uploads import Upload, UploadError, as_dict, received, translated, while_connected
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")
@@ -54,7 +55,7 @@ class _Wanted:
     words: bool
 
 
-def openai_routes(service: Service, access: Access) -> list[BaseRoute]:
+def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
     """``/v1/audio/transcriptions``, ``/v1/audio/translations``, ``/v1/models``."""
 
     def guarded(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:

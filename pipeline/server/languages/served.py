@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import UsageError
-from ..languages import language_tag, nearest, normalized_code, same_language
-from ..languages.options import AUTO_SOURCE, LanguageConfig
-from .limits import MOST_NAMED_TARGETS
-from .protocol import ProtocolError, shown
+from ...errors import UsageError
+from ...languages import language_tag, nearest, normalized_code, same_language
+from ...languages.options import AUTO_SOURCE, LanguageConfig
+from ..limits import MOST_NAMED_TARGETS
+from ..protocol import ProtocolError, shown
 
 MODEL = "speech-translation"
 """The name of the server's model for programs that want one."""

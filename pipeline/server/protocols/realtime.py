@@ -16,22 +16,23 @@ from contextlib import suppress
 from typing import Any
 
 from starlette.responses import JSONResponse
-from starlette.routing import WebSocketRoute
+from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ..captions.append import AppendOnlyText, joined
-from ..events import SourceSentence, SourceText, TargetText, Translation
-from ..languages import LONGEST_CODE, nearest, normalized_code, same_text
-from ..languages.chinese import Convert
-from ..nmt.scripts import needed_conversion
-from .access import Access, bearer_token
-from .feed import Feed, Snapshot
-from .protocol import ProtocolError, Start, check_length, read_object, sendable, shown
-from .served_languages import MODEL
-from .service import Service
-from .session import Session
-from .sockets import LATER, NORMAL, REFUSED, TRY_LATER
-from .websocket import Connection
+from ...captions.append import AppendOnlyText, joined
+from ...events import SourceSentence, SourceText, TargetText, Translation
+from ...languages import LONGEST_CODE, nearest, normalized_code, same_text
+from ...languages.chinese import Convert
+from ...nmt.scripts import needed_conversion
+from ..access import Access, bearer_token
+from ..feed import Feed, Snapshot
+from ..guard import Rate
+from ..languages.served import MODEL
+from ..protocol import ProtocolError, Start, check_length, read_object, sendable, shown
+from ..service import Service
+from ..session import Session
+from ..sockets import LATER, NORMAL, REFUSED, TRY_LATER
+from ..websocket import Connection
 
 _SAMPLE_RATE = 24_000
 # How browsers, which cannot set headers, send the token: as one of the subprotocols that they offer.
@@ -247,10 +248,10 @@ def _details(error: ProtocolError, event_id: object = None) -> dict[str, Any]:
     return {"type": kind, "code": error.code, "message": str(error), "param": None, "event_id": event}
 
 
-def realtime_route(service: Service, access: Access) -> WebSocketRoute:
+def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
     """``/v1/realtime/translations``."""
 
     async def serve(socket: WebSocket) -> None:
         await RealtimeConnection(socket, service, access).run()
 
-    return WebSocketRoute("/v1/realtime/translations", serve)
+    return [WebSocketRoute("/v1/realtime/translations", serve)]

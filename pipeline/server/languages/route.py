@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .access import Access, bearer_token
+from ..access import Access, bearer_token
+from ..protocol import ProtocolError
+from ..service import Service
+from ..uploads import UploadError, as_dict
 from .offers import Preparation
-from .protocol import ProtocolError
-from .service import Service
-from .uploads import UploadError, as_dict
 
 
 def languages_route(service: Service, access: Access) -> Route:

@@ -21,23 +21,23 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ..captions.masking import Masking
-from ..errors import UsageError, described
-from ..events import SourceSentence, Translation
-from ..languages import english_name, nearest, normalized_code, same_language
-from ..languages.options import AUTO_SOURCE
-from ..nmt.decode.decoder import DecoderState
-from ..nmt.forced import marked
-from ..nmt.same_language import SameLanguageText
-from ..nmt.stage import DirectedGlossary
-from ..nmt.terms.markup import Fragment, joined, parts, parts_of_page
-from ..nmt.translator import TermTranslator, TextTranslator
-from .access import Access, bearer_token
-from .detection import detected
-from .guard import Rate
-from .protocol import ProtocolError
-from .service import Service
-from .uploads import UploadError, body_type, counted, while_connected
+from ...captions.masking import Masking
+from ...errors import UsageError, described
+from ...events import SourceSentence, Translation
+from ...languages import english_name, nearest, normalized_code, same_language
+from ...languages.options import AUTO_SOURCE
+from ...nmt.decode.decoder import DecoderState
+from ...nmt.forced import marked
+from ...nmt.same_language import SameLanguageText
+from ...nmt.stage import DirectedGlossary
+from ...nmt.terms.markup import Fragment, joined, parts, parts_of_page
+from ...nmt.translator import TermTranslator, TextTranslator
+from ..access import Access, bearer_token
+from ..guard import Rate
+from ..languages.detection import detected
+from ..protocol import ProtocolError
+from ..service import Service
+from ..uploads import UploadError, body_type, counted, while_connected
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class _RefusedError(Exception):
         self.status = status
 
 
-def libretranslate_routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
+def routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
     """The three routes. ``rate`` counts requests until their key is known to be right: captioning programs translate several
     times a second.
     """

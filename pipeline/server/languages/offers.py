@@ -9,22 +9,22 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
-from ..asr.options import DraftModel
-from ..asr.recognizer import Recognizer, StreamingRecognizer
-from ..asr.whisper import WhisperRecognizer
-from ..config import PipelineConfig, with_overrides
-from ..errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
-from ..languages import normalized_code, same_language
-from ..loading import Models, SharedModels, load_shared, translation_options
-from ..nmt.compiled import local_student
-from ..nmt.load import find_translation_models
-from ..nmt.options import NmtConfig
-from ..nmt.routing import LanguagePair, is_same_pair, language_code, routed, student_routes
-from ..run.progress import Progress
-from ..run.worker import Worker
-from .chains import Chain, chain_of
-from .limits import MOST_TARGETS
-from .protocol import ProtocolError, shown
+from ...asr.options import DraftModel
+from ...asr.recognizer import Recognizer, StreamingRecognizer
+from ...asr.whisper import WhisperRecognizer
+from ...config import PipelineConfig, with_overrides
+from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
+from ...languages import normalized_code, same_language
+from ...loading import Models, SharedModels, load_shared, translation_options
+from ...nmt.compiled import local_student
+from ...nmt.load import find_translation_models
+from ...nmt.options import NmtConfig
+from ...nmt.routing import LanguagePair, is_same_pair, language_code, routed, student_routes
+from ...run.progress import Progress
+from ...run.worker import Worker
+from ..chains import Chain, chain_of
+from ..limits import MOST_TARGETS
+from ..protocol import ProtocolError, shown
 
 log = logging.getLogger(__name__)
 
