@@ -278,6 +278,7 @@ def with_overrides(
     nmt: str | None = None,
     via: str | None = None,
     bilingual: bool = False,
+    mark_uncertain: bool = False,
     preset: str | None = None,
     glossary: str | None = None,
     masked: str | None = None,
@@ -302,7 +303,10 @@ def with_overrides(
         nmt_config = dataclasses.replace(nmt_config, **(_OF_MODEL | {"model": nmt, "file_suffix": ""}))
     overridden = {*(_MODEL_KEYS if nmt else ()), *(("via",) if via else ())}
     subtitles = dataclasses.replace(
-        config.subtitles, bilingual=config.subtitles.bilingual or bilingual, **(PRESETS[preset] if preset else {})
+        config.subtitles,
+        bilingual=config.subtitles.bilingual or bilingual,
+        mark_uncertain=config.subtitles.mark_uncertain or mark_uncertain,
+        **(PRESETS[preset] if preset else {}),
     )
     return dataclasses.replace(
         config,

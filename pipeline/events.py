@@ -122,6 +122,8 @@ class Transcript:
     "failed": the recogniser raised an exception), or None."""
     repeated: bool = False
     """True if the recogniser repeated a phrase endlessly. The text has the phrase once."""
+    uncertain: bool = False
+    """True if the text was probably said, but may be misheard. It is translated and shown, marked."""
     heard_s: float = 0.0
     """Audio received when the segment was cut."""
     speech_end_s: float | None = None
@@ -139,6 +141,11 @@ class Transcript:
     def is_noise(self) -> bool:
         """Whether it was rejected because nothing was said."""
         return self.rejected in ("silence", "empty")
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is neither rejected nor uncertain: what is heard before and after may rely on it."""
+        return self.rejected is None and not self.uncertain
 
 
 @dataclass(frozen=True)
@@ -245,6 +252,8 @@ class SourceSentence:
     """The terms of the glossary in the text, in order, as the glossary has them."""
     speaker: str | None = None
     """See ``Transcript``."""
+    uncertain: bool = False
+    """See ``Transcript``. Its translations may be wrong, too."""
 
     @property
     def steady(self) -> int:

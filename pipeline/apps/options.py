@@ -97,6 +97,9 @@ def add_layout_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--bilingual", action="store_true", help="show the source with its translation in subtitle files"
     )
+    parser.add_argument(
+        "--mark-uncertain", action="store_true", help="put [?] after what may be misheard in subtitle files"
+    )
 
 
 def add_preset_argument(parser: argparse._ActionsContainer) -> None:
@@ -134,6 +137,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         nmt=options.nmt,
         via=options.via,
         bilingual=getattr(options, "bilingual", False),
+        mark_uncertain=getattr(options, "mark_uncertain", False),
         preset=getattr(options, "preset", None),
         glossary=str(options.glossary) if options.glossary is not None else None,
         masked=str(options.masked) if options.masked is not None else None,

@@ -50,10 +50,10 @@ class Context:
         """``segment`` was recognised as ``transcript``. A noise changes nothing."""
         if transcript.is_noise:
             return
-        if transcript.rejected is not None or transcript.language != self._language:
+        if not transcript.is_sure or transcript.language != self._language:
             self._heard.clear()
         self._language = transcript.language
-        if transcript.rejected is None:
+        if transcript.is_sure:
             self._heard.append(Heard(segment, transcript.text))
         segments = [each.segment for each in self._heard]
         while segments and not fits(segments[:-1], segments[-1], self._limit_ms):

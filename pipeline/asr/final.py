@@ -72,7 +72,7 @@ class FinalRecognition:
     def take(self, transcripts: Sequence[Transcript]) -> None:
         """Remember what later groups depend on: transcripts of a group that has closed."""
         for transcript in transcripts:
-            if transcript.rejected is None:
+            if transcript.is_sure:
                 self._language = transcript.language
                 if self.terms is not None:
                     self.terms.heard(transcript)

@@ -83,6 +83,8 @@ class PipelineStats:
     failures: dict[str, str] = field(default_factory=dict)
     """Stage → why its newest failed call failed, which cost a segment or a sentence."""
     sentences: int = 0
+    uncertain: int = 0
+    """Sentences that may be misheard."""
     terms: int = 0
     """Terms of the glossary in what was said."""
     corrected: int = 0
@@ -248,6 +250,7 @@ class PipelineStats:
         elif isinstance(event, SourceSentence):
             self.terms += len(event.terms)
             self.corrected += sum(bool(word.heard) for word in event.words)
+            self.uncertain += event.uncertain
         elif isinstance(event, Translation) or (isinstance(event, TargetText) and event.complete):
             self.translated(event.language, event.heard_s)
 
@@ -269,6 +272,8 @@ class PipelineStats:
         lines = [f"{self.audio_s:.1f} s of audio in {elapsed:.1f} s ({speed:.1f} times real time), {sentences}"]
         if self.terms:
             lines.append(f"{self.terms} terms of the glossary heard, {self.corrected} of them corrected")
+        if self.uncertain:
+            lines.append(f"sentences that may be misheard, marked as uncertain: {self.uncertain}")
         if withheld := self.withheld_summary():
             lines.append(f"heard and not shown, {withheld}")
         lines += [

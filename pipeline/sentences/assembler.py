@@ -1,7 +1,7 @@
 """Transcripts of segments → sentences, which may go on over pauses. Pure.
 
 A sentence ends with a final mark that a word or a pause follows, with a long pause, at its maximum length, where the
-language changes or speech is withheld, and at the end of the input. The final mark at the end of a segment is soft:
+language changes or speech is withheld, where uncertain text begins or ends, and at the end of the input. The final mark at the end of a segment is soft:
 a recogniser that hears nothing after it writes a full stop in the middle of a sentence too. So it is open until the next
 words or a pause decide.
 """
@@ -56,6 +56,8 @@ class _Text:
     """``heard_s`` of that text."""
     timed: bool
     """Whether word times are known for all of the text."""
+    uncertain: bool
+    """See ``Transcript``."""
 
     @classmethod
     def of(cls, transcript: Transcript) -> _Text:
@@ -75,6 +77,7 @@ class _Text:
             0,
             0.0,
             bool(words),
+            transcript.uncertain,
         )
 
 
@@ -174,7 +177,7 @@ class SentenceAssembler:
     def _continues(self, before: _Text, after: Transcript) -> bool:
         return (
             after.rejected is None
-            and after.language == before.language
+            and (after.language, after.uncertain) == (before.language, before.uncertain)
             and 1000 * (after.start_s - before.end_s) < self._ending_pause_ms(before)
             and 1000 * (before.end_s - before.start_s) < self._options.max_sentence_ms
         )
@@ -229,7 +232,9 @@ class SentenceAssembler:
 
 def _sentence(number: int, text: _Text, words: tuple[Word, ...], *, before_pause: bool) -> SourceSentence:
     return SourceSentence(
-        number, text.language, text.text, text.start_s, text.end_s, text.heard_s, words, before_pause=before_pause
+        *(number, text.language, text.text, text.start_s, text.end_s, text.heard_s, words),
+        before_pause=before_pause,
+        uncertain=text.uncertain,
     )
 
 

@@ -21,7 +21,9 @@ class TextSink:
         """``languages``: the one whose translations are written; by default, the only one of the stream."""
         self._file = BlockFile(path, resume=resume)
         self._bilingual = rules.bilingual
-        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=next(iter(languages), None), named=True)
+        self._sentences = SentenceBuilder(
+            bilingual=rules.bilingual, language=next(iter(languages), None), named=True, marked=rules.mark_uncertain
+        )
 
     def write(self, event: PipelineEvent) -> None:
         self._file.begin()

@@ -61,7 +61,9 @@ class CueBuilder:
         ``named``: for formats without a field for it, the speaker's name is in the text where the speaker changes.
         """
         self.rules, self.language = rules, language
-        self._sentences = SentenceBuilder(bilingual=rules.bilingual, language=language, named=named)
+        self._sentences = SentenceBuilder(
+            bilingual=rules.bilingual, language=language, named=named, marked=rules.mark_uncertain
+        )
         self._waiting: Sentence | None = None
         self._count = 0
         self._end_ms = -rules.gap_ms

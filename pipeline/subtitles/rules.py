@@ -42,6 +42,8 @@ class SubtitleRules(Checked):
     linger_ms: int = within(2_000, 0, 60_000)
     # Show the source with the translation, in formats that support it.
     bilingual: bool = False
+    # Put [?] after what may be misheard, and after its translation.
+    mark_uncertain: bool = False
     # Position of the translation in WebVTT and ASS.
     position: str = one_of("bottom", "bottom", "top")
     # Position of the source in WebVTT and ASS, if it is shown.

@@ -11,6 +11,8 @@ from .text import is_cjk, normalized
 
 # Sources that wait for their translation. Some have none, such as those spoken in the target language.
 _MAX_WAITING = 1_000
+UNCERTAIN = "[?]"
+"""The mark of text that may be misheard."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,15 @@ class Sentence:
 class SentenceBuilder:
     """Builds the sentences of one language. A sentence without text is dropped, unless its source is shown."""
 
-    def __init__(self, *, bilingual: bool = False, language: str | None = None, named: bool = False) -> None:
+    def __init__(
+        self, *, bilingual: bool = False, language: str | None = None, named: bool = False, marked: bool = False
+    ) -> None:
         """``language``: the language of the translations to take; None takes all, for a stream that has only one.
 
-        ``named``: a text begins with its speaker's name, unless it is of the same speaker as the one before.
+        ``named``: a text begins with its speaker's name, unless it is of the same speaker as the one before. ``marked``: texts
+        of what may be misheard end with "[?]".
         """
-        self._bilingual, self._language, self._named = bilingual, language, named
+        self._bilingual, self._language, self._named, self._marked = bilingual, language, named, marked
         self._speaker: str | None = None
         """Of the last text, if they are named."""
         self._newest: TargetText | None = None
@@ -98,6 +103,8 @@ class SentenceBuilder:
             self._speaker = said.speaker
             name = f"{said.speaker}{'：' if is_cjk(text) else ': '}" if said.speaker is not None else ""
             text, seams = name + text, frozenset(len(name) + seam for seam in seams)
+        if self._marked and said.uncertain:
+            text, source = (_join_texts(each, UNCERTAIN) if each else "" for each in (text, source))
         return Sentence(said.start_s, said.end_s, source, text, seams, said.before_pause, (said,), said.speaker)
 
 

@@ -94,6 +94,17 @@ def test_what_ends_an_open_sentence(second, expected):
     assert texts(heard(0, "My fellow Americans,", 0.0, 3.0), second) == expected
 
 
+def test_uncertain_text_stands_in_sentences_of_its_own():
+    said = ("My fellow Americans,", "ask not what", "your country", "can do for you.")
+    unsure = [replace(heard(at, said[at], at + 1.5, at + 2.4), uncertain=at in (1, 2)) for at in range(4)]
+    found = sentences(*unsure)
+    assert [(one.text, one.uncertain) for one in found] == [
+        (said[0], False),
+        ("ask not what your country", True),
+        (said[3], False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "length_s", "ends"),
     [

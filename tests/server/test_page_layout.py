@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.async_api import Page, expect
 
-from pipeline.events import SourceText, TargetText, Translation
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.sinks.jsonl import line
 from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_of_files
 from tests.server.test_page_scripts import records
@@ -128,6 +128,27 @@ async def test_a_doubtful_translation_is_underlined_until_it_is_corrected(path, 
         correction = {"type": "correction", "sentence": 0, "language": "zh", "text": "两句"}
         await page.evaluate(SHOW_ALL, [*doubtful, correction])
         assert (await page.evaluate(MARKED))[-1][:3] == ["两句", "none solid false", ""]
+
+
+@PAGES
+async def test_a_sentence_that_may_be_misheard_is_underlined_with_its_translation(path, browser):
+    said = SourceSentence(0, "en", "He lost it.", uncertain=True)
+    misheard = [json.loads(line(each)) for each in (said, Translation(0, "zh", "他丢了。"))]
+    async with page_of_files(browser, path) as page:
+        await page.wait_for_selector("body[data-ready=yes]" if path == "/" else "body[data-state=open]")
+        await page.evaluate(SHOW_ALL, misheard)
+        seen = MARKED.replace(".target", ".target, #text .source")
+        marked = await page.evaluate(seen)
+        assert [each[:4] for each in marked] == [
+            [text, "underline dotted true", "may be wrong", f"{text}may be wrong"]
+            for text in ("He lost it.", "他丢了。")
+        ]
+        assert "may be wrong 他丢了。" in marked[0][4]
+        correction = {"type": "correction", "sentence": 0, "text": "He lost hope."}
+        await page.evaluate(SHOW_ALL, [*misheard, correction])
+        source_line, translation = (await page.evaluate(seen))[-2:]
+        assert source_line[:3] == ["He lost hope.", "none solid false", ""]
+        assert translation[2] == "may be wrong", "it is of what was misheard"
 
 
 # What sticks out of the window to the right, and controls that are too small for a finger or whose letters make iOS zoom in.

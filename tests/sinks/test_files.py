@@ -248,6 +248,26 @@ def test_both_languages_in_every_format(tmp_path):
     )
 
 
+def test_what_may_be_misheard_is_marked_on_request_and_always_in_jsonl(tmp_path):
+    said = [
+        replace(event, uncertain=True) if isinstance(event, SourceSentence) else event for event in events(["好的。"])
+    ]
+    for mark in (False, True):
+        folder = tmp_path / str(mark)
+        folder.mkdir()
+        paths, sinks = opened(folder, replace(BILINGUAL, mark_uncertain=mark))
+        for event in said:
+            write_all(sinks, event)
+        close_all(sinks)
+        for kind in ("txt", "srt", "vtt", "ttml"):
+            written = paths[kind].read_text("utf-8")
+            assert ("好的。 [?]" in written, "Where is it? [?]" in written) == (mark, mark), kind
+            assert ("好的。" in written, "Where is it?" in written) == (True, True), kind
+        (record,) = (each for each in map(json.loads, paths["jsonl"].open()) if each["type"] == "source_sentence")
+        assert (record["text"], record["uncertain"]) == ("Where is it?", True)
+        assert read_event(record).uncertain
+
+
 def test_a_source_without_a_translation_is_in_every_format(tmp_path):
     paths, sinks = opened(tmp_path, BILINGUAL)
     for event in events(["", "好的。"]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...store.known import Thresholds
 
@@ -23,6 +23,11 @@ SHORT_TOKENS = 3
 # The mean of many tokens says more, and so does one where there is certainly speech; hoarse and fast speech has low means.
 _LONG_TOKENS, _LONG_ALLOWANCE = 12, 0.2
 _CERTAIN_SPEECH = 0.1
+# An uncertain text was probably said if its mean is not lower than this far below the threshold. The less certain it is that
+# there is speech, the more is required: what is invented for laughter, noise and babble has lower means.
+_SAID_ALLOWANCE, _SAID_FOR_NO_SPEECH = 0.4, 0.5
+# The same for the whole text, if that is short.
+_SAID_SHORT_ALLOWANCE = 0.75
 
 
 @dataclass(frozen=True)
@@ -75,14 +80,30 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     if (evidence.no_speech > thresholds.no_speech and unsure) or (doubtful and hesitant):
         # Speech in another language gives the same signs, with a lower no-speech probability.
         return "silence" if evidence.no_speech > _SILENCE_NO_SPEECH else "uncertain"
-    enough = len(evidence.text.encode()) >= _MIN_BYTES_FOR_RATIO
-    if (enough and compression_ratio(evidence.text) > thresholds.compression_ratio) or find_loop(
-        evidence.text, evidence.ended
-    ):
+    if _loops(evidence, thresholds):
         return "repetition"
     if unsure:
         return "uncertain"
     return None
+
+
+def was_said(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether an uncertain text was probably said, though it may be misheard."""
+    allowance = _SAID_ALLOWANCE - _SAID_FOR_NO_SPEECH * evidence.no_speech
+    likely = evidence.log_probability >= thresholds.log_probability - allowance
+    if evidence.tokens <= SHORT_TOKENS and evidence.text_log_probability is not None:
+        likely &= evidence.text_log_probability >= thresholds.text_log_probability - _SAID_SHORT_ALLOWANCE
+    return (
+        likely and evidence.no_speech <= _SILENCE_NO_SPEECH and not _loops(replace(evidence, ended=False), thresholds)
+    )
+
+
+def _loops(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether the text repeats itself as people do not."""
+    enough = len(evidence.text.encode()) >= _MIN_BYTES_FOR_RATIO
+    if enough and compression_ratio(evidence.text) > thresholds.compression_ratio:
+        return True
+    return find_loop(evidence.text, evidence.ended) is not None
 
 
 def find_loop(text: str, ended: bool = True) -> Repetition | None:

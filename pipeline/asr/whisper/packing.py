@@ -106,7 +106,7 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
     found: dict[int, SpeechSegment] = {}
     for at, share in enumerate(shares):
         again = alone.get(share.segment.id)
-        if again is None or (again.rejected is not None and not (share.words and _withheld(again))):
+        if again is None or not (again.is_sure or (share.words and _doubted(again))):
             continue
         text = again.text
         before = [each for each in shares[:at] if each.words][-1:]
@@ -120,9 +120,9 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
     return list(found.values())
 
 
-def _withheld(alone: Transcript) -> bool:
-    """Whether something was heard that is not shown."""
-    return alone.rejected is not None and not alone.is_noise
+def _doubted(alone: Transcript) -> bool:
+    """Whether something was heard that may not have been said."""
+    return not (alone.is_sure or alone.is_noise)
 
 
 def _text(share: Share) -> str:
@@ -132,19 +132,19 @@ def _text(share: Share) -> str:
 def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Transcript]:
     """The transcripts of a window's segments.
 
-    ``alone``: the transcripts of segments that were recognised alone, by segment id. A rejected one does not replace that of
-    the window, unless the words of that are a neighbour's, who has them alone.
+    ``alone``: the transcripts of segments that were recognised alone, by segment id. A rejected or uncertain one does not
+    replace that of the window, unless the words of that are a neighbour's, who has them alone.
     """
     found: list[Transcript] = []
     before: Word | None = None
     for at, share in enumerate(shares):
         again, transcript = alone.get(share.segment.id), share.transcript
-        if again is not None and (again.rejected is None or transcript is None or _elsewhere(at, shares, alone)):
+        if again is not None and (again.is_sure or transcript is None or _elsewhere(at, shares, alone)):
             transcript = again
         elif transcript is not None and before is not None:
             transcript = continued(transcript, before)
         assert transcript is not None, f"segment {share.segment.id} was not recognised alone"
-        before = share.words[-1] if share.words and transcript.rejected is None else None
+        before = share.words[-1] if share.words and transcript.is_sure else None
         found.append(transcript)
     return found
 
@@ -152,12 +152,12 @@ def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[T
 def _elsewhere(at: int, shares: Sequence[Share], alone: Mapping[int, Transcript]) -> bool:
     """Whether the words of a segment in which others are heard alone are those at the edge of a neighbour alone."""
     own = letters(_text(shares[at]))
-    if not _withheld(alone[shares[at].segment.id]):
+    if not _doubted(alone[shares[at].segment.id]):
         return False
     before, after = shares[max(0, at - 1) : at], shares[at + 1 : at + 2]
     return any(
         edge(letters(alone[each.segment.id].text), own) and not edge(letters(_text(each)), own)
         for edge, neighbours in ((str.endswith, before), (str.startswith, after))
         for each in neighbours
-        if each.segment.id in alone and alone[each.segment.id].rejected is None
+        if each.segment.id in alone and alone[each.segment.id].is_sure
     )

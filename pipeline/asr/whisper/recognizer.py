@@ -164,7 +164,7 @@ class WhisperRecognizer:
                 result = max(result, again, key=lambda one: one.better)
         if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
             return self._transcripts.alone(segment, shorter, repeated=True)
-        return self._transcripts.alone(segment, result)
+        return self._transcripts.alone(segment, self._searcher.believed(result))
 
     def _divided_up(
         self, searched: Sequence[tuple[Pack, Search]], options: RecognitionOptions

@@ -15,7 +15,7 @@ from ...store.known import Thresholds
 from ..terms import HeardTerms
 from .coverage import inserted, shortened, unheard
 from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
-from .guards import SHORT_TOKENS, Evidence, find_loop, rejection
+from .guards import SHORT_TOKENS, Evidence, find_loop, rejection, was_said
 from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
 from .words import TimedWord, marked, moved, placed, timed_words
 
@@ -56,6 +56,8 @@ class Search:
     """Timed from the audio's first sample; empty if the alignment fails."""
     missing: tuple[MissingSpeech, ...] = ()
     """Timed like the words."""
+    uncertain: bool = False
+    """See ``Transcript``."""
 
     @property
     def sure(self) -> bool:
@@ -167,11 +169,7 @@ class Searcher:
             # A phrase is repeated once too often if that takes no time, as if the token limit had ended the search.
             ended = found.ended and (placed(words) or find_loop(found.text, ended=False) is None)
             found = dataclasses.replace(found, log_probability=mean, ended=ended)
-        evidence = Evidence(
-            *(found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability),
-            *(found.ended, found.text_log_probability),
-        )
-        rejected = rejection(evidence, self._thresholds)
+        rejected = rejection(_evidence(found), self._thresholds)
         if options.terms is not None and (rejected is None or (options.limited and rejected == "uncertain")):
             corrected = self._corrected(encoded, found, expected, options.terms)
             words = self._words(encoded, corrected) if corrected.tokens != found.tokens else words
@@ -241,6 +239,13 @@ class Searcher:
             else dataclasses.replace(found, text=text, tokens=self._engine.tokens(text), replaced=replaced)
         )
 
+    def believed(self, result: Search) -> Search:
+        """An uncertain result as one to show, if that was probably said; others as they are."""
+        spoken = bool(result.words) and placed(result.words) and result.hypothesis.ended
+        if result.rejected != "uncertain" or not spoken or not was_said(_evidence(result.hypothesis), self._thresholds):
+            return result
+        return self._in_its_language(dataclasses.replace(result, rejected=None, uncertain=True))
+
     def worth_second_search(self, result: Search) -> bool:
         """Whether a second search may help: not if the window probably holds no speech."""
         spoken = result.hypothesis.no_speech_probability <= self._thresholds.doubtful_no_speech
@@ -303,6 +308,13 @@ class Searcher:
         texts, lengths = self._engine.divide(found.tokens, encoded.language)
         words = timed_words(texts, lengths, starts_s.tolist(), sure.tolist())
         return marked(words, found.replaced)
+
+
+def _evidence(found: Hypothesis) -> Evidence:
+    return Evidence(
+        *(found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability),
+        *(found.ended, found.text_log_probability),
+    )
 
 
 def contradict(first: Search, second: Search) -> bool:

@@ -59,7 +59,7 @@ class Transcripts:
         evidence = Evidence(found.text.strip(), 0, found.log_probability, found.no_speech_probability)
         words = result.words if result.rejected is None else ()
         transcript = self.build(segment, result.encoded.language, evidence, words, result.missing)
-        return replace(transcript, rejected=result.rejected, repeated=repeated)
+        return replace(transcript, rejected=result.rejected, repeated=repeated, uncertain=result.uncertain)
 
     def build(
         self,

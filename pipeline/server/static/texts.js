@@ -25,11 +25,12 @@ export class Texts {
       sentence.speaker = event.speaker; // unknown in most sessions
       sentence.start = event.start_s ?? sentence.start;
       sentence.end = event.end_s ?? sentence.end;
+      sentence.uncertain = event.uncertain ?? false; // may be misheard
     }
     if (event.type === "correction" && event.speaker !== undefined) sentence.speaker = event.speaker;
     if (event.type.endsWith("delta")) text.change(event);
     else if (event.type === "correction") text.correct(event);
-    else text.finish(event);
+    else text.finish(event, sentence.uncertain);
     return [event.sentence];
   }
 
@@ -62,7 +63,7 @@ export class Texts {
 
   #sentence(number) {
     if (!this.sentences.has(number)) {
-      this.sentences.set(number, { number, language: "", start: 0, end: 0, source: new Text(), targets: new Map() });
+      this.sentences.set(number, { number, language: "", start: 0, end: 0, uncertain: false, source: new Text(), targets: new Map() });
     }
     return this.sentences.get(number);
   }
@@ -87,7 +88,7 @@ class Text {
     this.corrections = 0; // made by the speaker
     this.terms = []; // of the glossary, in the source of a finished translation
     this.missed = []; // those of them that it lacks
-    this.doubtful = false; // a finished translation that may be wrong
+    this.doubtful = false; // a finished text that may be wrong
   }
 
   change({ text, withdrawn = 0, steady = 0 }) {
@@ -96,10 +97,10 @@ class Text {
     this.length = steady;
   }
 
-  finish({ text, terms = [], missed_terms = [], doubtful = false }) {
+  finish({ text, terms = [], missed_terms = [], doubtful = false }, uncertain) {
     this.terms = terms;
     this.missed = missed_terms;
-    this.doubtful = doubtful;
+    this.doubtful = doubtful || uncertain;
     this.#end(text);
   }
 

@@ -31,9 +31,9 @@ def share(number, text, *, doubtful=False, few=False):
     return Share(one, words(text, one.start_s, one.end_s), heard, few)
 
 
-def transcript(number, text, rejected=None):
+def transcript(number, text, rejected=None, *, uncertain=False):
     one = segment(number)
-    return Transcript(number, one.start_s, one.end_s, text, "en", rejected=rejected)
+    return Transcript(number, one.start_s, one.end_s, text, "en", rejected=rejected, uncertain=uncertain)
 
 
 def doubted_of(shares, *alone):
@@ -106,6 +106,18 @@ def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alon
         assert [found[0].text, found[2].text] == [texts[0], texts[1] or "produced the block books."]
         kept = alone | {1: transcript(1, "", "silence")}
         assert in_order(shares, kept)[1].text == few, "alone, nothing is heard"
+
+
+def test_uncertain_text_of_a_segment_alone_does_not_replace_that_of_its_window():
+    shares = [share(0, "Where is it?"), share(1, "Over", few=True), share(2, "", doubtful=True), share(3, "Thank you.")]
+    alone = {1: transcript(1, "Clover.", uncertain=True), 2: transcript(2, "Left there.", uncertain=True)}
+    found = in_order(shares, alone)
+    assert [one.text for one in found] == ["Where is it?", "Over", "Left there.", "Thank you."]
+    assert [one.uncertain for one in found] == [False, False, True, False]
+    assert found[3].previous_end is None, "its words are not relied on for the marks before the next"
+    assert doubted_of(shares, *alone.values()) == doubted_of(
+        shares, transcript(1, "Clover.", "uncertain"), transcript(2, "Left there.", "uncertain")
+    )
 
 
 def test_segments_are_recognised_alone_once():

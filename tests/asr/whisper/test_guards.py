@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.asr.whisper.guards import Evidence, compression_ratio, find_loop, rejection
+from pipeline.asr.whisper.guards import Evidence, compression_ratio, find_loop, rejection, was_said
 from pipeline.store.known import Thresholds
 
 
@@ -143,3 +143,22 @@ def test_a_long_text_and_certain_speech_may_be_a_little_less_certain():
     assert rejection(Evidence("so I probably sound", 5, -0.8, 0.1), thresholds) is None
     assert rejection(Evidence("so I probably sound", 5, -1.0, 0.1), thresholds) == "uncertain"
     assert rejection(Evidence("so I", 3, -0.8, 0.1), thresholds) == "uncertain"
+
+
+@pytest.mark.parametrize(
+    ("text", "no_speech", "log_probability", "said"),
+    [
+        ("Testing, testing, testing, testing. One, two, three.", 0.46, -0.38, True),
+        ("This is the acoustic corpus, I'm talking pretty fast here.", 0.69, -0.4, True),
+        ("I have a thousand thoughts about that.", 0.13, -0.95, True),
+        ("Thank you very much.", 0.67, -1.19, False),
+        ("That is what I'm trying to do. I'm trying to convince these guys.", 0.42, -0.9, False),
+        ("I don't know what to say, " * 2 + "but I don't know what to say.", 0.3, -0.4, True),
+        ("I don't know what to say, but " * 6, 0.78, -0.38, False),
+        ("A-A-A-A-A-A-A-A-A-A", 0.3, -0.4, False),
+        ("Thank you.", 0.85, -0.36, False),
+    ],
+)
+def test_uncertain_text_was_said_unless_it_loops_or_there_is_probably_no_speech(text, no_speech, log_probability, said):
+    thresholds = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
+    assert was_said(Evidence(text, 20, log_probability, no_speech), thresholds) == said
