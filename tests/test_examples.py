@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from pipeline.bench.words import edits, units
-from pipeline.nmt.decode.session import _has_vnni
+from pipeline.run.onnx_session import _has_vnni
 from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
 

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 
 from ..errors import PipelineError, UsageError, one_line
 from .cli import tell
-from .recording_run import Options
+from .recordings import Options
 from .results import Result
 from .several import Link, Message, Run, translate_on
 from .turns import Turns

@@ -9,10 +9,10 @@ from importlib import import_module
 import shtab
 
 from .. import __version__
-from ..__main__ import COMMANDS, DESCRIPTION
 from ..errors import UsageError
 from ..resources import named_configs
 from .cli import Parser
+from .commands import COMMANDS, DESCRIPTION
 
 PROGRAM = "speech-translate"
 _FOLDERS = {"D", "DIR", "FOLDER"}

@@ -18,8 +18,7 @@ from typing import Any
 from ..errors import PipelineError, UsageError
 from ..names import is_possible
 from .outputs import SUFFIXES
-from .recording_run import Options
-from .recordings import Job, Remote
+from .recordings import Job, Options, Remote
 from .results import Result
 
 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,27 +23,13 @@ from ..sinks.sink import Sink, close_all, write_all
 from . import journal
 from .journal import JournalSink, KnownSpeech, known_translation
 from .outputs import Output, label
-from .recordings import Begin, Job, begin, labels_of
+from .recordings import Begin, Job, Options, begin, labels_of
 from .results import Result
 from .speakers import in_order_of_time
 
 if TYPE_CHECKING:
     from ..loading import Models
     from ..run.stats import PipelineStats
-
-
-@dataclass(frozen=True)
-class Options:
-    """What holds for all recordings of a run."""
-
-    config: PipelineConfig
-    overwrite: bool = False
-    audio_track: int | None = None
-    """Of each recording, counted from 1; None chooses by the source language."""
-    speakers: tuple[str, ...] = ()
-    """The names of those who speak, one in each channel; empty: the channels are mixed."""
-    aside: bool = False
-    """Write each subtitle file under another name, and rename it when it is complete: other machines read the folder."""
 
 
 class Progress(Protocol):

@@ -85,6 +85,20 @@ class Job:
         }
 
 
+@dataclass(frozen=True)
+class Options:
+    """What holds for all recordings of a run."""
+
+    config: PipelineConfig
+    overwrite: bool = False
+    audio_track: int | None = None
+    """Of each recording, counted from 1; None chooses by the source language."""
+    speakers: tuple[str, ...] = ()
+    """The names of those who speak, one in each channel; empty: the channels are mixed."""
+    aside: bool = False
+    """Write each subtitle file under another name, and rename it when it is complete: other machines read the folder."""
+
+
 def read_manifest(path: Path) -> list[Path]:
     """The recordings and folders that a manifest names, in its order.
 

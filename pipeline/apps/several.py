@@ -21,7 +21,8 @@ from ..run.machine import keep_freed_memory, usable_cores
 from . import pool
 from .bars import Bar, Bars
 from .cli import report, tell_loading
-from .recording_run import Options, translate_job
+from .recording_run import translate_job
+from .recordings import Options
 from .results import Result
 from .turns import POLL_S, Turns
 

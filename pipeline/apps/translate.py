@@ -48,8 +48,8 @@ from .options import (
     naming_demo,
 )
 from .outputs import language_tags
-from .recording_run import Options, make_folder, translate_job
-from .recordings import Job, check_unused, plan, read_manifest
+from .recording_run import make_folder, translate_job
+from .recordings import Job, Options, check_unused, plan, read_manifest
 from .results import Result, plain, table
 from .several import translate_in_processes
 from .shards import parse_shard

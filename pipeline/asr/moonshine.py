@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ..errors import ModelError, UsageError
 from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ..languages.marks import letters
-from ..nmt.decode.session import open_session, quiet_options, translate_ort_errors
 from ..run.machine import usable_cores
+from ..run.onnx_session import open_session, quiet_options, translate_ort_errors
 from ..store import FileSet, resolve_model
 from ..store.known import MOONSHINE
 from .language_segmenter import FRAME_S

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError, UsageError
 from ..events import SAMPLE_RATE, PipelineEvent, Samples, SegmentSoFar, SourceSentence, SpeechSegment
-from ..nmt.decode.session import open_session, quiet_options, translate_ort_errors
+from ..run.onnx_session import open_session, quiet_options, translate_ort_errors
 from ..run.options import SpeakerOptions
 from ..store.known import VOICES
 from ..store.packages import model_from_packages

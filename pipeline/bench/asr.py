@@ -21,14 +21,13 @@ from ..apps.outputs import SUFFIXES
 from ..asr.options import AsrConfig
 from ..asr.whisper import WhisperRecognizer
 from ..asr.whisper.engine import WhisperEngine
-from ..asr.whisper.files import find_recognizer
 from ..audio.recording import read_audio
 from ..config import PipelineConfig
 from ..errors import UsageError
 from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ..languages.options import LanguageConfig
 from ..vad.options import VadConfig
-from .play import PACK_MS, packs, segments_of
+from .play import PACK_MS, faster_whisper, packs, segments_of
 from .words import edits, units
 
 _PHRASE_S = (1.0, 8.0)
@@ -260,14 +259,6 @@ def _timed_parts(engine: WhisperEngine, parts_s: dict[str, float]) -> Iterator[N
     finally:
         for name in _PARTS:
             delattr(engine, name)
-
-
-def faster_whisper(config: AsrConfig) -> Any:
-    """faster-whisper's model with the same weights, arithmetic and threads."""
-    from faster_whisper import WhisperModel
-
-    weights = str(find_recognizer(config))
-    return WhisperModel(weights, device="cpu", compute_type=config.compute_type, cpu_threads=config.threads)
 
 
 def _peer(config: AsrConfig, language: str, beams: int, *, whole: bool) -> Row:

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..apps.cli import settle
 from ..asr.context import fits
+from ..asr.options import AsrConfig
+from ..asr.whisper.files import find_recognizer
 from ..audio.recording import Recording
 from ..config import PipelineConfig
 from ..events import Samples, SpeechSegment
@@ -129,3 +131,11 @@ def packs(segments: Sequence[SpeechSegment]) -> Iterator[list[SpeechSegment]]:
         pack.append(segment)
     if pack:
         yield pack
+
+
+def faster_whisper(config: AsrConfig) -> Any:
+    """faster-whisper's model with the same weights, arithmetic and threads."""
+    from faster_whisper import WhisperModel
+
+    weights = str(find_recognizer(config))
+    return WhisperModel(weights, device="cpu", compute_type=config.compute_type, cpu_threads=config.threads)

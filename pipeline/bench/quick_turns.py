@@ -24,8 +24,7 @@ from ..events import SAMPLE_RATE, Samples, SourceSentence
 from ..latency.alignment import aligned
 from ..loading import Models
 from ..run.stats import PipelineStats
-from .asr import faster_whisper
-from .play import load_for_long_run
+from .play import faster_whisper, load_for_long_run
 from .words import units
 
 _SPEEDS = (0.8, 1.3)

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ModelError, UsageError, first_line
 from ..events import Samples
 from ..languages import known_language, normalized_code
-from ..nmt.decode.session import open_session, quiet_options
+from ..run.onnx_session import open_session, quiet_options
 
 _WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
 _INSTALL = "Debian, Ubuntu: apt-get install espeak-ng; macOS: brew install espeak-ng"

@@ -16,7 +16,7 @@ from pipeline.bench.play import segments_of
 from pipeline.bench.words import edits, units
 from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.nmt.decode.session import _has_vnni
+from pipeline.run.onnx_session import _has_vnni
 from pipeline.run.options import GlossaryOptions
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.stages import standard_stages

@@ -14,12 +14,12 @@ from pipeline.nmt.compile.build import compile_model
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.decode.generation import SearchRequest, log_softmax
 from pipeline.nmt.decode.recurrent import RecurrentState
-from pipeline.nmt.decode.session import _has_vnni
 from pipeline.nmt.inspection import as_text, inspect_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.beams import beam_search, greedy
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.run.onnx_session import _has_vnni
 from tests.fixtures.student import SHAPES, write_student
 from tests.nmt.conftest import found_ids
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decode.session import open_session
+from ...run.onnx_session import open_session
 from .layers import HEADS
 from .quantize import Moment
 

@@ -13,6 +13,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ...errors import ModelError
+from ...run.onnx_session import open_session, translate_ort_errors
 from ..compile.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
 from ..compile.checkpoint import Array, Checkpoint, Quantised
 from ..compile.graph import Precision
@@ -20,9 +21,8 @@ from ..compile.network import Precisions, build_encoder, build_recurrent_step
 from .decoder import Choice, DecoderState, Logits
 from .layout import Kind, Layout
 from .onnx_header import OnnxHeader
-from .session import open_session, translate_ort_errors
+from .shortlist import Shortlist
 from .streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
-from .students import Shortlist
 from .tokenizer import CHARACTERS, UNKNOWN
 
 PRECISIONS = {

@@ -12,9 +12,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ...errors import ModelError
+from ...run.onnx_session import translate_ort_errors
 from .decoder import Choice, Decoder, DecoderState, Logits
 from .layout import COMPILE_HINT, Layout
-from .session import translate_ort_errors
 from .tokenizer import CHARACTERS, UNKNOWN
 
 ALIGNMENT = "alignment"

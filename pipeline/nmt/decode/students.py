@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ModelError
 from ...languages import known_language
@@ -17,6 +13,7 @@ from ...run.machine import give_back_memory
 from ..options import NmtConfig
 from .decoder import Decoder
 from .generation import GenerationOptions
+from .shortlist import Shortlist
 from .tokenizer import MarianTokenizer
 
 MAX_SOURCE_TOKENS = 100
@@ -25,10 +22,6 @@ _MODEL, _LEX = "model*.bin", "lex*.bin"
 _VOCABULARIES = ("vocab*.spm", "srcvocab*.spm", "trgvocab*.spm")
 # model.enpt.intgemm.alphas.bin: one of the two is English.
 _PAIR = re.compile(r"\.((en)(\w{2,8})|(\w{2,8})(en))\.")
-_SHORTLIST = 0xF11A48D5013417F5
-_SHORTLIST_HEADER = 6
-# Marian fills the candidates up to a multiple of this number.
-_MULTIPLE = 8
 
 
 @dataclass(frozen=True)
@@ -70,48 +63,6 @@ def find_student(directory: Path) -> StudentFiles | None:
         *(models[0], source, target, lex[0] if shared and lex else None),
         (known_language(languages[0]), known_language(languages[1])),
     )
-
-
-class Shortlist:
-    """A lexical shortlist (lex.*.s2t.bin): which tokens of a shared vocabulary may translate those of a source."""
-
-    def __init__(self, path: Path, vocabulary: int) -> None:
-        """Read a file."""
-        try:
-            content = path.read_bytes()
-            header = np.frombuffer(content, "<u8", _SHORTLIST_HEADER).tolist()
-            magic, _checksum, self._first, _best, offsets, ids = header
-            if magic != _SHORTLIST:
-                raise ValueError("it does not begin like a shortlist")
-            at = 8 * _SHORTLIST_HEADER + 8 * offsets
-            if at + 4 * ids != len(content):
-                raise ValueError(f"it has {len(content):,} bytes, its header needs {at + 4 * ids:,}")
-            self._offsets = np.frombuffer(content, "<u8", offsets, 8 * _SHORTLIST_HEADER).astype(np.int64)
-            self._ids = np.frombuffer(content, "<u4", ids, at)
-            if (
-                offsets - 1 != vocabulary
-                or (ids and self._ids.max() >= vocabulary)
-                or not 2 <= self._first <= vocabulary
-            ):
-                raise ValueError(f"it is not for a vocabulary of {vocabulary:,} pieces")
-            if self._offsets[-1] != ids or (np.diff(self._offsets, prepend=0) < 0).any():
-                raise ValueError("its lists overlap")
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
-        except ValueError as error:
-            raise ModelError(f"{path} is not a readable shortlist ({error}); fetch it again") from None
-        self._size = vocabulary
-
-    def candidates(self, source: Sequence[int]) -> NDArray[np.int64]:
-        """The target ids for those of a source, ascending: the most frequent, the source's own, and those listed for it."""
-        taken = np.zeros(self._size, np.bool_)
-        taken[: self._first] = True
-        for token in set(source):
-            taken[token] = True
-            taken[self._ids[self._offsets[token] : self._offsets[token + 1]]] = True
-        if missing := -int(np.count_nonzero(taken)) % _MULTIPLE:
-            taken[np.flatnonzero(~taken)[:missing]] = True
-        return np.flatnonzero(taken)
 
 
 def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[MarianTokenizer, Decoder]:

@@ -18,7 +18,7 @@ from pipeline.asr.whisper.search import SearchOptions
 from pipeline.bench.words import edits, units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
-from pipeline.nmt.decode.session import _has_vnni
+from pipeline.run.onnx_session import _has_vnni
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.store.known import KNOWN_MODELS, Thresholds

@@ -7,7 +7,7 @@ from sacrebleu.metrics import CHRF
 from pipeline.nmt.compile.graph import GraphBuilder, Precision
 from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.compile.quantize import block_size, quantize_blocks, quantize_channels
-from pipeline.nmt.decode.session import open_session
+from pipeline.run.onnx_session import open_session
 from tests.conftest import golden
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnxruntime as ort
 
-from ...errors import DecodingStoppedError, ModelError, first_line
+from ..errors import DecodingStoppedError, ModelError, first_line
 
 
 def quiet_options() -> ort.RunOptions:

@@ -1,0 +1,62 @@
+"""Imports follow the data, from left to right, and never in a circle."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from tests.conftest import ROOT
+
+ORDER = (
+    "errors bounds names resources events languages glossary run store captions audio vad asr sentences nmt subtitles latency "
+    "config loading stages translator sinks speaking server apps bench testing"
+).split()
+"""The packages and modules of ``pipeline``, each before those that may import it. Left out: the commands, which anything may start."""
+COMMANDS = ("__main__", "check", "live", "models", "serve", "translate")
+
+FILES = {
+    tuple(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted((ROOT / "pipeline").rglob("*.py"))
+}
+
+
+def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """The modules that one imports anywhere in it, except for types alone."""
+    tree = ast.parse(FILES[module].read_text("utf-8"))
+    for_types = {
+        id(node)
+        for test in ast.walk(tree)
+        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
+        for node in ast.walk(test)
+    }
+    found: set[tuple[str, ...]] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in for_types:
+            continue
+        place = (*module[: -node.level], *(node.module or "").split(".")) if node.module else module[: -node.level]
+        for name in node.names:
+            inner = (*place, name.name)
+            found.add(inner if inner in FILES else place if place in FILES else (*place, "__init__"))
+    return found - {module}
+
+
+def test_no_modules_import_each_other():
+    try:
+        TopologicalSorter({module: imported(module) for module in FILES}).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(".".join(module) for module in error.args[1]))
+
+
+def test_imports_go_one_way():
+    """``nmt`` has a command of its own, beside the commands of the whole program."""
+    wrong = [
+        f"{'.'.join(module)} imports {'.'.join(other)}"
+        for module in FILES
+        if len(module) > 1
+        and module[1] not in COMMANDS
+        and module[-1] not in ("__main__", "_alias")
+        and module != ("pipeline", "__init__")
+        for other in imported(module)
+        if other != ("pipeline", "__init__")
+        and (other[1] in COMMANDS or ORDER.index(other[1]) > ORDER.index(module[1]))
+    ]
+    assert wrong == []
