@@ -224,9 +224,9 @@ class SharedModels:
         """The model that tells voices apart, if that is wanted."""
         if not options.auto:
             return None
-        from .asr.voices import VoiceModel, voice_model
+        from .asr.voices import VoiceModel, voice_model_file
 
-        if (path := voice_model(options)) not in self._voices:
+        if (path := voice_model_file(options)) not in self._voices:
             self._voices[path] = VoiceModel(path)
         return self._voices[path]
 
@@ -236,10 +236,10 @@ class SharedModels:
         Raises:
             UsageError, ModelError: there is no such model.
         """
-        from .asr.voices import voice_model
+        from .asr.voices import voice_model_file
 
         wanted = dataclasses.replace(options, auto=True)
-        voice_model(wanted)
+        voice_model_file(wanted)
         return partial(self.voice_model, wanted)
 
     @property

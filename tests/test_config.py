@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.apps.catalog import models_called
+from pipeline.apps.known_models import models_called
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import AsrConfig
 from pipeline.bounds import allowed_choices, allowed_range

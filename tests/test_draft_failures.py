@@ -28,7 +28,7 @@ from pipeline import (
     Translation,
 )
 from pipeline.apps.live_run import LiveRun
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.captions.changes import States
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import SinkError
@@ -370,8 +370,8 @@ def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
         assert [each.sentence for each in translations] == [each.sentence for each in sentences]
         assert files.sentences == [each.text for each in translations]
         assert "".join(files.cues).replace("\n", "") == "".join(files.sentences)
-        said = units(" ".join(each.text for each in sentences), "en")
-        expected = units(" ".join(each.text for each in whole.events if isinstance(each, SourceSentence)), "en")
+        said = scored_units(" ".join(each.text for each in sentences), "en")
+        expected = scored_units(" ".join(each.text for each in whole.events if isinstance(each, SourceSentence)), "en")
         assert len(said) >= 3
         # The last word may be cut off, and what is before it heard otherwise for that.
         assert edits(said[:-1], expected[: len(said) - 1]) <= 2

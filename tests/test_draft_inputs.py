@@ -21,7 +21,7 @@ from pipeline import (
     load_config,
     load_models,
 )
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Word
 from tests.apps.test_targets import config_file
@@ -92,7 +92,7 @@ def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(end_s, demo_config, 
     expected, _ = run(without_drafts(demo_config), demo_models, Steady(chunks(speech), pace))
     assert [sentence.sentence for sentence in of(events)] == [sentence.sentence for sentence in of(expected)]
     for found, other in zip(of(events), of(expected), strict=True):
-        assert edits(units(other.text, "en"), units(found.text, "en")) <= 1
+        assert edits(scored_units(other.text, "en"), scored_units(found.text, "en")) <= 1
         assert (found.start_s, found.end_s) == pytest.approx((other.start_s, other.end_s), abs=0.1)
 
 
@@ -123,8 +123,8 @@ def test_an_hour_of_silence_in_a_sentence_ends_it(demo_config, demo_models, pace
     first, second = of(events)[:2]
     assert ended_s[0] <= 2 + 4 + 4, "the long pause ends the sentence, not what is said after it"
     assert memory_mb[1] - memory_mb[0] < 20, "an hour of samples is 115 MB"
-    assert units(first.text, "en")[:3] == units("The plane from", "en")
-    assert edits(units(second.text, "en"), units("arrives at seven o'clock in the evening", "en")) <= 1
+    assert scored_units(first.text, "en")[:3] == scored_units("The plane from", "en")
+    assert edits(scored_units(second.text, "en"), scored_units("arrives at seven o'clock in the evening", "en")) <= 1
     assert (first.end_s, second.start_s, second.end_s) == pytest.approx((2.0, 3602.0, 3604.24), abs=0.3)
     assert all(before.end_s <= after.start_s + 0.001 for before, after in pairwise(second.words))
     transcript = next(event for event in events if isinstance(event, Transcript) and event.start_s > 3_600)
@@ -171,7 +171,7 @@ def test_a_draft_in_another_language_than_the_sentence(wrong, pace, tmp_path, mo
     first, second, *_, last = spoken.values()
     for found, (language, text) in zip((first, second, last), said, strict=True):
         assert found.language == language
-        assert edits(units(text, language), units(found.text, language)) <= len(text) / 4
+        assert edits(scored_units(text, language), scored_units(found.text, language)) <= len(text) / 4
     # The translation of the English draft into Chinese is withdrawn.
     shown = [
         event for event in events if isinstance(event, TargetText) and (event.sentence, event.language) == (1, "zh")
@@ -193,7 +193,7 @@ def test_sentences_in_two_languages_may_follow_each_other_quickly(live, pause_s,
     found = of(events)
     assert [sentence.language for sentence in found] == [language for language, _ in said]
     for sentence, (language, text) in zip(found, said, strict=True):
-        assert edits(units(text, language), units(sentence.text, language)) <= 1
+        assert edits(scored_units(text, language), scored_units(sentence.text, language)) <= 1
     translated = {event.sentence: event.language for event in events if isinstance(event, Translation)}
     assert translated == {0: "zh", 1: "en", 2: "zh"}
     first, *_ = cut(read_wav(PHRASES), 1600)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.run.onnx_session import _has_vnni
 from tests.conftest import EXAMPLES, HANG_S, ROOT, spoken_texts
 
@@ -43,7 +43,9 @@ def test_stages_of_ones_own_see_and_change_what_passes():
     *lines, counted = run("examples/own_stages.py", str(EXAMPLES / "travel.wav"), "Berlin=Rome").splitlines()
     heard = [line for line in lines if not line.startswith(" ")]
     texts = spoken_texts()["travel"]
-    assert [units(text, "en") for text in heard] == [units(text.replace("Berlin", "Rome"), "en") for text in texts]
+    assert [scored_units(text, "en") for text in heard] == [
+        scored_units(text.replace("Berlin", "Rome"), "en") for text in texts
+    ]
     assert sum("Rome" in text for text in heard) > 0
     assert counted == f"{len(texts)} sentences"
 
@@ -80,7 +82,9 @@ def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence():
         thread.join()
         server.server_close()
     heard = shown.splitlines()[::2]
-    assert [units(text, "en") for text in heard] == [units(said, "en") for said in spoken_texts()["travel"]]
+    assert [scored_units(text, "en") for text in heard] == [
+        scored_units(said, "en") for said in spoken_texts()["travel"]
+    ]
     expected = [f"    {text.upper()}" for text in heard]
     expected[1] = "    (not translated: HTTP Error 503: Service Unavailable)"
     assert shown.splitlines()[1::2] == expected
@@ -91,8 +95,8 @@ def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence():
 @pytest.mark.slow
 def test_a_recogniser_of_ones_own():
     shown = run("examples/own_recognizer.py", str(EXAMPLES / "travel.wav")).splitlines()
-    heard = [units(line, "en") for line in shown if not line.startswith(" ")]
-    assert heard == [units(said, "en") for said in spoken_texts()["travel"]]
+    heard = [scored_units(line, "en") for line in shown if not line.startswith(" ")]
+    assert heard == [scored_units(said, "en") for said in spoken_texts()["travel"]]
     shown = [line for line in shown if line.startswith(" ")]
     assert len(shown) == len(heard)
     assert "trem para Berlim" in shown[0]
@@ -110,8 +114,8 @@ def test_models_of_ones_own_have_the_types_of_the_interfaces():
 @pytest.mark.slow
 def test_detection_and_recognition_alone_fed_by_a_host_app():
     shown = run("examples/embed_stages.py", str(EXAMPLES / "travel.wav")).splitlines()
-    heard = [units(line.split("] ")[1], "en") for line in shown]
-    assert heard == [units(said, "en") for said in spoken_texts()["travel"]]
+    heard = [scored_units(line.split("] ")[1], "en") for line in shown]
+    assert heard == [scored_units(said, "en") for said in spoken_texts()["travel"]]
 
 
 def test_translating_text_loads_no_recogniser():
@@ -151,8 +155,8 @@ def test_the_portuguese_recording_is_heard_and_translated_into_english():
     recording = ROOT / "examples" / "audio-pt" / "lisbon.wav"
     command = [sys.executable, "-m", "pipeline.live", str(recording), "--config", "demo-pt-en", "--fast", "--quiet"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=True).stdout.splitlines()
-    heard = [units(line.split("  ", 1)[1], "pt") for line in shown[::2]]
-    said = [units(text, "pt") for text in spoken_texts()["lisbon"]]
+    heard = [scored_units(line.split("  ", 1)[1], "pt") for line in shown[::2]]
+    said = [scored_units(text, "pt") for text in spoken_texts()["lisbon"]]
     assert len(heard) == len(said)
     wrong = sum(edits(one, other) for one, other in zip(said, heard, strict=True))
     assert wrong <= 6  # two numbers in figures, and an accent

@@ -29,7 +29,7 @@ from pipeline import (
 from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
 from pipeline.audio.spool import Spooled
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.errors import AudioError, PipelineError, SinkError
 from pipeline.sinks.jsonl import JsonlSink
 from pipeline.sinks.queued import QueuedSink
@@ -269,7 +269,7 @@ def test_audio_before_a_failed_read_is_translated(error, demo_config, demo_model
         assert [one.text for one in heard] == [one.text for one in said[: len(heard)]]
         sentences = [event for event in events if isinstance(event, SourceSentence)]
         accepted = [transcript.text for transcript in heard if transcript.rejected is None]
-        assert units(" ".join(each.text for each in sentences), "en") == units(" ".join(accepted), "en")
+        assert scored_units(" ".join(each.text for each in sentences), "en") == scored_units(" ".join(accepted), "en")
         translated = [event.sentence for event in events if isinstance(event, Translation)]
         assert translated == [each.sentence for each in sentences]
 

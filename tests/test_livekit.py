@@ -8,7 +8,7 @@ import pytest
 from livekit import api, rtc
 
 from examples import livekit_agent
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.errors import PipelineError
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
@@ -92,8 +92,8 @@ async def test_each_participant_has_captions_by_language_and_with_a_name(demo_mo
         if attributes["lk.transcription_final"] == "true":
             final[identity, attributes["name"], attributes["language"]].append("".join(text))
     for speaker in (("ana", "Ana"), ("ben", "ben")):
-        heard = [units(text, "en") for text in final[*speaker, "en"]]
-        expected = [units(text, "en") for text in spoken_texts()["phrases"][:2]]
+        heard = [scored_units(text, "en") for text in final[*speaker, "en"]]
+        expected = [scored_units(text, "en") for text in spoken_texts()["phrases"][:2]]
         assert sum(edits(a, b) for a, b in zip(heard, expected, strict=True)) <= 2  # "7 o'clock"
         assert len(final[*speaker, "zh"]) == 2
     assert {attributes["lk.transcribed_track_id"] for _, attributes, _ in room.sent} <= {"TR_a", "TR_b", "TR_c"}

@@ -13,7 +13,7 @@ import srt
 from rich.console import Console
 
 from pipeline import SourceSentence, SpeechTranslator, TargetText, Transcript, Translation
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.events import SpeechSegment
 from pipeline.run.stats import PipelineStats
 from pipeline.sinks.srt import SrtSink
@@ -52,7 +52,7 @@ def test_speech_from_the_first_sample_to_the_last_is_translated(demo_config, dem
     speech = read_wav(EXAMPLES / "travel.wav")[: round(first.end_s * 16_000)]
     loud = np.flatnonzero(np.abs(speech) > 500)
     events = chain(demo_config, demo_models, speech[loud[0] : loud[-1]])
-    assert [units(text, "en") for text in texts(events)] == [units(first.text, "en")]
+    assert [scored_units(text, "en") for text in texts(events)] == [scored_units(first.text, "en")]
     assert any(isinstance(event, Translation) and event.text for event in events)
 
 
@@ -63,11 +63,11 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config, demo_models):
     twice = chain(demo_config, demo_models, speech, silence, speech, silence[: 16_000 * 2])
     before = [event for event in once if isinstance(event, Transcript)]
     after = [event for event in twice if isinstance(event, Transcript)][len(before) :]
-    assert [units(event.text, "en") for event in after] == [units(event.text, "en") for event in before]
+    assert [scored_units(event.text, "en") for event in after] == [scored_units(event.text, "en") for event in before]
     assert [event.language for event in after] == [event.language for event in before]
     said = [event.text for event in after if event.rejected is None]
     ended = [event for event in twice if isinstance(event, SourceSentence) and event.start_s > 120]
-    assert units(" ".join(sentence.text for sentence in ended), "en") == units(" ".join(said), "en") != []
+    assert scored_units(" ".join(sentence.text for sentence in ended), "en") == scored_units(" ".join(said), "en") != []
     translated_ids = [event.sentence for event in twice if isinstance(event, Translation)]
     assert translated_ids == [event.sentence for event in twice if isinstance(event, SourceSentence)]
 

@@ -23,7 +23,7 @@ from pipeline import (
 )
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import as_samples
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.captions.states import OpenTexts
 from pipeline.stages import standard_stages
 from pipeline.testing import Harness
@@ -52,7 +52,9 @@ def test_every_utterance_becomes_chinese_in_order(demo_config, demo_models):
     assert events[-1].duration_s == pytest.approx(duration)
     assert all(0 <= each.start_s < each.end_s <= each.heard_s <= duration for each in transcripts)
     sentences = [event for event in events if isinstance(event, SourceSentence)]
-    assert [units(each.text, "en") for each in sentences] == [units(text, "en") for text in spoken_texts()["travel"]]
+    assert [scored_units(each.text, "en") for each in sentences] == [
+        scored_units(text, "en") for text in spoken_texts()["travel"]
+    ]
     assert [each.sentence for each in sentences] == list(range(len(sentences)))
     for before, after in pairwise(sentences):
         assert 0 <= before.start_s < before.end_s <= after.start_s < after.end_s <= duration

@@ -30,7 +30,7 @@ _METER_CELLS = 10
 _METER_FLOOR_DBFS = -60.0
 
 
-def described(notice: Notice, *, drafts: bool = True) -> str:
+def notice_line(notice: Notice, *, drafts: bool = True) -> str:
     """A notice as a line for display. ``drafts``: the run has drafts unless it is behind."""
     match notice:
         case DeviceLost(at_s, device, reason):
@@ -84,7 +84,7 @@ class NoticeSink:
     def write(self, event: PipelineEvent) -> None:
         if isinstance(event, Notice):
             lost = isinstance(event, AudioLost | TranslationLost)
-            tell(described(event, drafts=self._drafts), logging.ERROR if lost else logging.WARNING)
+            tell(notice_line(event, drafts=self._drafts), logging.ERROR if lost else logging.WARNING)
 
     def close(self) -> None:
         """Do nothing: there is no resource to release."""

@@ -111,7 +111,7 @@ def _glossary_state(options: GlossaryOptions) -> str | None:
     return hashlib.sha256(repr((glossary, options.prompt_terms, options.correct)).encode()).hexdigest()
 
 
-def read_header(path: Path) -> dict[str, Any] | None:
+def read_journal_header(path: Path) -> dict[str, Any] | None:
     """The header of the journal at ``path``; None if there is no journal or its header was not completely written."""
     try:
         with path.open("rb") as file:
@@ -138,7 +138,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
 def is_of(path: Path, recording: Path) -> bool:
     """Whether ``path`` is a journal of this recording; False if either cannot be read."""
     try:
-        found = read_header(path)
+        found = read_journal_header(path)
         return found is not None and found.get("recording") == _digest(recording)
     except UsageError:
         return False
@@ -167,7 +167,7 @@ class JournalSink:
     def __init__(self, path: Path, header: dict[str, Any], *, resume: bool) -> None:
         self.path = path
         first = json.dumps(header, ensure_ascii=False) + "\n"
-        if resume and read_header(path) is not None:  # keep a header with more keys than this version writes
+        if resume and read_journal_header(path) is not None:  # keep a header with more keys than this version writes
             with path.open("rb") as file:
                 first = file.readline().decode()
         self._file, self._changes = BlockFile(path, first, resume=resume), Changes()

@@ -101,7 +101,7 @@ def _layer_and_head(text: str) -> tuple[int, int]:
 def run_list(options: argparse.Namespace) -> int:
     with importing():
         # Slow: imports the recogniser's libraries.
-        from .catalog import as_table, known_speech_models, named_models, pair_states, pairs_as_table, state_of
+        from .known_models import as_table, known_speech_models, named_models, pair_states, pairs_as_table, state_of
     from ..resources import named_configs
 
     if options.pairs:
@@ -129,7 +129,7 @@ def run_list(options: argparse.Namespace) -> int:
 
 def run_pull(options: argparse.Namespace) -> int:
     with importing():
-        from .catalog import models_called, pull  # slow: imports the recogniser's libraries
+        from .known_models import models_called, pull  # slow: imports the recogniser's libraries
     from ..run.progress import progress_bar
 
     models = models_called(options.name, options.revision)

@@ -17,7 +17,7 @@ from ..nmt.model import MarianModel
 from ..nmt.model_text import UNDETERMINED
 from ..nmt.options import NmtConfig
 from ..nmt.pivot import PivotTranslator
-from ..nmt.routing import AUTO, all_pairs, described, routed, weights
+from ..nmt.routing import AUTO, all_pairs, route_line, routed, weights
 from ..sinks.jsonl import line
 from .cli import Parser, description_of, some_text, standard_input, whole_number
 
@@ -110,5 +110,5 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
     if options.source is None or options.target is None:
         raise UsageError("no model is given; give --model, or both --source and --target to look one up")
     nmt, pairs = routed(options.source, options.target, nmt, pinned_revisions())
-    print(described(pairs), file=sys.stderr, flush=True)
+    print(route_line(pairs), file=sys.stderr, flush=True)
     return load_translation_model(options.source, options.target, nmt)

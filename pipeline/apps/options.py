@@ -15,7 +15,16 @@ from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary
 from ..languages.options import AUTO_SOURCE
-from ..nmt.routing import AUTO, check_shared, described, is_same_pair, may_translate, names_pair, routed, translates_all
+from ..nmt.routing import (
+    AUTO,
+    check_shared,
+    is_same_pair,
+    may_translate,
+    names_pair,
+    route_line,
+    routed,
+    translates_all,
+)
 from ..resources import named_configs
 from ..subtitles.rules import PRESETS
 from .cli import some_path, some_text, tell, whole_number
@@ -210,7 +219,7 @@ def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> Pipelin
         if _needs_route(config, named, target):
             nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
             config = config.with_nmt(target, nmt)
-            tell(described(pairs))
+            tell(route_line(pairs))
     check_shared(config.nmt, [config.languages.pair(target) for target in config.sharing_targets])
     return config
 
@@ -229,6 +238,6 @@ def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> 
 
 
 def _pulled_revision(model: str) -> str | None:
-    from .catalog import pulled_revision  # slow
+    from .known_models import pulled_revision  # slow
 
     return pulled_revision(model)

@@ -47,7 +47,7 @@ class OutputName:
             return self.folder / (self.stem + end)
         # Reserve room for the journal's suffix, the longest, so that all names are shortened alike.
         room = self.longest - len(os.fsencode(self._tag)) - max(len(suffix), len(JOURNAL_SUFFIX))
-        return self.folder / (shortened(self.stem, room) + end)
+        return self.folder / (shortened_stem(self.stem, room) + end)
 
     def is_shorter(self, suffix: str) -> bool:
         """Whether the name is shortened for this suffix."""
@@ -145,7 +145,7 @@ def _fits(name: str, longest: int) -> bool:
     return len(os.fsencode(name)) <= longest
 
 
-def shortened(stem: str, longest: int) -> str:
+def shortened_stem(stem: str, longest: int) -> str:
     """Shorten ``stem`` to at most ``longest`` bytes: its first characters, "~", and a hash of all of it.
 
     The result depends only on the arguments.

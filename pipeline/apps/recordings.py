@@ -249,7 +249,7 @@ def begin(
     Existing files with a cue stay as they are, unless ``overwrite`` is set. Everything that an interrupted run began is
     finished, in other formats, too.
     """
-    begun = None if overwrite else journal.read_header(job.journal)
+    begun = None if overwrite else journal.read_journal_header(job.journal)
     missing = job.missing()
     if not overwrite and (other := _other_journal(job, config)) is not None:
         raise UsageError(
@@ -292,7 +292,7 @@ def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
     tags = [""] if len(targets) == 1 else list(names.tags.values())
     for path in (replace(names.base, language=tag).path(journal.SUFFIX) for tag in tags):
         if os.path.isfile(path) and journal.is_of(path, job.recording):
-            found = (journal.read_header(path) or {}).get("languages.targets", ())
+            found = (journal.read_journal_header(path) or {}).get("languages.targets", ())
             if len(found) != len(targets) and set(found) & set(targets):
                 return path
     return None
@@ -306,7 +306,7 @@ def labels_of(job: Job, outputs: Iterable[Output]) -> list[str]:
 def _begun_outputs(job: Job) -> dict[Output, Path]:
     """The files that an interrupted run began; empty if its journal is missing or unreadable."""
     try:
-        begun = journal.read_header(job.journal)
+        begun = journal.read_journal_header(job.journal)
     except UsageError:
         begun = None
     labels: list[str] = begun["formats"] if begun else []

@@ -14,7 +14,7 @@ from .cli import some_path, some_text, tell
 from .outputs import Output
 
 if TYPE_CHECKING:
-    from ..server.voices import SessionVoices
+    from ..server.speaking import SessionVoices
     from ..sinks.files import MakeSink
     from ..speaking.speaker import Speaker
     from ..speaking.voice import Voice
@@ -129,7 +129,7 @@ def voices_for(
     """
     if not paths:
         return None
-    from ..server.voices import SessionVoices
+    from ..server.speaking import SessionVoices
     from ..speaking.voice import PiperVoice
 
     voices = [PiperVoice(path) for path in paths]

@@ -15,7 +15,7 @@ _GAP_SAMPLES = SAMPLE_RATE * 3 // 10
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class HeardSegment:
     """A segment and the text recognised in it."""
 
     segment: SpeechSegment
@@ -32,10 +32,10 @@ class Context:
     def __init__(self, limit_ms: int, long_pause_ms: int) -> None:
         """``limit_ms``: speech kept at most. A pause of ``long_pause_ms`` ends what is being said."""
         self._limit_ms, self._long_pause_ms = limit_ms, long_pause_ms
-        self._heard: list[Heard] = []
+        self._heard: list[HeardSegment] = []
         self._language = ""
 
-    def before(self, segment: SpeechSegment, most_ms: int) -> tuple[Heard, ...]:
+    def before(self, segment: SpeechSegment, most_ms: int) -> tuple[HeardSegment, ...]:
         """The segments to recognise together with ``segment``, oldest first; ``most_ms`` of audio with it at most."""
         if self._heard:
             pause_s = segment.start_s - self._heard[-1].segment.speech_end_s
@@ -54,7 +54,7 @@ class Context:
             self._heard.clear()
         self._language = transcript.language
         if transcript.is_sure:
-            self._heard.append(Heard(segment, transcript.text))
+            self._heard.append(HeardSegment(segment, transcript.text))
         segments = [each.segment for each in self._heard]
         while segments and not fits(segments[:-1], segments[-1], self._limit_ms):
             del segments[0], self._heard[0]

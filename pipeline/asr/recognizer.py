@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from ..errors import PipelineError
 from ..events import Samples, SpeechSegment, Transcript, Word
-from .context import Heard
+from .context import HeardSegment
 from .terms import HeardTerms
 
 
@@ -20,7 +20,7 @@ class RecognitionOptions:
     """The language spoken, if it is known."""
     before: str | None = None
     """The language of the last segment, if several may be spoken."""
-    context: Sequence[Heard] = ()
+    context: Sequence[HeardSegment] = ()
     """The segments before, as far as they belong to what is being said, and their text; oldest first."""
     terms: HeardTerms | None = None
     """The glossary of the stream."""

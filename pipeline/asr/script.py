@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import UsageError
 from ..events import Word
 from ..languages import CHINESE, language_tag
-from ..languages.chinese import Convert, divided, simplified, traditional
+from ..languages.chinese import Convert, converted_parts, simplified, traditional
 
 _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}
 
@@ -38,5 +38,5 @@ def in_script(text: str, words: Sequence[Word], convert: Convert | None) -> tupl
     """Convert ``text`` and its ``words``. The words keep their times and still join to the text."""
     if convert is None:
         return text, list(words)
-    converted = divided([word.text for word in words], convert)
+    converted = converted_parts([word.text for word in words], convert)
     return convert(text), [replace(word, text=one) for word, one in zip(words, converted, strict=True)]

@@ -35,7 +35,7 @@ Vectors = NDArray[np.float32]
 """[windows, 256], each of length 1."""
 
 
-def voice_model(options: SpeakerOptions) -> Path:
+def voice_model_file(options: SpeakerOptions) -> Path:
     """The file of the model: in the installed package, or in the configured folder.
 
     Raises:

@@ -33,6 +33,6 @@ def pieces(frame: AudioFrame) -> Iterator[AudioFrame]:
         yield piece
 
 
-def kind_of(frame: AudioFrame) -> tuple[str, str, int]:
+def format_of(frame: AudioFrame) -> tuple[str, str, int]:
     """Sample format, layout and rate. A resampler accepts only frames of one kind."""
     return frame.format.name, frame.layout.name, frame.sample_rate

@@ -22,7 +22,7 @@ from av.stream import Disposition, Stream
 from ..errors import AudioError, UsageError
 from ..events import SAMPLE_RATE, Samples
 from .channels import MonoMixer
-from .frames import HIGHEST_RATE, LOWEST_RATE, kind_of
+from .frames import HIGHEST_RATE, LOWEST_RATE, format_of
 from .pipe import GrowingFile, PipeReader, relayed
 from .source import CHUNK_SAMPLES, Address
 from .tracks import (
@@ -230,13 +230,13 @@ class Recording:
         for frame in self._frames():
             gap = self._gap_samples(frame, position + (mixer.pending if mixer else 0))
             pieces: list[Iterator[Samples]] = []
-            if mixer is not None and (frame is None or kind_of(frame) != mixed or gap):
+            if mixer is not None and (frame is None or format_of(frame) != mixed or gap):
                 # The end, a gap, or another format: concatenated recordings may change rate or channels.
                 pieces.append(mixer.drain())
             pieces.append(_silence(gap))
             if frame is not None:
-                if mixer is None or kind_of(frame) != mixed:
-                    mixer, mixed = self._mixer(frame, film=film), kind_of(frame)
+                if mixer is None or format_of(frame) != mixed:
+                    mixer, mixed = self._mixer(frame, film=film), format_of(frame)
                 pieces.append(self._mix(mixer, frame))
             for samples in chain.from_iterable(pieces):
                 position += len(samples)
@@ -250,7 +250,7 @@ class Recording:
             yield from mixer.push(frame)
         except (av.error.FFmpegError, AudioError) as error:
             raise AudioError(
-                f"{self.path} has audio that cannot be resampled ({', '.join(map(str, kind_of(frame)))}: {_reason(error)}); "
+                f"{self.path} has audio that cannot be resampled ({', '.join(map(str, format_of(frame)))}: {_reason(error)}); "
                 f"give a recording of {LOWEST_RATE} to {HIGHEST_RATE} Hz and at most 64 channels"
             ) from error
 

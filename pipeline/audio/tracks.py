@@ -27,7 +27,7 @@ from ..errors import AudioError, UsageError
 from ..languages import is_tag_of
 from ..names import escaped
 from .channels import ChannelResampler, channel_names
-from .frames import kind_of, pieces
+from .frames import format_of, pieces
 from .source import Address
 
 # Dispositions of tracks that are not the main sound: commentary, descriptions, or only a part of it.
@@ -296,7 +296,7 @@ class _TrackProbe:
 
     def _level(self, frame: AudioFrame) -> float:
         """Power of the loudest channel; full scale is 1."""
-        kind = kind_of(frame)
+        kind = format_of(frame)
         if self._resampler is None or kind != self._kind:
             self._kind, self._resampler = kind, ChannelResampler(frame.layout)
         parts = (self._resampler.push(piece) for piece in pieces(frame))

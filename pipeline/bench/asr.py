@@ -28,7 +28,7 @@ from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ..languages.options import LanguageConfig
 from ..vad.options import VadConfig
 from .play import PACK_MS, faster_whisper, packs, segments_of
-from .words import edits, units
+from .words import edits, scored_units
 
 _PHRASE_S = (1.0, 8.0)
 _PARTS = ("features", "encode", "generate", "align")
@@ -77,14 +77,14 @@ class Row:
 
     def score(self, clip: Clip, language: str) -> None:
         found = self._recognised(clip)
-        reference = units(clip.text, language)
+        reference = scored_units(clip.text, language)
         shown = [one.text for one in found if one.rejected is None]
         self.words += len(reference)
         self.transcripts += len(found)
-        self.wrong += edits(reference, units(" ".join(shown), language))
-        self.wrong_if_all += edits(reference, units(" ".join(one.text for one in found), language))
+        self.wrong += edits(reference, scored_units(" ".join(shown), language))
+        self.wrong_if_all += edits(reference, scored_units(" ".join(one.text for one in found), language))
         for one in found:
-            said = units(one.text, language)
+            said = scored_units(one.text, language)
             if one.rejected is not None and said:
                 self.withheld += 1
                 self.right_withheld += any(

@@ -18,8 +18,18 @@ from ..latency import emissions
 from ..latency.alignment import aligned
 from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
 from ..latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from ..sentences.splitting import whole_words
-from .words import Newest, Received, ShownUnit, erased_units, is_final, shown_units, source_texts, target_texts, units
+from ..sentences.splitting import trimmed_words
+from .words import (
+    Newest,
+    Received,
+    ShownUnit,
+    erased_units,
+    is_final,
+    scored_units,
+    shown_units,
+    source_texts,
+    target_texts,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ class SpokenUnit:
     """A word, or a character in a language without spaces, and when it had been said."""
 
     text: str
-    """Without case and punctuation; see ``pipeline.bench.words.units``."""
+    """Without case and punctuation; see ``pipeline.bench.words.scored_units``."""
     end_s: float
 
 
@@ -129,7 +139,7 @@ def measured(
     ends_s = ends_of(source_units, spoken or [])
     target_ends_s = diagonal_ends(target_units, _ends_by_sentence(source_units, ends_s))
     texts = [unit.text for unit in source_units]
-    wanted = None if transcript is None else units(transcript, spoken_language)
+    wanted = None if transcript is None else scored_units(transcript, spoken_language)
     source_references = [] if offline is None else _references(offline, unit_of(spoken_language))
     # A reference without times covers the whole recording.
     timed = [replace(one, duration_ms=min(one.duration_ms, duration_s * 1000)) for one in references]
@@ -216,12 +226,12 @@ def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Referen
 
 
 def spoken_units(sentences: Iterable[SourceSentence]) -> list[SpokenUnit]:
-    """The units of sentences with the end of the word that each belongs to; see ``whole_words``."""
+    """The units of sentences with the end of the word that each belongs to; see ``trimmed_words``."""
     return [
         SpokenUnit(unit, word.end_s)
         for sentence in sentences
-        for word in whole_words(sentence)
-        for unit in units(word.text, sentence.language)
+        for word in trimmed_words(sentence)
+        for unit in scored_units(word.text, sentence.language)
     ]
 
 

@@ -25,7 +25,7 @@ from ..latency.alignment import aligned
 from ..loading import Models
 from ..run.stats import PipelineStats
 from .play import faster_whisper, load_for_long_run
-from .words import units
+from .words import scored_units
 
 _SPEEDS = (0.8, 1.3)
 _LONG_PAUSES_S = (2.0, 12.0)
@@ -146,7 +146,7 @@ def counted(turns: Sequence[Turns], config: PipelineConfig, *, live: bool) -> li
                 text = text_of(path, each.samples, one)
                 one.seconds += time.perf_counter() - began
                 one.audio_s += len(each.samples) / SAMPLE_RATE
-                one.add(units(each.text, language), units(text, language))
+                one.add(scored_units(each.text, language), scored_units(text, language))
     return found
 
 

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         for wanted in missing.values():
             print(f"{wanted[0].package} {wanted[0].version}: {len(wanted)} clips", flush=True)
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
-                unpack(download(wanted[0], Path(work)), wanted, folder)
+                unpack_clips(download(wanted[0], Path(work)), wanted, folder)
         notes = dict.fromkeys(f"{clip.source}: {clip.licence}; from {clip.package} {clip.version}" for clip in clips)
         (folder / "LICENCES.txt").write_text("\n".join(notes) + "\n", "utf-8")
         if options.reading is not None:
@@ -130,7 +130,7 @@ def download(clip: Clip, folder: Path) -> Path:
     return next(archives.iterdir())
 
 
-def unpack(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
+def unpack_clips(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
     """Write the clips of one archive as 16 kHz mono 16-bit WAV, each with a text file beside it."""
     if (found := digest_of(archive)) != clips[0].sha256:
         raise DownloadError(

@@ -1,6 +1,6 @@
 """Words of texts: their differences, and when each word of a growing text was shown, settled and final. Pure.
 
-Words are compared without case and punctuation (``units``); in a language without spaces the unit is a character.
+Words are compared without case and punctuation (``scored_units``); in a language without spaces the unit is a character.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LATE_S = 3.0
 _AHEAD = 20
 
 
-def units(text: str, language: str) -> list[str]:
+def scored_units(text: str, language: str) -> list[str]:
     """Split a text into lower-case words without punctuation, or into characters in a language without spaces.
 
     Apostrophes are removed. English numbers below 10,000 are spelt out, because a recogniser may write digits where
@@ -121,7 +121,7 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
     not matter in which sentence a unit stood.
     """
     finals = {one.state.sentence: one.state.text for one in texts if is_final(one.state)}
-    found = [ShownUnit(unit, number) for number in sorted(finals) for unit in units(finals[number], language)]
+    found = [ShownUnit(unit, number) for number in sorted(finals) for unit in scored_units(finals[number], language)]
     shown: dict[int, list[str]] = {}
     before, begin = list[str](), 0
     for at, one in enumerate(texts):
@@ -134,7 +134,7 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
                 _see(unit, one.elapsed_s, there=True)
             begin = end
         else:
-            shown[number] = units(one.state.text, language)
+            shown[number] = scored_units(one.state.text, language)
         displayed = [unit for each in sorted(shown) for unit in shown[each]]
         if displayed == before or not ends_frame(texts, at):
             continue

@@ -113,8 +113,8 @@ def _row(values: dict[str, str]) -> Term:
     others = [form for form in dict.fromkeys(others) if form != first]
     target_variants = _variants(values, "target_variants")
     if target == KEPT:
-        return Term(first, None, tuple(others), tuple(map(written, target_variants)), exact_case)
-    preferred, *more = map(written, (target, *target_variants))
+        return Term(first, None, tuple(others), tuple(map(normalized_form, target_variants)), exact_case)
+    preferred, *more = map(normalized_form, (target, *target_variants))
     return Term(first, preferred, tuple(others), tuple(dict.fromkeys(more)), exact_case)
 
 
@@ -125,7 +125,7 @@ def _variants(values: dict[str, str], column: str) -> list[str]:
 
 def _form(form: str, *, exact_case: bool) -> str:
     """A form of the spoken language, which is looked for in text."""
-    form = written(form)
+    form = normalized_form(form)
     if len(form) == 1 and not (exact_case and form.isascii()):
         raise TableError(
             f"{_shown(form)} is one letter, which other text has everywhere; write out the term, or make a Latin "
@@ -134,7 +134,7 @@ def _form(form: str, *, exact_case: bool) -> str:
     return form
 
 
-def written(form: str) -> str:
+def normalized_form(form: str) -> str:
     """A form, normalised (NFC, single blanks).
 
     Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..languages import normalized_code
-from .files import Mistake, check_mistakes, read_text, written
+from .files import Mistake, check_mistakes, normalized_form, read_text
 from .table import TableError
 
 _COMMENT = "#"
@@ -28,7 +28,7 @@ def load_masked(file: str | None) -> tuple[tuple[str, str], ...]:
             if line.startswith("[") and line.endswith("]"):
                 language = normalized_code(line[1:-1])
             elif line and not line.startswith(_COMMENT):
-                found[language, written(line)] = None
+                found[language, normalized_form(line)] = None
         except (TableError, UsageError) as mistake:
             mistakes.append((number, str(mistake)))
     check_mistakes(f"list of masked words {file}", mistakes)

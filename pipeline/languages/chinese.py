@@ -64,7 +64,7 @@ def settled(text: str) -> int:
     return max(0, len(text) - min(len(run.group()) if run else 0, _MAX_PHRASE - 1))
 
 
-def divided(parts: Sequence[str], convert: Convert) -> list[str]:
+def converted_parts(parts: Sequence[str], convert: Convert) -> list[str]:
     """Convert the joined ``parts``, and split the result at the same positions."""
     whole, ends = convert("".join(parts)), accumulate(map(len, parts), initial=0)
     return [whole[begin:end] for begin, end in pairwise(ends)]

@@ -113,7 +113,7 @@ def student_routes(via: str = "en") -> Mapping[LanguagePair, tuple[Pair, ...]]:
     return pivoting | {languages: (pair,) for languages, pair in students.items()}
 
 
-def described(pairs: tuple[Pair, ...]) -> str:
+def route_line(pairs: tuple[Pair, ...]) -> str:
     """Describe the models of a route in one line."""
     source, target = pairs[0].source, pairs[-1].target
     models = ", then ".join(weights(pair.repository, pair.note) for pair in pairs)

@@ -112,7 +112,7 @@ def fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:
     return fit(sentence[:middle], fits) + fit(sentence[middle:], fits)
 
 
-def whole_words(sentence: SourceSentence) -> list[Word]:
+def trimmed_words(sentence: SourceSentence) -> list[Word]:
     """The words without blanks at their ends; joined, with blanks where the language has them, they are the text.
 
     Pieces of a recogniser without a blank between them are one word, as " 1" and ",000" are. In a language without blanks,

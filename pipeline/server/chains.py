@@ -65,7 +65,7 @@ class Chain:
         return replace(self, config=config, models=replace(self.models, voices=model))
 
 
-async def voice_model(load: Callable[[], VoiceModel | None] | None, *, wanted: bool) -> VoiceModel | None:
+async def loaded_voice_model(load: Callable[[], VoiceModel | None] | None, *, wanted: bool) -> VoiceModel | None:
     """The model that tells speakers apart, for a session that asks for it.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..captions.masking import MASK, Masking
 from ..events import Correction
-from ..glossary.files import written
+from ..glossary.files import normalized_form
 from ..glossary.table import TableError
 from .guard import Rate
 from .history import History
@@ -70,7 +70,7 @@ class Corrections:
     def _word(self, wanted: str, text: str, language: str) -> str:
         """A word to mask, which must be in ``text``."""
         try:
-            word = written(sendable(wanted))
+            word = normalized_form(sendable(wanted))
         except TableError as error:
             raise ProtocolError("bad-word", str(error)) from None
         if MASK in word or Masking([(language, word)]).text(text, language) == text:

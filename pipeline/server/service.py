@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..asr.voices import VoiceModel
     from ..glossary.candidates import Candidate
     from .directory import Directory
-    from .voices import SessionVoices
+    from .speaking import SessionVoices
 
 log = logging.getLogger(__name__)
 

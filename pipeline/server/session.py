@@ -38,7 +38,7 @@ from .record import Record, new_name
 from .scheduling import Scheduler, scheduled
 
 if TYPE_CHECKING:
-    from .voices import SessionVoices
+    from .speaking import SessionVoices
 
 log = logging.getLogger(__name__)
 

@@ -107,7 +107,7 @@ async def _form(request: Request, limits: ServerLimits) -> FormData:
         raise UploadError(400, "no-file", f"the request is {kind or 'without a type'}; send a multipart/form-data")
     try:
         async with asyncio.timeout(limits.upload_s):
-            return await counted(request, limits.upload_bytes).form(max_files=1, max_fields=32)
+            return await bounded_body(request, limits.upload_bytes).form(max_files=1, max_fields=32)
     except TimeoutError:
         raise UploadError(408, "too-slow", f"the upload took longer than {limits.upload_s:g} s") from None
     except OSError as error:
@@ -133,7 +133,7 @@ def body_type(request: Request) -> str:
     return kind.decode("latin-1")
 
 
-def counted(request: Request, limit: int) -> Request:
+def bounded_body(request: Request, limit: int) -> Request:
     """The request, whose body ends with an UploadError once it is larger than ``limit`` bytes."""
     count = 0
     declared = request.headers.get("content-length", "0")
@@ -241,7 +241,7 @@ def _too_long(limit_s: float) -> UploadError:
     return UploadError(413, "too-long", f"the recording is longer than {limit_s:g} s, which is the limit")
 
 
-async def translated(
+async def upload_events(
     path: Path, service: Service, chain: Chain, targets: tuple[str, ...]
 ) -> AsyncGenerator[PipelineEvent, None]:
     """The events of a recording, as fast as the machine gives; sessions in progress come first.

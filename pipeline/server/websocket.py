@@ -13,7 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from ..captions.changes import Changes
 from ..glossary.terms import Glossary
 from .access import Access
-from .chains import voice_model
+from .chains import loaded_voice_model
 from .feed import Feed, Snapshot, Targets
 from .glossary import read_glossary
 from .protocol import (
@@ -97,7 +97,7 @@ class Connection:
                 glossary = None if text is None else await asyncio.to_thread(read_glossary, text)
                 # The chain is found while somebody holds it.
                 held = await self._service.obtained(first.source, first.targets, self._tell_step)
-                voices = await voice_model(self._service.speakers, wanted=first.speakers)
+                voices = await loaded_voice_model(self._service.speakers, wanted=first.speakers)
                 session = self._service.start(first, glossary, voices)
                 del held
                 await self._speak(session, "started", glossary)

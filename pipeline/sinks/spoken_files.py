@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..events import EndOfInput, PipelineEvent, SourceSentence, Transcript, Word
 from ..languages import sets_sentences_apart, spaced
-from ..sentences.splitting import whole_words
+from ..sentences.splitting import trimmed_words
 from ..subtitles import escapes
 from ..subtitles.lines import layout
 from ..subtitles.rules import SubtitleRules
@@ -71,7 +71,7 @@ class LrcSink(_SpokenFile):
     """Enhanced LRC: the time of each line in brackets, and that of each word in angle brackets."""
 
     def block(self, sentence: SourceSentence) -> str:
-        words = whole_words(sentence)
+        words = trimmed_words(sentence)
         blank = " " if spaced(sentence.language) else ""
         text = blank.join(f"<{_lrc_time(word.start_s)}>{escapes.lrc(normalized(word.text))}" for word in words)
         name = escapes.lrc(normalized(self._named(sentence)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..events import SourceSentence, Transcript, Word
 from ..languages import spaced
-from ..sentences.splitting import whole_words
+from ..sentences.splitting import trimmed_words
 from .lines import Lines
 from .text import normalized
 
@@ -46,7 +46,7 @@ def whisper_words(sentence: SourceSentence) -> list[dict[str, Any]]:
     return [
         {"word": blank + word.text, "start": round(word.start_s, 3), "end": round(word.end_s, 3)}
         | ({"probability": round(word.probability, 4)} if word.probability is not None else {})
-        for word in whole_words(sentence)
+        for word in trimmed_words(sentence)
     ]
 
 
@@ -55,7 +55,7 @@ def words_in_lines(sentence: SourceSentence, cues: list[Lines]) -> Iterator[list
 
     ``cues``: the laid-out text of the sentence, of which only blanks at breaks are left out.
     """
-    words = whole_words(sentence)
+    words = trimmed_words(sentence)
     owners = iter([word for word in words for letter in normalized(word.text) if not letter.isspace()])
     word = words[0]
     for lines in cues:

@@ -22,7 +22,7 @@ import webvtt
 from pipeline import MarianModel, States, Translation, load_config
 from pipeline.apps import live
 from pipeline.apps.cli import report
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.captions.states import OpenTexts
 from pipeline.config import with_overrides
 from pipeline.errors import PipelineError, UsageError
@@ -475,9 +475,9 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path):
     process.wait(timeout=HANG_S)
     assert process.returncode == 0
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    texts = [units(r["text"], "en") for r in records if r["type"] == "transcript"]
+    texts = [scored_units(r["text"], "en") for r in records if r["type"] == "transcript"]
     assert len(texts) == 4
-    assert texts[-1] == units(spoken_texts()["phrases"][3], "en")
+    assert texts[-1] == scored_units(spoken_texts()["phrases"][3], "en")
     assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == 4
     assert records[-1]["type"] == "end"
 

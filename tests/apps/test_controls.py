@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import srt
 
-from pipeline.apps.controls import NoticeSink, described, meter, status_line
+from pipeline.apps.controls import NoticeSink, meter, notice_line, status_line
 from pipeline.audio.microphone import Microphone
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
@@ -39,7 +39,7 @@ from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
     ],
 )
 def test_every_notice_is_a_line_for_people(notice, line):
-    assert described(notice).startswith(line)
+    assert notice_line(notice).startswith(line)
 
 
 @pytest.mark.parametrize(("level", "line"), [(0, "lag 9.0 s: caught up"), (1, "lag 9.0 s: text comes late")])

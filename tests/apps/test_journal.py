@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline import Models
-from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_header
+from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_journal_header
 from pipeline.asr.options import DraftModel
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
@@ -198,14 +198,14 @@ def test_the_journal_of_another_version_is_refused_by_name():
 
 def test_a_name_too_long_for_its_journal_is_reported(tmp_path):
     with pytest.raises(UsageError, match=r"File name too long\); choose another --output-dir"):
-        read_header(tmp_path / ("x" * 250 + ".unfinished.jsonl"))
+        read_journal_header(tmp_path / ("x" * 250 + ".unfinished.jsonl"))
 
 
 def test_a_file_with_an_incomplete_header_is_not_a_journal(tmp_path):
-    assert read_header(tmp_path / "none") is None
+    assert read_journal_header(tmp_path / "none") is None
     for torn in (b"", b'{"type": "journal"'):
         (tmp_path / "some").write_bytes(torn)
-        assert read_header(tmp_path / "some") is None
+        assert read_journal_header(tmp_path / "some") is None
 
 
 @pytest.mark.parametrize(
@@ -221,4 +221,4 @@ def test_a_file_with_an_incomplete_header_is_not_a_journal(tmp_path):
 def test_a_file_without_a_journal_header_is_refused(tmp_path, content):
     (tmp_path / "some").write_bytes(content)
     with pytest.raises(UsageError, match=r"some is not a journal; start again with --overwrite"):
-        read_header(tmp_path / "some")
+        read_journal_header(tmp_path / "some")

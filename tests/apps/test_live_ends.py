@@ -13,7 +13,7 @@ import pytest
 import srt
 
 from pipeline import SourceDelta, States
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.sinks.jsonl import read_event
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 
@@ -133,10 +133,10 @@ def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(how, live)
     assert live.records[-1]["type"] == "end"
     sentences = live.of("source_sentence")
     heard = [record["text"] for record in live.of("transcript") if "rejected" not in record]
-    said = units(" ".join(record["text"] for record in sentences), "en")
-    assert said == units(" ".join(heard), "en")
-    assert 3 <= len(said) < len(units(" ".join(spoken_texts()["phrases"]), "en"))
-    assert said[:3] == units("The plane from", "en")
+    said = scored_units(" ".join(record["text"] for record in sentences), "en")
+    assert said == scored_units(" ".join(heard), "en")
+    assert 3 <= len(said) < len(scored_units(" ".join(spoken_texts()["phrases"]), "en"))
+    assert said[:3] == scored_units("The plane from", "en")
     assert [r.get("sentence", 0) for r in live.of("translation")] == [r.get("sentence", 0) for r in sentences]
 
 

@@ -16,7 +16,7 @@ import pytest
 from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
-from pipeline.apps.catalog import models_called, named_models
+from pipeline.apps.known_models import models_called, named_models
 from pipeline.nmt.compiled import translation_files
 from pipeline.nmt.options import NmtConfig
 from pipeline.store.listing import Listing, RemoteFile

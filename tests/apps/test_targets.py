@@ -16,7 +16,7 @@ from pipeline.apps import live, translate
 from pipeline.apps.journal import SUFFIX, header
 from pipeline.apps.recordings import Begin, begin, plan
 from pipeline.audio.recording import Recording
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText
@@ -225,7 +225,7 @@ def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path):
     assert [sentence.language for sentence in spoken] == ["en", "zh", "en", "zh"]
     texts = spoken_texts()
     for heard, said in zip(spoken[1::2], texts["chinese"], strict=False):
-        assert edits(units(said, "zh"), units(heard.text, "zh")) <= len(said) / 4
+        assert edits(scored_units(said, "zh"), scored_units(heard.text, "zh")) <= len(said) / 4
     translations = {event.sentence: event for event in found if isinstance(event, Translation)}
     assert [translations[sentence.sentence].language for sentence in spoken] == ["zh", "en", "zh", "en"]
     assert all(event.text.isascii() == (event.language == "en") for event in translations.values())

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from pipeline import SpeechTranslator
-from pipeline.asr.context import Heard
+from pipeline.asr.context import HeardSegment
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.terms import HeardTerms
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import read_audio
 from pipeline.bench.play import segments_of
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.run.onnx_session import _has_vnni
@@ -89,7 +89,7 @@ def test_names_are_heard_with_a_glossary(demo_config, demo_models, names, withou
     for sentence in found:  # other words stay, and the words are those of the text
         assert "".join(word.text for word in sentence.words).strip() == sentence.text
         assert read_event(json.loads(line(sentence, exact=True))) == sentence
-    other = edits(units(text_of(sentences(without)), "en"), units(text_of(found), "en"))
+    other = edits(scored_units(text_of(sentences(without)), "en"), scored_units(text_of(found), "en"))
     assert len(terms) <= other <= len(SAID) + 1
 
 
@@ -103,7 +103,7 @@ def test_an_empty_glossary_changes_no_draft(demo_models, names):
     empty = RecognitionOptions(terms=HeardTerms(Glossary, GlossaryOptions()))
     segment, following = segments_of(names, VadConfig())[:2]
     assert recognizer.draft(segment, empty) == recognizer.draft(segment)
-    without = RecognitionOptions(context=[Heard(segment, recognizer.transcribe([segment])[0].text)])
+    without = RecognitionOptions(context=[HeardSegment(segment, recognizer.transcribe([segment])[0].text)])
     empty = replace(empty, context=without.context)
     assert recognizer.draft(following, empty) == recognizer.draft(following, without)
 
@@ -114,7 +114,7 @@ def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models, names):
     first, second, third = segments_of(names, VadConfig())
     draft = recognizer.draft(first, options)
     assert "Brontik" in draft.text
-    after = recognizer.draft(second, replace(options, context=[Heard(first, draft.text)]))
+    after = recognizer.draft(second, replace(options, context=[HeardSegment(first, draft.text)]))
     assert after.text.startswith("The people at Quindarra")  # the first text was heard again, with its term
     packed = recognizer.transcribe([first, second, third], options)
     assert [name for name, transcript in zip(SAID, packed, strict=True) if name in transcript.text] == SAID
@@ -126,7 +126,9 @@ def test_other_speech_has_no_terms(demo_config, demo_models):
     plain = heard_in(demo_config, demo_models, samples, None)[0]
     events, translator = heard_in(demo_config, demo_models, samples, lambda: GLOSSARY)
     assert translator.stats.terms == translator.stats.corrected == 0
-    assert [units(one.text, "en") for one in sentences(events)] == [units(one.text, "en") for one in sentences(plain)]
+    assert [scored_units(one.text, "en") for one in sentences(events)] == [
+        scored_units(one.text, "en") for one in sentences(plain)
+    ]
 
 
 def test_a_prompt_has_the_tokens_that_whisper_writes(demo_models):

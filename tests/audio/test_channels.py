@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.audio.channels import ChannelWeights, mono_weights
 from pipeline.audio.recording import read_audio
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.errors import AudioError
 from pipeline.events import Samples, SpeechSegment
 from tests.audio.films import Sound, film, likeness, tones
@@ -117,7 +117,7 @@ def test_the_transcript_of_inverted_stereo_is_that_of_clean_speech(tmp_path, dem
     heard, clean = (
         demo_models.recognizer.transcribe([SpeechSegment(0, 0, samples)])[0].text for samples in (found, SAID)
     )
-    assert units(heard, "en") == units(clean, "en")  # 7 or seven
+    assert scored_units(heard, "en") == scored_units(clean, "en")  # 7 or seven
 
 
 def test_speech_that_becomes_inverted_is_heard_at_once(tmp_path):

@@ -19,7 +19,7 @@ import srt
 from pipeline.audio import capture
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.spool import Spooled
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed, Samples, SourceNotice
 from tests.audio.portaudio import FakePortAudio, ended
@@ -289,8 +289,8 @@ def test_speech_into_the_microphone_becomes_subtitles(listening, tmp_path):
     cues = list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))
     assert len(cues) == len(spoken_texts()["phrases"])
     assert all(any("\u4e00" <= c <= "\u9fff" for c in cue.content) for cue in cues)
-    heard = units(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line), "en")
-    reference = units(" ".join(said), "en")
+    heard = scored_units(" ".join(line[15:] for line in shown.decode().splitlines() if "–" in line), "en")
+    reference = scored_units(" ".join(said), "en")
     assert edits(reference, heard) / len(reference) < 0.35
 
 

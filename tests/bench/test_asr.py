@@ -11,7 +11,7 @@ from pipeline.bench import __main__ as bench
 from pipeline.bench.asr import Clip, Row, as_text
 from pipeline.bench.play import segments_of
 from pipeline.bench.quick_turns import Count, joined
-from pipeline.bench.words import edits, spelt, units
+from pipeline.bench.words import edits, scored_units, spelt
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
 from pipeline.vad.options import VadConfig
@@ -32,7 +32,7 @@ def test_numbers_are_spelt(digits, words):
 
 
 def test_texts_are_split_into_units_without_case_and_punctuation():
-    assert units("Don't pay $1,250, please!", "en") == [
+    assert scored_units("Don't pay $1,250, please!", "en") == [
         "dont",
         "pay",
         "one",
@@ -42,8 +42,8 @@ def test_texts_are_split_into_units_without_case_and_punctuation():
         "fifty",
         "please",
     ]
-    assert units("你好，ＡＢ 吗？", "zh") == ["你", "好", "a", "b", "吗"]
-    assert units("Où êtes-vous ?", "fr") == ["où", "êtes", "vous"]
+    assert scored_units("你好，ＡＢ 吗？", "zh") == ["你", "好", "a", "b", "吗"]
+    assert scored_units("Où êtes-vous ?", "fr") == ["où", "êtes", "vous"]
 
 
 def test_edits_are_substitutions_insertions_and_deletions():
@@ -129,7 +129,7 @@ def test_the_command_counts_words_in_turns(tmp_path, capsys):
         "live, real pace",
     ]
     for each in (peer, recorded, live):
-        assert each["words"] == len(units(" ".join(spoken_texts()["phrases"]), "en"))
+        assert each["words"] == len(scored_units(" ".join(spoken_texts()["phrases"]), "en"))
         assert each["wrong"] <= 0.2 * each["words"]
     assert "live, real pace" in capsys.readouterr().out
 

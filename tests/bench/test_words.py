@@ -8,10 +8,10 @@ from pipeline.bench.words import (
     Received,
     ShownUnit,
     erased_units,
+    scored_units,
     shown_units,
     source_texts,
     target_texts,
-    units,
 )
 from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from tests.streams import spoken, streams
@@ -126,7 +126,7 @@ def test_a_word_is_placed_shown_settled_and_final_in_this_order(stream):
         (shown_units(source_texts(received), "en"), stream.sources, "en"),
         (shown_units(target_texts(received, "zh"), "zh"), {n: t for (n, _), t in stream.translations.items()}, "zh"),
     ):
-        expected = [unit for _, text in sorted(texts.items()) for unit in units(text, language)]
+        expected = [unit for _, text in sorted(texts.items()) for unit in scored_units(text, language)]
         assert [unit.text for unit in found] == expected
         for unit in found:
             assert unit.placed_s <= unit.shown_s <= unit.settled_s <= unit.final_s < len(received)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.languages.chinese import conversion, divided, settled, simplified, traditional
+from pipeline.languages.chinese import conversion, converted_parts, settled, simplified, traditional
 
 # Phrases that decide how a character is written, including one of the maximum length.
 PHRASES = (
@@ -77,5 +77,5 @@ def test_text_settles_at_punctuation_or_after_the_maximum_phrase_length():
 
 
 def test_parts_are_converted_in_the_context_of_the_whole():
-    assert divided(["理", "发", "，出", "发"], traditional) == ["理", "髮", "，出", "發"]
-    assert divided([], traditional) == []
+    assert converted_parts(["理", "发", "，出", "发"], traditional) == ["理", "髮", "，出", "發"]
+    assert converted_parts([], traditional) == []

@@ -5,13 +5,13 @@ from argparse import ArgumentParser
 
 import pytest
 
-from pipeline.apps.catalog import models_called
+from pipeline.apps.known_models import models_called
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import ConfigError, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import known_language
 from pipeline.loading import translation_options
-from pipeline.nmt.routing import all_pairs, described, direct, route, weights
+from pipeline.nmt.routing import all_pairs, direct, route, route_line, weights
 from tests.conftest import SETTINGS, TINY
 
 
@@ -83,13 +83,13 @@ def test_two_models_are_used_if_there_is_no_direct_model():
     assert [(pair.source, pair.target) for pair in route("pt", "zh")] == [("pt", "en"), ("en", "zh")]
     assert [(pair.source, pair.target) for pair in route("ca", "eu", "es")] == [("ca", "eu")]
     assert [(pair.source, pair.target) for pair in route("pt", "eu", "ca")] == [("pt", "ca"), ("ca", "eu")]
-    assert described(route("pt", "zh")) == (
+    assert route_line(route("pt", "zh")) == (
         "pt → zh: no direct model; in two steps through English: "
         "firefox/pt-en-tiny (tiny, BLEU 43.8), then firefox/en-zh (base-memory)"
     )
-    assert "through ca: " in described(route("pt", "eu", "ca"))
-    assert described(route("pt", "en")) == "pt → en: firefox/pt-en-tiny (tiny, BLEU 43.8)"
-    assert "names are made up" in described(route("tr", "az", "none"))
+    assert "through ca: " in route_line(route("pt", "eu", "ca"))
+    assert route_line(route("pt", "en")) == "pt → en: firefox/pt-en-tiny (tiny, BLEU 43.8)"
+    assert "names are made up" in route_line(route("tr", "az", "none"))
 
 
 def test_a_student_that_is_not_fetched_is_described_as_the_installed_one_that_runs():

@@ -7,7 +7,7 @@ import pytest
 from pipeline import load_translation_model
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages.agreement import agreeing, numbered
+from pipeline.languages.noun_agreement import numbered, with_noun
 from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.options import NmtConfig
 
@@ -133,7 +133,7 @@ def test_a_term_without_a_place_is_said_and_nothing_else_is_lost(students):
     ],
 )  # fmt: skip
 def test_what_agrees_with_a_noun(before, noun, after, language, wanted):
-    made, follows = agreeing(before.split(), noun, after, language)
+    made, follows = with_noun(before.split(), noun, after, language)
     assert " ".join([*made, follows]).strip() == wanted
 
 

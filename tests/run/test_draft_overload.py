@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import LoadChanged, Models, PipelineEvent, SourceSentence, SpeechTranslator, Transcript, Translation
 from pipeline.apps.controls import NoticeSink
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE
 from pipeline.run.overload import OverloadOptions
 from pipeline.run.stats import PipelineStats
@@ -70,4 +70,4 @@ def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
     assert letters(sentence.text for sentence in sentences) == heard
     said = [*spoken_texts()["phrases"], spoken_texts()["phrases"][0]]
     for text, sentence in zip(said, sentences, strict=False):
-        assert edits(units(text, "en"), units(sentence.text, "en")) <= 1, sentence.text
+        assert edits(scored_units(text, "en"), scored_units(sentence.text, "en")) <= 1, sentence.text

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.events import SourceSentence, Word
-from pipeline.sentences.splitting import whole_words
+from pipeline.sentences.splitting import trimmed_words
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from pipeline.sentences.splitting import whole_words
 )
 def test_pieces_without_a_blank_belong_to_the_word_before(language, pieces, words):
     timed = tuple(Word(text, at, at + 1.0) for at, text in enumerate(pieces))
-    found = whole_words(SourceSentence(0, language, "".join(pieces).strip(), words=timed))
+    found = trimmed_words(SourceSentence(0, language, "".join(pieces).strip(), words=timed))
     assert [word.text for word in found] == words
     assert [word.start_s for word in found[1:]] == [word.end_s for word in found[:-1]]
     assert (found[0].start_s, found[-1].end_s) == (0.0, len(pieces))
@@ -26,6 +26,6 @@ def test_pieces_without_a_blank_belong_to_the_word_before(language, pieces, word
     ("language", "text", "words"), [("en", "Yes, I.", ["Yes,", "I."]), ("zh", "好的。", ["好", "的。"])]
 )
 def test_without_times_the_time_is_divided(language, text, words):
-    found = whole_words(SourceSentence(0, language, text, 1.0, 4.0))
+    found = trimmed_words(SourceSentence(0, language, text, 1.0, 4.0))
     assert [word.text for word in found] == words
     assert (found[0].start_s, found[-1].end_s) == (1.0, 4.0)

@@ -15,7 +15,7 @@ from pipeline.server.languages.session_targets import SessionTargets
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.service import Service
-from pipeline.server.voices import SessionVoices
+from pipeline.server.speaking import SessionVoices
 from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import ask, final, finish, heard, rest, running, say, speak

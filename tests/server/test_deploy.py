@@ -28,7 +28,7 @@ from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import access_of
 from pipeline.apps.options import configured_several
 from pipeline.apps.serve import arguments
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.server.access import Access
 from pipeline.server.limits import ServerLimits
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav, spoken_texts
@@ -213,8 +213,8 @@ async def test_pages_sessions_and_files_pass_the_proxy(command, demo_config, dem
             await proxy.connect("https://elsewhere.example")
         client = AsyncOpenAI(base_url=f"{http.base_url}/v1/", api_key=TOKEN, max_retries=0, http_client=http)
         heard_text = (await client.audio.transcriptions.create(model="any", file=("talk.wav", SPEECH))).text
-        said = units(spoken_texts()["phrases"][0], "en")  # numbers as words: which, depends on the processor
-        assert units(heard_text, "en")[: len(said)] == said
+        said = scored_units(spoken_texts()["phrases"][0], "en")  # numbers as words: which, depends on the processor
+        assert scored_units(heard_text, "en")[: len(said)] == said
 
 
 @openssl

@@ -9,7 +9,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from pipeline import Models, PipelineConfig
-from pipeline.bench.words import units
+from pipeline.bench.words import scored_units
 from pipeline.server.scheduling import Priority
 from tests.conftest import spoken_texts
 from tests.server.running import Running, running, serving, until
@@ -49,8 +49,10 @@ async def test_uploads_in_progress_are_recognised_and_new_ones_refused(demo_conf
         assert (refused.value.status_code, refused.value.code) == (503, "busy")
         assert int(refused.value.response.headers["retry-after"]) > 0
         stack.close()
-        said = units(" ".join(spoken_texts()["phrases"][:2]), "en")  # numbers as words: which, depends on the processor
-        assert units(await uploading, "en")[: len(said)] == said
+        said = scored_units(
+            " ".join(spoken_texts()["phrases"][:2]), "en"
+        )  # numbers as words: which, depends on the processor
+        assert scored_units(await uploading, "en")[: len(said)] == said
 
 
 async def test_uploads_that_last_longer_than_the_limit_are_cut(demo_config, demo_models):

@@ -30,7 +30,7 @@ from pipeline.audio.recording import Recording
 from pipeline.events import PipelineEvent, Samples, SourceSentence, SourceText, TargetText, Translation
 from pipeline.languages.chinese import conversion
 from pipeline.languages.options import LanguageConfig
-from pipeline.sentences.splitting import whole_words
+from pipeline.sentences.splitting import trimmed_words
 from pipeline.server.access import Access
 from pipeline.server.chains import Chain
 from pipeline.server.guard import BodyDrain
@@ -151,7 +151,7 @@ async def test_a_detailed_answer_has_times_and_words(new_service, sentences):
         ]
         assert all(one.avg_logprob < 0 <= one.no_speech_prob < 1 and one.tokens == [] for one in said.segments)
         assert " ".join(word.word for word in said.words) == said.text
-        starts_s = [word.start_s for sentence in sentences for word in whole_words(sentence)]
+        starts_s = [word.start_s for sentence in sentences for word in trimmed_words(sentence)]
         assert [word.start for word in said.words] == [pytest.approx(start_s, abs=0.001) for start_s in starts_s]
 
 

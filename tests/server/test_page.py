@@ -12,7 +12,7 @@ import webvtt
 from playwright.async_api import Browser, Page, expect
 from starlette.routing import Mount
 
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.server.app import STATIC, create_app
 from tests.server.browser import (
     HANG_MS,
@@ -242,7 +242,7 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, servic
             assert server.service.served == 1
             # On a slow machine nothing gets through in the middle of the second sentence, which ends there then.
             spoken, heard = (
-                units(" ".join(texts[key] for key in sorted(texts) if key[1] == "en"), "en")
+                scored_units(" ".join(texts[key] for key in sorted(texts) if key[1] == "en"), "en")
                 for texts in (expected, said)
             )
             assert said == expected if len(said) == len(expected) else edits(spoken, heard) <= 1

@@ -6,7 +6,7 @@ import json
 import pytest
 from playwright.async_api import expect
 
-from pipeline.server.voices import SessionVoices
+from pipeline.server.speaking import SessionVoices
 from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.browser import HANG_MS, NEEDS_BROWSER, Network, page_at

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from pipeline.apps.speaking import voices_for
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
-from pipeline.server.voices import Listener, SessionVoices
+from pipeline.server.speaking import Listener, SessionVoices
 from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS
 from tests.server.conftest import speech
@@ -196,7 +196,7 @@ def test_a_server_without_voices_imports_nothing_of_them():
     loaded = set(done.stdout.split())
     assert "pipeline.server.app" in loaded
     assert not [
-        name for name in loaded if name.startswith(("pipeline.speaking", "pipeline.server.voices", "sounddevice"))
+        name for name in loaded if name.startswith(("pipeline.speaking", "pipeline.server.speaking", "sounddevice"))
     ]
 
 

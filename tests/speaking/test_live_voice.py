@@ -11,7 +11,7 @@ from pipeline import load_config
 from pipeline.apps import live
 from pipeline.apps.speaking import Speech
 from pipeline.audio.recording import Recording
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence
 from pipeline.sinks.sink import in_use
@@ -31,11 +31,11 @@ def run(*options):
 def heard(path, demo_config, demo_models):
     """The English words of a recording, by Whisper."""
     events = events_of(demo_config, demo_models, Recording(path))
-    return units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
+    return scored_units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
 
 
 def written(path):
-    return units(path.read_text("utf-8"), "en")
+    return scored_units(path.read_text("utf-8"), "en")
 
 
 @needs_joe

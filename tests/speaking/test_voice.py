@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from pipeline import SourceSentence
 from pipeline.audio.recording import Recording
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.errors import ModelError, UsageError
 from pipeline.speaking.voice import PiperVoice
 from tests.chain import events_of
@@ -213,6 +213,6 @@ def test_whisper_hears_what_a_real_voice_says(demo_config, demo_models, tmp_path
         file.setparams((1, 2, joe.rate, 0, "NONE", ""))
         file.writeframes(np.concatenate(parts).tobytes())
     events = events_of(demo_config, demo_models, Recording(path), live=False)
-    heard = units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
-    said = units(" ".join(TEXTS), "en")
+    heard = scored_units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
+    said = scored_units(" ".join(TEXTS), "en")
     assert edits(said, heard) / len(said) <= 0.1, heard

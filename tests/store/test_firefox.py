@@ -13,7 +13,7 @@ from backports import zstd
 from huggingface_hub import constants
 
 from pipeline import MarianModel, load_translation_model
-from pipeline.apps.catalog import models_called, pull, state_of
+from pipeline.apps.known_models import models_called, pull, state_of
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError
 from pipeline.nmt.compiled import find_student_model
 from pipeline.nmt.options import NmtConfig

@@ -10,7 +10,7 @@ from itertools import accumulate, takewhile
 from ...events import SAMPLE_RATE, SpeechSegment, Word
 from ...languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
 from ...run.options import DraftOptions
-from ..context import Heard
+from ..context import HeardSegment
 
 # A draft may begin once this many times its computing time of new speech has come, so that finals find the recogniser idle.
 _REST = 1.2
@@ -83,7 +83,7 @@ class Agreement:
         ended = self._begins or any(map(_ends_sentence, self.steady[-1:]))
         if stable is None:
             heard = steadied(self.draft, heard, ended=ended)
-            stable = self._ended(heard[: agreeing(self.draft, heard)], heard_s, missing_s)
+            stable = self._ended(heard[: agreeing_words(self.draft, heard)], heard_s, missing_s)
         self.steady += heard[:stable]
         self.draft, self._begins = list(heard[stable:]), False
 
@@ -117,7 +117,7 @@ class Agreement:
         self._begins = bool(set(MARKS) & {*before, *marks})
 
 
-def agreeing(old: Sequence[Word], new: Sequence[Word]) -> int:
+def agreeing_words(old: Sequence[Word], new: Sequence[Word]) -> int:
     """Number of words at the beginning of ``new`` that ``old`` begins with too, whatever their case and marks.
 
     Text without spaces may be divided into words differently: they agree up to a place where both have a boundary.
@@ -160,9 +160,9 @@ def _without_commas(word: Word) -> str:
     return word.text.strip().rstrip(CLAUSE_MARKS).casefold()
 
 
-def divided(
+def cut_after_steady(
     segment: SpeechSegment, steady: Sequence[Word], *, whole: bool = False, doubtful: int = 0
-) -> tuple[Heard, SpeechSegment]:
+) -> tuple[HeardSegment, SpeechSegment]:
     """A segment with steady words in two parts: the last of these words, with their audio, and what follows them.
 
     ``whole``: all of the steady words, not only as many as help to hear the rest. ``doubtful``: of the words at the beginning, how
@@ -179,7 +179,7 @@ def divided(
         segment, start_sample=start + begin, samples=segment.samples[begin:end], speech_end_sample=start + end
     )
     rest = replace(segment, start_sample=start + end, samples=segment.samples[end:])
-    return Heard(known, "".join(word.text for word in steady[first:]).strip()), rest
+    return HeardSegment(known, "".join(word.text for word in steady[first:]).strip()), rest
 
 
 def _first_known(words: Sequence[Word]) -> int:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from ...events import SpeechSegment, Transcript, Word
 from ...run.options import DraftOptions
-from ..context import Heard
+from ..context import HeardSegment
 from ..recognizer import DraftRecognizer, HearsWhole, RecognitionOptions, StreamedSegments, Waits, check_transcripts
-from .agreement import Agreement, DraftSchedule, divided, without_end
+from .agreement import Agreement, DraftSchedule, cut_after_steady, without_end
 
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
 # second, a wrong beginning cost 8 s of text.
@@ -103,12 +103,12 @@ class Drafting:
             self._agreement.begin(segment.start_sample)
             self._unheard, self._doubtful, self._without_context, self._first = 0, 0, False, None
 
-    def _divided(self, segment: SpeechSegment) -> tuple[tuple[Heard, ...], SpeechSegment]:
+    def _divided(self, segment: SpeechSegment) -> tuple[tuple[HeardSegment, ...], SpeechSegment]:
         """The steady words of a segment that are not in doubt, as context, and what follows them."""
         steady = self._agreement.steady
         doubtful = min(self._doubtful, len(steady))
         whole = self._unheard > 0 or (isinstance(self._drafter, HearsWhole) and self._drafter.hears_whole)
-        heard, rest = divided(segment, steady, whole=whole, doubtful=doubtful)
+        heard, rest = cut_after_steady(segment, steady, whole=whole, doubtful=doubtful)
         return (heard,) if doubtful < len(steady) else (), rest
 
     def _whole(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> Transcript:

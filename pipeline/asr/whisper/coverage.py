@@ -34,7 +34,7 @@ def unheard(words: Sequence[TimedWord], samples: Samples, from_s: float = 0.0) -
     """The stretches of audible sound without words, from and to which second.
 
     Args:
-        words: with times in seconds from the first sample; see ``shortened``.
+        words: with times in seconds from the first sample; see ``without_others_time``.
         samples: [n], the audio in which they were heard.
         from_s: where to begin.
     """
@@ -59,7 +59,7 @@ def audible(samples: Samples) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(level_db > max(loudest_db - _BELOW_LOUDEST_DB, softest_db + _ABOVE_SOFTEST_DB, _LEAST_DB))
 
 
-def shortened(words: Sequence[TimedWord]) -> list[TimedWord]:
+def without_others_time(words: Sequence[TimedWord]) -> list[TimedWord]:
     """``words`` without the time of others that the alignment has given to them.
 
     A word that begins a sentence was said at the end of its time, another one at the beginning.

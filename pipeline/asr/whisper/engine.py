@@ -22,10 +22,10 @@ from ...languages import spaced
 from ...languages.marks import letters
 from ..options import AsrConfig
 from ..terms import Replacement
-from .language_id import known_language, whisper_code
+from .language_id import knows_language, whisper_code
 from .mel import MelFilters
 from .weights import WhisperWeights
-from .words import whole_words
+from .words import joined_pieces
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""
@@ -118,7 +118,7 @@ class WhisperEngine:
 
     def knows(self, language: str) -> bool:
         """Whether the model was trained on the language."""
-        return known_language(self.weights.tokenizer, language, self.multilingual)
+        return knows_language(self.weights.tokenizer, language, self.multilingual)
 
     def prompt(self, config: AsrConfig) -> tuple[int, ...]:
         """The tokens of the configured hot words and prompt."""
@@ -306,7 +306,7 @@ class WhisperEngine:
     def divide(self, tokens: tuple[int, ...], language: str) -> tuple[list[str], list[int]]:
         """Group tokens into words: each word's text with its leading space, and its number of tokens."""
         texts, parts = self._tokenizers[language].split_to_word_tokens(list(tokens))
-        return whole_words(texts, [len(part) for part in parts], spaced(language))
+        return joined_pieces(texts, [len(part) for part in parts], spaced(language))
 
 
 def _token_limit(audio_s: float, *, limited: bool = False) -> int:

@@ -78,7 +78,7 @@ def decide(probabilities: Mapping[str, float], before: str | None, speech_s: flo
     return likely if probabilities[likely] > probabilities[before] * math.exp(margin) else before
 
 
-def known_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
+def knows_language(tokenizer: tokenizers.Tokenizer, language: str, multilingual: bool) -> bool:
     """Whether a model with this tokenizer was trained on ``language``."""
     code = whisper_code(language)
     return tokenizer.token_to_id(f"<|{code}|>") is not None if multilingual else code == "en"

@@ -13,7 +13,7 @@ from ...events import SAMPLE_RATE, MissingSpeech, Samples
 from ...languages.marks import letters
 from ...store.known import Thresholds
 from ..terms import HeardTerms
-from .coverage import inserted, shortened, unheard
+from .coverage import inserted, unheard, without_others_time
 from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection, was_said
 from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
@@ -138,7 +138,7 @@ class Searcher:
         """``found`` with the words of stretches in which the search has left out what was said."""
         if found.rejected is not None or not found.hypothesis.ended or not found.words:
             return found
-        encoded, words = found.encoded, shortened(found.words)
+        encoded, words = found.encoded, without_others_time(found.words)
         tokens, missing = found.hypothesis.tokens, []
         stretches = unheard(words, encoded.samples, options.from_s)
         for start_s, end_s in stretches[:_MOST_STRETCHES]:

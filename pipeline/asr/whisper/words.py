@@ -62,7 +62,7 @@ def marked(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[
     return found
 
 
-def whole_words(texts: Sequence[str], lengths: Sequence[int], spaced: bool) -> tuple[list[str], list[int]]:
+def joined_pieces(texts: Sequence[str], lengths: Sequence[int], spaced: bool) -> tuple[list[str], list[int]]:
     """Join the pieces of words and numbers that a tokenizer's marks set apart: " 83" ",200" ",000", " well" "-known".
 
     Args:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...glossary.terms import Glossary, Match, Term
 from ...languages import language_tag, spaced
-from ...languages.agreement import numbered
+from ...languages.noun_agreement import numbered
 from ..decode.tokenizer import CHARACTERS, SPACE, MarianTokenizer
 from .literals import Literal
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from ...languages.agreement import agreeing
+from ...languages.noun_agreement import with_noun
 from ..decode.decoder import DecoderState
 from ..decode.generation import SearchRequest, Token
 from ..search.recovery import Rewind, replace_shown
@@ -190,7 +190,7 @@ class Repair:
         words = speller.text(ids[done:start]).split()
         after = next((at for at in range(end + 1, len(ids)) if speller.begins_word(ids[at]) or at == len(ids) - 1), end)
         following = speller.text(ids[end:after]).strip()
-        changed, follows = agreeing(words, form, following, speller.language)
+        changed, follows = with_noun(words, form, following, speller.language)
         begins = [at for at in range(done, start) if at == done or speller.begins_word(ids[at])]
         if len(begins) == len(words) and (others := [at for at, word in enumerate(words) if changed[at] != word]):
             start, form = begins[others[0]], " ".join([*changed[others[0] :], form])

@@ -37,7 +37,7 @@ from ..guard import Rate
 from ..languages.detection import detected
 from ..protocol import ProtocolError
 from ..service import Service
-from ..uploads import UploadError, body_type, counted, while_connected
+from ..uploads import UploadError, body_type, bounded_body, while_connected
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class _Texts:
 
     async def fields(self, request: Request) -> dict[str, Any]:
         """The fields of the body, JSON or a form, or of the query."""
-        counting, kind, query = counted(request, _BODY_BYTES), body_type(request), request.scope["query_string"]
+        counting, kind, query = bounded_body(request, _BODY_BYTES), body_type(request), request.scope["query_string"]
         try:
             if kind == "multipart/form-data":
                 form = await counting.form(max_files=0, max_fields=_MOST_FIELDS)

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from ...events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
 from ...languages import language_tag, nearest, sets_sentences_apart
 from ...nmt.same_language import SameLanguageText
-from ...sentences.splitting import whole_words
+from ...sentences.splitting import trimmed_words
 from ...sinks.files import sink_makers
 from ...subtitles.spoken import whisper_segment
 from ..access import Access, bearer_token
@@ -31,7 +31,7 @@ from ..chains import Chain
 from ..guard import Rate
 from ..protocol import ProtocolError, shown
 from ..service import Service
-from ..uploads import Upload, UploadError, as_dict, received, translated, while_connected
+from ..uploads import Upload, UploadError, as_dict, received, upload_events, while_connected
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")
@@ -128,7 +128,7 @@ class _Files:
         wanted = await _wanted(upload, service, self._task)
         spoken = language_tag(wanted.chain.config.languages.spoken[0]).language
         targets = (wanted.language if self._task == "translate" else spoken,)  # a transcription translates nothing
-        work = translated(upload.path, service, wanted.chain, targets)
+        work = upload_events(upload.path, service, wanted.chain, targets)
         try:
             async with asyncio.timeout(limit_s), aclosing(work) as events:
                 if wanted.streamed:
@@ -262,7 +262,7 @@ def _verbose(
         found["words"] = [
             {"word": word.text, "start": round(word.start_s, 3), "end": round(word.end_s, 3)}
             for sentence, _ in sentences
-            for word in whole_words(sentence)
+            for word in trimmed_words(sentence)
         ]
     return found
 

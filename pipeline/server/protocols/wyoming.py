@@ -67,7 +67,7 @@ def programs(languages: ServedLanguages) -> list[Program]:
     return found
 
 
-def described(languages: ServedLanguages) -> Info:
+def info_of(languages: ServedLanguages) -> Info:
     """The answer to ``describe``."""
     try:
         release = version(_PACKAGE)
@@ -88,7 +88,7 @@ def described(languages: ServedLanguages) -> Info:
     )
 
 
-async def read_event(reader: asyncio.StreamReader, limit: int) -> Event | None:
+async def next_event(reader: asyncio.StreamReader, limit: int) -> Event | None:
     """The next event; None at the end. The package's own function accepts a payload of any size.
 
     Args:
@@ -156,7 +156,7 @@ class WyomingConnection:
             try:
                 while True:
                     async with asyncio.timeout(limits.idle_s):
-                        event = await read_event(self._reader, limits.message_bytes)
+                        event = await next_event(self._reader, limits.message_bytes)
                     if event is None:
                         break
                     await self._obey(event)
@@ -181,7 +181,7 @@ class WyomingConnection:
     async def _obey(self, event: Event) -> None:
         match event.type:
             case "describe":
-                await self._write(described(self._service.languages))
+                await self._write(info_of(self._service.languages))
             case "ping":
                 text = event.data.get("text")
                 await self._write(Pong(sendable(text) if isinstance(text, str) else None))

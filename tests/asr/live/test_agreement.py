@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.asr.live.agreement import Agreement, DraftSchedule, agreeing, divided, steadied, without_end
+from pipeline.asr.live.agreement import (
+    Agreement,
+    DraftSchedule,
+    agreeing_words,
+    cut_after_steady,
+    steadied,
+    without_end,
+)
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import letters
 from pipeline.run.options import DraftOptions
@@ -129,31 +136,33 @@ def test_marks_after_the_last_steady_word_are_those_heard_last(marks, expected):
 def test_a_segment_is_divided_after_its_steady_words():
     segment = replace(speech(9.0, number=3), start_sample=SAMPLE_RATE)
     said = words(["It", "was", "the", "best", "of", "times.", "It", "was", "the", "worst", "of"], start_s=1.0)
-    known, rest = divided(segment, said[:3])
+    known, rest = cut_after_steady(segment, said[:3])
     assert (known.text, known.segment.start_sample, len(known.segment.samples)) == ("It was the", 16_000, 24_000)
     assert (rest.id, rest.start_sample, len(rest.samples)) == (3, 40_000, 120_000)
-    known, rest = divided(segment, said)  # from the beginning of the second sentence on
+    known, rest = cut_after_steady(segment, said)  # from the beginning of the second sentence on
     assert known.text == "It was the worst of"
     assert (known.segment.start_s, known.segment.end_s, rest.start_s, rest.end_s) == (4.0, 6.5, 6.5, 10.0)
-    known, _ = divided(segment, said, whole=True)
+    known, _ = cut_after_steady(segment, said, whole=True)
     assert (known.text, known.segment.start_s) == ("It was the best of times. It was the worst of", 1.0)
 
 
 def test_without_a_clause_the_last_seconds_are_heard_again():
-    known, rest = divided(speech(9.0), words(["it", "was", "the", "best", "of", "times", "and", "the", "worst"]))
+    known, rest = cut_after_steady(
+        speech(9.0), words(["it", "was", "the", "best", "of", "times", "and", "the", "worst"])
+    )
     assert (known.text, known.segment.start_s) == ("times and the worst", 2.5)
     assert rest.start_s == 4.5
 
 
 def test_text_without_spaces_agrees_where_both_have_a_boundary():
-    def divided(text):
+    def said(text):
         return [Word(part, at, at + 1) for at, part in enumerate(text.split("|"))]
 
-    assert agreeing(divided("我|们|去"), divided("我们|去|了")) == 2
-    assert agreeing(divided("我们|去"), divided("我|们|来")) == 2
-    assert agreeing(divided(" the"), divided(" them")) == 0
-    assert agreeing(divided(" them"), divided(" the| best")) == 0
-    assert agreeing([], divided(" the")) == 0
+    assert agreeing_words(said("我|们|去"), said("我们|去|了")) == 2
+    assert agreeing_words(said("我们|去"), said("我|们|来")) == 2
+    assert agreeing_words(said(" the"), said(" them")) == 0
+    assert agreeing_words(said(" them"), said(" the| best")) == 0
+    assert agreeing_words([], said(" the")) == 0
 
 
 def test_the_marks_at_the_end_of_a_draft_are_left_out():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.asr.context import Heard
+from pipeline.asr.context import HeardSegment
 from pipeline.asr.live.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, RecognitionOptions, by_segment
 from pipeline.errors import PipelineError
@@ -52,7 +52,7 @@ def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
             return None if options.context and options.context[0].segment.id != segment.id else found
 
     found = drafting(Deaf())
-    context = [Heard(speech(0, 0.0, 1.0), "Once.")]
+    context = [HeardSegment(speech(0, 0.0, 1.0), "Once.")]
     heard = [
         found.draft(speech(1, 0.0, end_s), RecognitionOptions(context=context)) is not None for end_s in (0.6, 0.7, 0.8)
     ]

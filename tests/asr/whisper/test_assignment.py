@@ -8,7 +8,7 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper import recognizer as whisper
 from pipeline.asr.whisper.packing import Share, doubted, in_order, sparse
 from pipeline.bench.play import segments_of
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
@@ -146,7 +146,10 @@ def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_
     segments = segments_of(read_wav(EXAMPLES / "travel.wav"), demo_config.vad)
     found = demo_models.recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["travel"], strict=True):
-        assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "6 o'clock" for "six o'clock"
+        assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 4, (
+            one.text,
+            said,
+        )  # "6 o'clock" for "six o'clock"
 
 
 @pytest.mark.slow
@@ -183,4 +186,7 @@ def test_only_segments_that_a_window_leaves_out_are_recognised_again(demo_models
     found = [one for each in recognizer.transcribe_batch([segments[:7], segments[7:13], segments[13:]]) for one in each]
     assert 0 < len(again) == len(set(again)) < 13, "of 16, some of which a window leaves out"
     for one, said in zip(found, spoken_texts()["day"], strict=True):
-        assert edits(units(said, "en"), units(one.text, "en")) <= 4, (one.text, said)  # "10.20" for "ten twenty"
+        assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 4, (
+            one.text,
+            said,
+        )  # "10.20" for "ten twenty"

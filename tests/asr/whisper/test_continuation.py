@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.context import Heard
+from pipeline.asr.context import HeardSegment
 from pipeline.asr.matching import first_new_word
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper.continuation import continued, with_case_of
 from pipeline.asr.whisper.words import TimedWord
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
@@ -112,13 +112,15 @@ def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognize
     for whole, text in zip(cut(read_wav(EXAMPLES / "travel.wav"), 1600), said, strict=True):
         first, second = halves(whole, 0.4)
         before = recognizer.transcribe([first])[0]
-        after = recognizer.draft(second, RecognitionOptions(context=[Heard(first, before.text)]))
+        after = recognizer.draft(second, RecognitionOptions(context=[HeardSegment(first, before.text)]))
         print(f"{before.text} | {after.previous_end} | {after.text}")
         assert (after.segment_id, after.start_s, after.end_s) == (second.id, second.start_s, second.end_s)
         assert "".join(word.text for word in after.words).strip() == after.text
         assert all(second.start_s <= word.start_s <= word.end_s <= second.end_s + 0.1 for word in after.words)
-        in_context += edits(units(text, "en"), units(f"{before.text} {after.text}", "en"))
-        alone += edits(units(text, "en"), units(f"{before.text} {recognizer.transcribe([second])[0].text}", "en"))
+        in_context += edits(scored_units(text, "en"), scored_units(f"{before.text} {after.text}", "en"))
+        alone += edits(
+            scored_units(text, "en"), scored_units(f"{before.text} {recognizer.transcribe([second])[0].text}", "en")
+        )
         corrected += before.text[-1] in ".?" and after.previous_end == ""
         assert after.text[0].islower() or after.text.startswith("Berlin"), "it goes on with a sentence"
     assert in_context <= 5
@@ -129,23 +131,23 @@ def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognize
 def test_a_sentence_after_a_whole_one_begins_anew(recognizer):
     first, second, third, *_ = cut(read_wav(PHRASES), 1600)
     texts = spoken_texts()["phrases"]
-    context = [Heard(first, texts[0]), Heard(second, texts[1])]
+    context = [HeardSegment(first, texts[0]), HeardSegment(second, texts[1])]
     found = recognizer.draft(third, RecognitionOptions(context=context))
-    assert edits(units(texts[2], "en"), units(found.text, "en")) <= 1  # "$12" instead of "twelve dollars"
+    assert edits(scored_units(texts[2], "en"), scored_units(found.text, "en")) <= 1  # "$12" instead of "twelve dollars"
     assert found.previous_end == texts[1][-1]
     assert found.text[0].isupper()
 
 
 def test_context_that_is_not_heard_again_is_left_out(recognizer):
     first, second, *_ = cut(read_wav(PHRASES), 1600)
-    other = Heard(first, "Something else was said there, which nobody can hear in this audio at all.")
+    other = HeardSegment(first, "Something else was said there, which nobody can hear in this audio at all.")
     assert recognizer.draft(second, RecognitionOptions(context=[other])) is None
 
 
 def test_silence_after_speech_has_no_text(recognizer):
     first, *_ = cut(read_wav(PHRASES), 1600)
     silence = SpeechSegment(1, first.start_sample + len(first.samples) + 8_000, np.zeros(2 * SAMPLE_RATE, np.int16))
-    known = [Heard(first, recognizer.transcribe([first])[0].text)]
+    known = [HeardSegment(first, recognizer.transcribe([first])[0].text)]
     found = recognizer.draft(silence, RecognitionOptions(context=known))
     assert found is None or not found.text
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pipeline.asr.whisper.coverage import inserted, shortened, unheard, within_sound
-from pipeline.asr.whisper.words import TimedWord, whole_words
+from pipeline.asr.whisper.coverage import inserted, unheard, within_sound, without_others_time
+from pipeline.asr.whisper.words import TimedWord, joined_pieces
 from pipeline.events import SAMPLE_RATE
 
 
@@ -44,7 +44,7 @@ def test_a_word_does_not_last_into_the_pause_after_it():
 
 def test_a_word_that_lasts_for_seconds_hides_others():
     heard = words((" it.", 0.0, 0.5), (" This", 0.5, 4.5), (" is", 4.5, 4.7))
-    short = shortened(heard)
+    short = without_others_time(heard)
     assert (short[0], short[2]) == (heard[0], heard[2])
     assert short[1].end_s == 4.5
     assert short[1].start_s > 3.5
@@ -61,7 +61,7 @@ def test_steady_noise_is_no_speech_without_words_and_a_hoarse_voice_is():
 
 
 def test_a_long_word_at_the_end_of_a_sentence_was_said_first():
-    assert shortened(words((" Yes", 0.0, 0.3), (" sir.", 0.3, 4.0)))[1].start_s == 0.3
+    assert without_others_time(words((" Yes", 0.0, 0.3), (" sir.", 0.3, 4.0)))[1].start_s == 0.3
 
 
 def test_what_is_heard_later_takes_its_place_without_the_words_at_the_seams():
@@ -72,11 +72,11 @@ def test_what_is_heard_later_takes_its_place_without_the_words_at_the_seams():
 
 def test_pieces_without_a_blank_belong_to_the_word_before():
     pieces = [" 83", ",", "200", ",000", " people", " well", "-known", "."]
-    texts, lengths = whole_words(pieces, [1] * len(pieces), spaced=True)
+    texts, lengths = joined_pieces(pieces, [1] * len(pieces), spaced=True)
     assert texts == [" 83,200,000", " people", " well-known."]
     assert lengths == [4, 1, 3]
 
 
 def test_in_text_without_spaces_only_numbers_are_joined():
     pieces = ["是", "3", ".", "5", "%", "，", "好", "."]
-    assert whole_words(pieces, [1] * len(pieces), spaced=False)[0] == ["是", "3.5%", "，", "好", "."]
+    assert joined_pieces(pieces, [1] * len(pieces), spaced=False)[0] == ["是", "3.5%", "，", "好", "."]

@@ -13,7 +13,7 @@ from pipeline.asr.recognizer import RecognitionOptions as Options
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.asr.whisper.engine import FULL_WINDOW_S
 from pipeline.asr.whisper.language_id import calibrated, decide, foreign_words, in_another_language, whisper_code
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 from tests.asr.whisper.conftest import result, watched
@@ -97,7 +97,7 @@ def turns():
 
 def assert_heard(transcript, language, text):
     assert (transcript.language, transcript.rejected) == (language, None)
-    assert edits(units(text, language), units(transcript.text, language)) <= 1, (text, transcript.text)
+    assert edits(scored_units(text, language), scored_units(transcript.text, language)) <= 1, (text, transcript.text)
 
 
 @pytest.mark.slow

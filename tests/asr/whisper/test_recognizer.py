@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from pipeline.asr.context import Heard
+from pipeline.asr.context import HeardSegment
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer, engine, search
@@ -15,7 +15,7 @@ from pipeline.asr.whisper.engine import FULL_WINDOW_S, Hypothesis
 from pipeline.asr.whisper.files import find_recognizer, thresholds
 from pipeline.asr.whisper.guards import Evidence, rejection
 from pipeline.asr.whisper.search import SearchOptions
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 from pipeline.run.onnx_session import _has_vnni
@@ -45,8 +45,8 @@ def test_speech_is_recognised_with_few_errors(recognizer, recording, most):
         print(f"{said} => {transcript.text} ({transcript.mean_log_probability:.2f})")
         assert transcript.rejected is None
         assert (transcript.start_s, transcript.end_s) == (segment.speech_start_s, segment.end_s)
-        wrong += edits(units(said, "en"), units(transcript.text, "en"))
-        total += len(units(said, "en"))
+        wrong += edits(scored_units(said, "en"), scored_units(transcript.text, "en"))
+        total += len(scored_units(said, "en"))
     assert wrong / total <= most
 
 
@@ -64,7 +64,7 @@ def test_what_may_be_misheard_is_shown_and_what_is_invented_is_withheld(recogniz
     (shown,) = heard(2, 1.7)
     print(shown)
     assert (shown.rejected, shown.uncertain) == (None, True)
-    assert edits(units("This umbrella costs $12.", "en"), units(shown.text, "en")) <= 1
+    assert edits(scored_units("This umbrella costs $12.", "en"), scored_units(shown.text, "en")) <= 1
     assert "".join(word.text for word in shown.words).strip() == shown.text
     assert read_event(json.loads(line(shown, exact=True))) == shown
     (withheld,) = heard(1, 1.85)
@@ -83,7 +83,9 @@ def test_speech_over_music_is_heard_in_its_context(recognizer):
     found = recognizer.transcribe(
         [dataclasses.replace(s, samples=over[s.start_sample :][: len(s.samples)]) for s in cut(read_wav(PHRASES), 1600)]
     )
-    said, heard = (units(" ".join(texts), "en") for texts in (spoken_texts()["phrases"], [one.text for one in found]))
+    said, heard = (
+        scored_units(" ".join(texts), "en") for texts in (spoken_texts()["phrases"], [one.text for one in found])
+    )
     assert all(one.rejected is None for one in found)
     assert edits(said, heard) <= 0.1 * len(said)
 
@@ -93,7 +95,7 @@ def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer
     found = recognizer.transcribe(segments)
     assert [one.segment_id for one in found] == [segment.id for segment in segments]
     for one, segment, said in zip(found, segments, spoken_texts()["phrases"], strict=True):
-        assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
+        assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 1, (said, one.text)
         assert (one.start_s, one.end_s) == (segment.speech_start_s, segment.end_s)
         assert "".join(word.text for word in one.words).strip() == one.text
         assert all(segment.start_s - 0.1 <= word.start_s <= word.end_s <= segment.end_s + 0.1 for word in one.words)
@@ -109,7 +111,9 @@ def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(recognize
     said = spoken_texts()["phrases"]
     assert [one.segment_id for each in alone[:2] for one in each] == [segment.id for segment in segments]
     for one in (one for each in alone[:2] for one in each):
-        assert edits(units(said[one.segment_id], "en"), units(one.text, "en")) <= 2  # "wanna" for "want to"
+        assert (
+            edits(scored_units(said[one.segment_id], "en"), scored_units(one.text, "en")) <= 2
+        )  # "wanna" for "want to"
     assert recognizer.transcribe_batch(packs[1:3]) == alone[1:3]
 
 
@@ -130,7 +134,7 @@ def test_packed_segments_without_speech_among_them_get_no_text(recognizer):
     found = recognizer.transcribe(placed)
     assert [one.rejected is None for one in found] == [True, False, True]
     said = spoken_texts()["phrases"]
-    assert units(found[2].text, "en") == units(said[1], "en")
+    assert scored_units(found[2].text, "en") == scored_units(said[1], "en")
 
 
 @pytest.mark.parametrize("model", ["base", "tiny.en"])
@@ -203,7 +207,7 @@ def test_a_loop_is_searched_again_and_cut_if_it_persists(recognizer, phrases, lo
     assert model.windows == [(10.0, 5), (FULL_WINDOW_S, 10)]
     assert (transcript.rejected, transcript.repeated) == (None, loops == 2)
     # The repeated phrase was never said, so not even one occurrence is kept.
-    assert units(transcript.text, "en") == units(spoken_texts()["phrases"][0], "en")
+    assert scored_units(transcript.text, "en") == scored_units(spoken_texts()["phrases"][0], "en")
 
 
 @pytest.mark.slow
@@ -241,7 +245,7 @@ def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(reco
     monkeypatch.setattr(engine, "_MOST_GENERATED", 30)
     found = recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["phrases"], strict=True):
-        assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
+        assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 1, (said, one.text)
 
 
 def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(recognizer, monkeypatch):
@@ -249,7 +253,7 @@ def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(recognizer, mon
     monkeypatch.setattr(whisper, "unpack", lambda words, packed: [[*words], [], []])
     found = recognizer.transcribe(segments)
     for one, said in zip(found, spoken_texts()["phrases"], strict=False):
-        assert edits(units(said, "en"), units(one.text, "en")) <= 1, (said, one.text)
+        assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 1, (said, one.text)
 
 
 def test_a_phrase_said_four_times_is_shown(recognizer):
@@ -261,7 +265,7 @@ def test_a_phrase_said_four_times_is_shown(recognizer):
     transcript = recognizer.transcribe_batch([[SpeechSegment(0, 0, samples)]])[0][0]
     said = spoken_texts()["phrases"]
     assert transcript.rejected is None
-    assert edits(units(" ".join([said[1]] * 4 + [said[3]]), "en"), units(transcript.text, "en")) <= 1
+    assert edits(scored_units(" ".join([said[1]] * 4 + [said[3]]), "en"), scored_units(transcript.text, "en")) <= 1
 
 
 def test_a_window_shorter_than_the_models_minimum_is_refused():
@@ -373,7 +377,7 @@ def test_sound_without_words_is_listed_where_it_is(recognizer, with_noise, way):
             draft = recognizer.draft(segment)
             assert draft is not None
             found = draft
-    assert edits(units(" ".join(spoken_texts()["phrases"][:2]), "en"), units(found.text, "en")) <= 2
+    assert edits(scored_units(" ".join(spoken_texts()["phrases"][:2]), "en"), scored_units(found.text, "en")) <= 2
     (missing,) = found.missing
     assert abs(missing.start_s - start_s) < 0.5
     assert abs(missing.end_s - end_s) < 0.8  # the next word's time begins early
@@ -392,7 +396,7 @@ def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer):
     english, *_ = cut(read_wav(PHRASES), 1600)
     later = english.start_sample + 6 * SAMPLE_RATE
     other = dataclasses.replace(chinese()[3], id=1, start_sample=later, speech_start_sample=None)
-    context = [Heard(english, spoken_texts()["phrases"][0])]
+    context = [HeardSegment(english, spoken_texts()["phrases"][0])]
     for found in (
         recognizer.transcribe([other])[0],
         recognizer.transcribe([english, other])[1],
@@ -404,7 +408,7 @@ def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer):
     assert recognizer.draft(other) is None
     assert recognizer.draft(other, RecognitionOptions(context=context)) is None
     first, _ = recognizer.transcribe([english, other])
-    assert units(first.text, "en") == units(spoken_texts()["phrases"][0], "en")
+    assert scored_units(first.text, "en") == scored_units(spoken_texts()["phrases"][0], "en")
 
 
 def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept():
@@ -412,5 +416,5 @@ def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept():
     joined = np.concatenate([said.samples, np.zeros(SAMPLE_RATE // 5, np.int16), english.samples])
     found = WhisperRecognizer(AsrConfig(model="base"), "zh").transcribe([SpeechSegment(0, 0, joined)])[0]
     assert found.rejected is None
-    assert units(found.text, "zh") == units(spoken_texts()["chinese"][0], "zh")
+    assert scored_units(found.text, "zh") == scored_units(spoken_texts()["chinese"][0], "zh")
     assert found.words[-1].end_s < len(said.samples) / SAMPLE_RATE + 0.5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.bench.words import edits, units
+from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE
 from tests.conftest import EXAMPLES, PHRASES, read_wav, spoken_texts
 from tests.vad.test_stage import cut
@@ -47,10 +47,10 @@ def test_quiet_whispering_is_heard_as_the_same_speech_voiced(recording, peak_db,
     assert isinstance(recognizer, WhisperRecognizer)
 
     voiced = np.pad(read_wav(recording), SAMPLE_RATE)
-    said = units(" ".join(spoken_texts()[recording.stem]), "en")
+    said = scored_units(" ".join(spoken_texts()[recording.stem]), "en")
     wrong = []
     for sound in (voiced.astype(np.float64), whispered(voiced)):
         found = recognizer.transcribe_batch([cut(at_level(sound, peak_db), 1600)])[0]
         assert all(one.rejected is None for one in found)
-        wrong.append(edits(said, units(" ".join(one.text for one in found), "en")))
+        wrong.append(edits(said, scored_units(" ".join(one.text for one in found), "en")))
     assert wrong[1] <= wrong[0] + 2

@@ -8,7 +8,7 @@ from .rules import rules
 from .rules.record import Rules
 
 
-def agreeing(before: list[str], noun: str, after: str, language: str) -> tuple[list[str], str]:
+def with_noun(before: list[str], noun: str, after: str, language: str) -> tuple[list[str], str]:
     """The words before a noun of a language, and the one after it, as they are with this noun. Others stay as they are."""
     known = rules(language).agreeing
     return (list(before), after) if known is None else known(before, noun, after)
