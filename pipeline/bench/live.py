@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,15 +23,15 @@ from ..audio.recording import Recording, read_audio
 from ..config import PipelineConfig
 from ..errors import UsageError
 from ..events import Samples, SourceSentence
-from ..latency.emissions import unit_of
+from ..latency.emissions import Unit, unit_of, units
 from ..latency.metrics import Reference
 from ..names import escaped
 from ..resources import DEMO_SPEECH
 from ..run.worker import Worker
 from ..sentences.assembler import SentenceAssembler
+from ..subtitles.check import read_cues
 from .measures import measured
 from .play import PlayedRun, load_for_long_run, packs, play, segments_of
-from .reference import read_reference
 from .report import Result, as_json, as_text
 
 if TYPE_CHECKING:
@@ -166,6 +167,34 @@ def only_target(config: PipelineConfig) -> str:
             f"the targets are {', '.join(targets)}, but one translation is measured at a time; choose one with --target"
         )
     return targets[0]
+
+
+def read_reference(path: Path, unit: Unit) -> list[Reference]:
+    """Read the sentences of a reference.
+
+    A text file gives one sentence of infinite length, because the length of the recording is not known yet.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".srt", ".vtt", ".txt"):
+        raise UsageError(f"{path} is not a supported reference; give .srt or .vtt with times, or .txt without")
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the reference {path} ({reason}); give a file in UTF-8") from error
+    try:
+        cues = [] if suffix == ".txt" else read_cues(text)
+    except UsageError as error:
+        raise UsageError(f"cannot read the reference {path}: {error}") from None
+    timed = [("\n".join(cue.lines), float(cue.start_ms), float(cue.end_ms - cue.start_ms)) for cue in cues]
+    found = [
+        Reference(tuple(words), start_ms, length_ms)
+        for text, start_ms, length_ms in timed or [(text, 0.0, math.inf)]
+        if (words := units(text, unit)) and length_ms > 0
+    ]
+    if not found:
+        raise UsageError(f"{path} contains no sentence; give the translation of the recording")
+    return found
 
 
 def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pipeline.bench.reference import read_reference
+from pipeline.bench.live import read_reference
 from pipeline.errors import UsageError
 from pipeline.latency.metrics import Reference
 
