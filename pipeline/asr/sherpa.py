@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 
 from ..errors import ModelError, UsageError
 from ..events import SAMPLE_RATE, Samples, Word
@@ -21,6 +20,7 @@ from ..languages import sets_sentences_apart, spaced
 from ..languages.marks import MARKS
 from ..languages.rules import rules
 from ..run.machine import usable_cores
+from ..run.onnx_header import read_header
 from .options import AsrConfig
 from .recognizer import PartialText, RecognitionOptions
 from .script import in_script, script_conversions
@@ -205,10 +205,7 @@ def _told(folder: Path) -> tuple[str, dict[str, str]]:
             f"{folder} has {names}; expected are encoder, decoder and joiner of a transducer, encoder and decoder of a "
             f"Paraformer, or one file of a CTC model; {_WHERE}"
         )
-    try:
-        keys = {each.key for each in onnx.load(whole[0], load_external_data=False).metadata_props}
-    except Exception as error:  # of protobuf
-        raise ModelError(f"{whole[0]} is not a readable ONNX model ({error}); fetch it again") from None
+    keys = read_header(whole[0]).metadata
     for key, kind in _CTC.items():
         if key in keys:
             return kind, tokens | {"model": str(whole[0])}

@@ -11,9 +11,9 @@ import onnxruntime as ort
 
 from ..errors import ModelError
 from ..names import escaped
+from ..run.onnx_header import Port, read_header
 from .decode.exports import OPTIONAL_SETTINGS, SETTINGS
 from .decode.layout import Kind, Layout, Role, classify, find_files, find_layout
-from .decode.onnx_header import Port, read_header
 from .decode.students import find_student
 from .model import MarianModel
 from .options import NmtConfig

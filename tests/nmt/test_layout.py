@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.nmt.decode.layout import Kind, Role, classify, find_layout
-from pipeline.nmt.decode.onnx_header import read_header
+from pipeline.run.onnx_header import read_header
 from tests.conftest import ENCODER, LAYOUTS, TINY, make_model_dir
 
 ROLES = {

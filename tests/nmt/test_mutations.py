@@ -14,10 +14,10 @@ from pipeline.errors import ModelError
 from pipeline.nmt.decode.decoder import Decoder, DecoderState
 from pipeline.nmt.decode.decoders import CachedDecoder
 from pipeline.nmt.decode.generation import SearchRequest
-from pipeline.nmt.decode.onnx_header import Port
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.beams import beam_search, greedy
+from pipeline.run.onnx_header import Port
 from tests.conftest import golden, make_model_dir
 
 

@@ -21,9 +21,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ...errors import ModelError
+from ...run.onnx_header import OnnxHeader
 from ...run.onnx_session import open_session, quiet_options, translate_ort_errors
 from .layout import PAST, Layout
-from .onnx_header import OnnxHeader
 
 Logits = NDArray[np.float32]
 """[vocabulary]: the scores of the next token as the model returns them; a compiled graph leaves out the pad token."""

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from ...errors import ModelError
-from .onnx_header import OnnxHeader, read_header
+from ...run.onnx_header import OnnxHeader, read_header
 
 PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
 _ENCODER_KV = re.compile(r"present\.\d{1,4}\.encoder\.(key|value)")

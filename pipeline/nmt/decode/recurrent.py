@@ -13,6 +13,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ...errors import ModelError
+from ...run.onnx_header import OnnxHeader
 from ...run.onnx_session import open_session, translate_ort_errors
 from ..compile.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
 from ..compile.checkpoint import Array, Checkpoint, Quantised
@@ -20,7 +21,6 @@ from ..compile.graph import Precision
 from ..compile.network import Precisions, build_encoder, build_recurrent_step
 from .decoder import Choice, DecoderState, Logits
 from .layout import Kind, Layout
-from .onnx_header import OnnxHeader
 from .shortlist import Shortlist
 from .streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
 from .tokenizer import CHARACTERS, UNKNOWN

@@ -1,4 +1,4 @@
-"""Read the inputs and outputs of an ONNX file without loading its weights.
+"""Read the inputs, outputs and metadata of an ONNX file without loading its weights.
 
 ONNX Runtime gives this information only after loading the whole model. This reader walks the protobuf wire format
 (https://protobuf.dev/programming-guides/encoding) with the field numbers of onnx.proto and skips all other fields.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import ModelError
+from ..errors import ModelError
 
 _TYPES = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 10: "float16"}
 """onnx.proto, TensorProto.DataType: the types of inputs and outputs in Marian graphs."""
@@ -31,6 +31,8 @@ class OnnxHeader:
     path: Path
     inputs: dict[str, Port]
     outputs: dict[str, Port]
+    metadata: frozenset[str] = frozenset()
+    """The keys."""
 
 
 def read_header(path: Path) -> OnnxHeader:
@@ -49,20 +51,27 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
     inputs: dict[str, Port] = {}
     outputs: dict[str, Port] = {}
     weights: set[str] = set()
+    metadata: set[str] = set()
     for number, value in _fields(data, 0, len(data)):
+        if number == 14 and isinstance(value, tuple):
+            metadata.update(_texts(data, value, 1))
         if number == 7 and isinstance(value, tuple):
             for inner, content in _fields(data, *value):
                 if inner in (11, 12) and isinstance(content, tuple):
                     port = _port(data, *content)
                     (inputs if inner == 11 else outputs)[port.name] = port
                 elif inner == 5 and isinstance(content, tuple):
-                    names = [v for n, v in _fields(data, *content) if n == 8 and isinstance(v, tuple)]
-                    weights.update(data[start:end].decode() for start, end in names)
+                    weights.update(_texts(data, content, 8))
     for name in weights:  # older exporters list weights among the inputs too
         inputs.pop(name, None)
     if not outputs:
         raise ValueError("it declares no outputs")
-    return OnnxHeader(path, inputs, outputs)
+    return OnnxHeader(path, inputs, outputs, frozenset(metadata))
+
+
+def _texts(data: mmap.mmap, message: tuple[int, int], field: int) -> list[str]:
+    found = [value for number, value in _fields(data, *message) if number == field and isinstance(value, tuple)]
+    return [data[start:end].decode() for start, end in found]
 
 
 def _port(data: mmap.mmap, start: int, end: int) -> Port:
