@@ -12,7 +12,16 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline import Models, SourceSentence, SpeechTranslator, TargetText, TextTranslator, Translation, load_config
+from pipeline import (
+    Models,
+    SourceSentence,
+    SpeechTranslator,
+    TargetText,
+    TextTranslator,
+    Translation,
+    TranslationRequest,
+    load_config,
+)
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.audio.recording import Recording
 
@@ -23,13 +32,12 @@ class HttpTranslator:
     def __init__(self, url: str, timeout_s: float = 10.0) -> None:
         self._url, self._timeout_s = f"{url.rstrip('/')}/translate", timeout_s
 
-    def stream(
-        self, sentence: SourceSentence, target: str | None, *_: object, **__: object
-    ) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        sentence, target = request.sentence, request.target
         assert target is not None  # the chain always names it
         body = {"q": sentence.text, "source": sentence.language, "target": target, "format": "text"}
-        request = urllib.request.Request(self._url, json.dumps(body).encode(), {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:
+        asked = urllib.request.Request(self._url, json.dumps(body).encode(), {"content-type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=self._timeout_s) as answer:
             text = str(json.load(answer)["translatedText"])
         # A server that answers token by token would get the text so far for each.
         yield TargetText(sentence.sentence, target, text, heard_s=sentence.heard_s, complete=True)

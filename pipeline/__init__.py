@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .nmt.options import NmtConfig as NmtConfig
     from .nmt.stage import NmtStage as NmtStage
     from .nmt.translator import TextTranslator as TextTranslator
+    from .nmt.translator import TranslationRequest as TranslationRequest
     from .run.options import CaptionOptions as CaptionOptions
     from .run.options import DraftOptions as DraftOptions
     from .run.options import GlossaryOptions as GlossaryOptions
@@ -97,7 +98,7 @@ _MODULES = {
     "nmt.model": "MarianModel",
     "nmt.options": "NmtConfig",
     "nmt.stage": "NmtStage",
-    "nmt.translator": "TextTranslator",
+    "nmt.translator": "TextTranslator TranslationRequest",
     "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
     "run.overload": "OverloadOptions",
     "run.stats": "PipelineStats",

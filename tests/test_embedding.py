@@ -77,7 +77,8 @@ class Together:
             self.meet("recognition of 2", self.translating[0], self.heard[3])
         return [Transcript(segment.id, segment.start_s, segment.end_s, "Where is the hotel?", "en")]
 
-    def stream(self, sentence, *_):
+    def stream(self, request):
+        sentence = request.sentence
         self.translating[sentence.sentence].set()
         if sentence.sentence == 0:
             self.meet("translation of 0", self.recognising[2], self.heard[3])

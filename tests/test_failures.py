@@ -99,8 +99,8 @@ class Failing:
     def __init__(self, models, fails_at):
         self.model, self.left = models.translations["zh"], fails_at
 
-    def stream(self, sentence, *arguments):
-        for event in self.model.stream(sentence, *arguments):
+    def stream(self, request):
+        for event in self.model.stream(request):
             if self.left == 0:
                 raise InjectedError
             self.left -= 1

@@ -16,6 +16,7 @@ from tatoeba import Pair, spoken
 from pipeline.events import SourceSentence, Translation
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.translator import TranslationRequest
 
 BEAMS = (1, 4)
 SAMPLES = 50  # sentences of each test set whose translations are reported
@@ -115,7 +116,7 @@ def translations(model: MarianModel, pairs: Iterable[Pair], beams: int = 1) -> l
 
 
 def translation(model: MarianModel, text: str, beams: int = 1) -> Translation:
-    events = model.stream(SourceSentence(0, model.languages[0] or "und", text), beams=beams)
+    events = model.stream(TranslationRequest(SourceSentence(0, model.languages[0] or "und", text), beams=beams))
     return next(event for event in events if isinstance(event, Translation))
 
 

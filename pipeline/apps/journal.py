@@ -43,8 +43,7 @@ from ..events import (
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary, Term
-from ..nmt.decode.generation import OnStart
-from ..nmt.translator import TermTranslator, TextTranslator, finishes
+from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
 from ..run.options import GlossaryOptions
 from ..run.worker import FAILED
 from ..sinks.files import FORMATS
@@ -263,24 +262,15 @@ class KnownTranslation:
     """
 
     def __init__(self, translation: TextTranslator, journal: Path, target: str, speaker: str | None = None) -> None:
-        self._translation, self.finishes = translation, finishes(translation)
+        self._translation, self._target, self._speaker = translation, target, speaker
         self._known, self._states = _all_events(journal), States()
-        self._target, self._speaker = target, speaker
         self._passed = -1
         """The number of the speaker's last sentence read, which counts only theirs."""
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-        **glossary: Any,
-    ) -> Iterator[TargetText | Translation]:
-        """See ``TextTranslator``. ``glossary``: that of a ``TermTranslator``."""
-        known = self._finished(sentence)
-        return iter(known or self._translation.stream(sentence, target, on_start, beams, draft, **glossary))
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        """See ``TextTranslator``."""
+        known = self._finished(request.sentence)
+        return iter(known or self._translation.stream(request))
 
     def _finished(self, sentence: SourceSentence) -> list[TargetText | Translation]:
         """The events of a sentence's translation; empty if the journal does not have it, or of another text."""

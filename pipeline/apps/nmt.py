@@ -18,6 +18,7 @@ from ..nmt.model_text import UNDETERMINED
 from ..nmt.options import NmtConfig
 from ..nmt.pivot import PivotTranslator
 from ..nmt.routing import AUTO, all_pairs, route_line, routed, weights
+from ..nmt.translator import TranslationRequest
 from ..sinks.jsonl import line
 from .cli import Parser, description_of, some_text, standard_input, whole_number
 
@@ -75,7 +76,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.nmt") -> int:
         if "\ufffd" in text and "\ufffd".encode() not in raw:
             print(f"line {number + 1} is not UTF-8: what is no character is left out", file=sys.stderr, flush=True)
         cut = False
-        for event in model.stream(SourceSentence(number, source, text), target):
+        for event in model.stream(TranslationRequest(SourceSentence(number, source, text), target)):
             if options.jsonl:
                 print(line(changes.push(event)), end="", flush=True)
             if isinstance(event, Translation):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..captions.masking import Masking
 from ..config import PipelineConfig
@@ -18,7 +17,7 @@ from ..languages import language_tag
 from ..nmt.forced import marked
 from ..nmt.stage import DirectedGlossary
 from ..nmt.terms.markup import Fragment
-from ..nmt.translator import TermTranslator, TextTranslator
+from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
 from ..subtitles.documents import KINDS, converted, decoded, read_document
 from ..subtitles.translating import translated_cues
 from .cli import report, tell
@@ -139,10 +138,13 @@ class _Translator:
         tell(f"{path}: subtitles: {len(document.cues)}, in {', '.join(map(str, outputs))}")
 
     def _sentence(self, sentence: Fragment, target: str) -> str:
-        model, terms = self._models[target], dict[str, Any]()
+        model, request = (
+            self._models[target],
+            TranslationRequest(SourceSentence(0, self._spoken, sentence.text), target),
+        )
         if target in self._glossaries and isinstance(model, TermTranslator):
-            terms = self._glossaries[target].argument(self._spoken)
-        *_, found = model.stream(SourceSentence(0, self._spoken, sentence.text), target, **terms)
+            request = replace(request, glossary=self._glossaries[target].now(self._spoken))
+        *_, found = model.stream(request)
         assert isinstance(found, Translation)
         if found.error is not None:
             raise UsageError(found.error)

@@ -19,13 +19,12 @@ from ..errors import UsageError, one_line
 from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Term
 from ..languages import english_name
-from .decode.generation import OnStart
 from .options import NmtConfig
 from .scripts import needed_conversion
 from .search.draft_tokens import attends
 from .terms.literals import literals
 from .terms.source_terms import SourceTerm, kept, terms_in
-from .translator import TermTranslator
+from .translator import TermTranslator, TranslationRequest
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +75,6 @@ def budget(url: str, tokens: int) -> Budget:
 class ByAddress:
     """Translates finished sentences with the model of a server, and everything else with ``local``."""
 
-    finishes = True
-
     def __init__(self, local: TermTranslator, options: NmtConfig) -> None:
         """Raises UsageError: the extra is not installed."""
         try:
@@ -107,20 +104,10 @@ class ByAddress:
         """Those of the local translator, which may stand in."""
         return self.local.unspellable(glossary, target)
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None = None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-        *,
-        before: Before | None = None,
-        **named: Any,
-    ) -> Iterator[TargetText | Translation]:
-        """See ``TextTranslator``. ``before`` is given of a finished sentence: then the server is asked, and it is its context."""
-        found = self.local.stream(sentence, target, on_start, beams, draft, **named)
-        if before is None:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        """See ``TextTranslator``. The server is asked for a finished sentence, with those before it as its context."""
+        found, sentence = self.local.stream(request), request.sentence
+        if request.before is None:
             yield from found
             return
         *texts, made = found
@@ -132,7 +119,7 @@ class ByAddress:
             return
         yield replace(shown, steady=0, complete=False)
         try:
-            text, missed = self._translated(sentence, made, before, named.get("glossary") or Glossary())
+            text, missed = self._translated(sentence, made, request.before, request.glossary or Glossary())
         except NotTranslatedError as error:
             log.warning("sentence %d is the local translation: %s", sentence.sentence, error)
             yield shown

@@ -16,18 +16,17 @@ from numpy.typing import NDArray
 from ..captions.policy import rewritten
 from ..errors import UsageError
 from ..events import Confidence, SourceSentence, TargetText, Translation
-from ..glossary.terms import Glossary
 from ..languages import known_language, language_tag, sets_sentences_apart
 from .decode.decoder import Decoder
 from .decode.decoders import load_decoder
-from .decode.generation import GenerationOptions, OnStart, SearchRequest, Stopwatch, Token
+from .decode.generation import GenerationOptions, SearchRequest, Stopwatch, Token
 from .decode.layout import find_layout
 from .decode.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
 from .decode.tokenizer import MarianTokenizer
-from .model_text import ModelText, SentenceOptions, SourcePart, differs, target_or_own
+from .model_text import ModelText, SourcePart, differs, target_or_own
 from .options import NmtConfig
 from .search.beams import beam_search, greedy
-from .search.draft_tokens import DraftTokens, PartDraft, steady_sources
+from .search.draft_tokens import PartDraft, steady_sources
 from .search.recovery import LoopGuard, Rewind, draft_limit, recovering
 from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, translated
 from .settings import (
@@ -40,6 +39,7 @@ from .settings import (
 )
 from .terms.term_repair import Repair, repairing
 from .terms.term_search import TermSearch, Wording, given
+from .translator import TranslationRequest
 
 if TYPE_CHECKING:
     from .judge import Judge
@@ -104,21 +104,10 @@ class MarianModel(ModelText):
             scripts=(_script_of(source), _script_of(target)),
         )
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None = None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-        glossary: Glossary | None = None,
-        drafted: DraftTokens | None = None,
-    ) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """Translate a sentence, yielding its text after each target token and, at the end, its ``Translation``.
 
         ``target`` defaults to the language that the model's files name.
-        ``on_start`` receives the state of each search before its first run, so that another thread can terminate it.
-        ``beams`` can lower the number of hypotheses that the model was loaded with.
         ``draft`` makes it a draft of a sentence in progress: the search is greedy and its length is limited by the source's
         (``draft_limit``); if it fails, it is cut instead of repeated.
         ``glossary`` has terms of the source language and their translations; see ``pipeline.nmt.terms.term_search``.
@@ -135,18 +124,19 @@ class MarianModel(ModelText):
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        options = SentenceOptions(target_or_own(target, self.languages), on_start, beams, draft, drafted)
+        sentence, drafted = request.sentence, request.drafted
+        target = target_or_own(request.target, self.languages)
         parts = self.parts(
-            *(sentence.text, sentence.language, options.target, glossary),
-            complete=not draft,
-            neighbours=not draft or drafted is None,
+            *(sentence.text, sentence.language, target, request.glossary),
+            complete=not request.draft,
+            neighbours=not request.draft or drafted is None,
         )
         if drafted is not None:
-            known = self.sources(drafted.source, sentence.language, self.target_code(options.target))
+            known = self.sources(drafted.source, sentence.language, self.target_code(target))
             steady = steady_sources([part.ids for part in parts], known)
             parts = [replace(part, steady=of_it) for part, of_it in zip(parts, steady, strict=True)]
-        events = self._events(sentence, parts, options)
-        yield from rewritten(events, self.conversion(options.target), final=not draft)
+        events = self._events(request, target, parts)
+        yield from rewritten(events, self.conversion(target), final=not request.draft)
 
     @property
     def attends(self) -> bool:
@@ -154,27 +144,27 @@ class MarianModel(ModelText):
         return self.decoder.guided
 
     def _events(
-        self, sentence: SourceSentence, parts: Sequence[SourcePart], options: SentenceOptions
+        self, request: TranslationRequest, target: str, parts: Sequence[SourcePart]
     ) -> Iterator[TargetText | Translation]:
         """Yield the translation of a sentence in several parts; each has an end token, and that of the last one ends the sentence."""
-        if options.beams is not None and options.beams < 1:
-            raise UsageError(f"beams is {options.beams}; expected at least 1")
-        target, drafted = options.target, options.drafted
+        if request.beams is not None and request.beams < 1:
+            raise UsageError(f"beams is {request.beams}; expected at least 1")
+        sentence, drafted = request.sentence, request.drafted
         missed: list[str] = []
         text, steady, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
         for number, part in enumerate(parts):
-            search, wording = RunningSearch(options.on_start), self.wording(part.terms, target)
+            search, wording = RunningSearch(request.on_start), self.wording(part.terms, target)
             last = number == len(parts) - 1
             text.begin_part()
-            for token in self._tokens(part, number, options, search, wording):
+            for token in self._tokens(part, number, request, target, search, wording):
                 if isinstance(token, Rewind):
                     text.rewind(token.kept)
                     continue
                 text.push(token)
                 shown = len(text.text)
-                if token.last and drafted is not None and not options.draft:
+                if token.last and drafted is not None and not request.draft:
                     drafted.follow(number, text.part)
-                if token.last and drafted is not None and options.draft:
+                if token.last and drafted is not None and request.draft:
                     attention = self._attention(search, text.part)
                     draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.steady, attention, last)
                     certain, visible = drafted.push(number, draft)
@@ -199,7 +189,7 @@ class MarianModel(ModelText):
             terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
             missed_terms=tuple(missed),
             heard_s=sentence.heard_s,
-            doubtful=not options.draft and any(token.doubtful for token in text.tokens),
+            doubtful=not request.draft and any(token.doubtful for token in text.tokens),
         )
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token]) -> NDArray[np.float32] | None:
@@ -212,26 +202,32 @@ class MarianModel(ModelText):
         return self.decoder.attention(state, history)
 
     def _tokens(
-        self, part: SourcePart, number: int, options: SentenceOptions, search: RunningSearch, wording: Wording | None
+        self,
+        part: SourcePart,
+        number: int,
+        asked: TranslationRequest,
+        target: str,
+        search: RunningSearch,
+        wording: Wording | None,
     ) -> Iterator[Token | Rewind]:
         """Yield the tokens of one part: from the cache or from a search that is checked."""
         if part.given:
             yield from given(part.given)
             yield Token(self.generation.end_token, 0.0, last=True)
             return
-        source, draft, drafted = part.ids, options.draft, options.drafted
+        source, draft, drafted = part.ids, asked.draft, asked.drafted
         key = source if wording is None else (source, wording.terms)
         # The attention of a draft is known of a search only.
         if not (draft and drafted is not None) and (cached := self.cache.get(key)) is not None:
             yield from cached
             return
         stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
-        generation = self._generation(source, options)
+        generation = self._generation(source, asked)
         preferred = drafted.shown(number) if draft and drafted is not None else ()
         request = SearchRequest(self.decoder, source, generation, part.begun, preferred, search, stopwatch.expired)
         tokens = self._searched(request, search, wording, draft=draft)
         if self.judge is not None and not draft:
-            otherwise = partial(self._otherwise, request, search, options.target)
+            otherwise = partial(self._otherwise, request, search, target)
             tokens = repairing(tokens, partial(self.judge, part, search=otherwise), lambda token: False)
         found: list[Token | Rewind] = []
         while True:
@@ -241,7 +237,7 @@ class MarianModel(ModelText):
                 return
             if (alone := part.alone) is not None and not found and isinstance(token, Token) and token.last:
                 # Nothing follows the neighbour.
-                yield from self._tokens(alone, number, options, search, self.wording(alone.terms, options.target))
+                yield from self._tokens(alone, number, asked, target, search, self.wording(alone.terms, target))
                 return
             # Cache withdrawn tokens too. A sentence then gives the same deltas whether it is cached or not, and a
             # resumed run writes the same files.
@@ -287,9 +283,9 @@ class MarianModel(ModelText):
         replaces = self.attends and terms is not None
         return repairing(tokens, Repair(single, wording, search), lambda token: replaces or wording.uncertain(token))
 
-    def _generation(self, source: Sequence[int], options: SentenceOptions) -> GenerationOptions:
-        beams, most = min(options.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens
-        if options.draft:
+    def _generation(self, source: Sequence[int], asked: TranslationRequest) -> GenerationOptions:
+        beams, most = min(asked.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens
+        if asked.draft:
             beams, most = 1, draft_limit(len(source), most)
         return replace(self.generation, beams=beams, max_tokens=most)
 
@@ -307,7 +303,7 @@ class MarianModel(ModelText):
         own = self.languages[0]
         if source is not None and differs(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
-        return translated(self.stream(SourceSentence(0, source or own or "en", text), target))
+        return translated(self.stream(TranslationRequest(SourceSentence(0, source or own or "en", text), target)))
 
 
 def _script_of(code: object) -> str | None:

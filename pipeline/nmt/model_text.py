@@ -14,11 +14,10 @@ from ..languages.marks import MARKS, final_marks
 from ..languages.rules import rules
 from ..sentences.splitting import fit, split_sentences
 from .decode.decoder import Decoder
-from .decode.generation import OnStart
 from .decode.tokenizer import MarianTokenizer
 from .preparation import capitalised, prepared, written
 from .scripts import check_script, choose_code, needed_conversion
-from .search.draft_tokens import DraftTokens, SteadySource
+from .search.draft_tokens import SteadySource
 from .terms import stand_ins
 from .terms.literals import Literal, literals, with_named_currencies
 from .terms.source_terms import SourceTerm, Speller, terms_in
@@ -56,17 +55,6 @@ class SourcePart:
 
         terms = tuple(replace(one, tokens=moved(one.tokens), inside=moved(one.inside)) for one in self.terms)
         return SourcePart((*before, *self.ids), terms, begun=begun, alone=self)
-
-
-@dataclass(frozen=True)
-class SentenceOptions:
-    """How a sentence is translated; see ``MarianModel.stream``."""
-
-    target: str
-    on_start: OnStart | None = None
-    beams: int | None = None
-    draft: bool = False
-    drafted: DraftTokens | None = None
 
 
 def target_or_own(target: str | None, languages: tuple[str | None, str | None]) -> str:

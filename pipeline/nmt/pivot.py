@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Match, Term
-from .decode.generation import GenerationOptions, OnStart
+from .decode.generation import GenerationOptions
 from .model import MarianModel
 from .search.sentence_text import translated
 from .terms.source_terms import SourceTerm, kept
+from .translator import TranslationRequest
 
 
 @dataclass(frozen=True)
@@ -67,24 +68,17 @@ class PivotTranslator:
         self.first.check_languages(source, self.via)
         self.second.check_languages(self.via, target)
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None = None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-        glossary: Glossary | None = None,
-    ) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """Translate a sentence; see ``MarianModel.stream``.
 
         ``on_start`` receives the states of both models' searches, one after the other. ``beams`` applies to both.
         """
-        carried = self._carried(sentence.text, glossary)
-        events = self.first.stream(sentence, self.via, on_start, beams, draft, carried.first)
+        sentence = request.sentence
+        carried = self._carried(sentence.text, request.glossary)
+        events = self.first.stream(dataclasses.replace(request, target=self.via, glossary=carried.first))
         first = next(event for event in events if isinstance(event, Translation))
         halfway = dataclasses.replace(sentence, language=self.via, text=first.text, words=())
-        for event in self.second.stream(halfway, target, on_start, beams, draft, carried.second):
+        for event in self.second.stream(dataclasses.replace(request, sentence=halfway, glossary=carried.second)):
             if isinstance(event, Translation):
                 event = dataclasses.replace(
                     event,
@@ -118,4 +112,6 @@ class PivotTranslator:
         """Translate ``text`` and return the whole translation; languages default to those that the models name."""
         if source is not None:
             self.first.check_languages(source, self.via)
-        return translated(self.stream(SourceSentence(0, source or self.languages[0] or "en", text), target))
+        return translated(
+            self.stream(TranslationRequest(SourceSentence(0, source or self.languages[0] or "en", text), target))
+        )

@@ -11,9 +11,9 @@ from ..captions.states import OpenTexts
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, TargetToken, Translation
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
-from .decode.generation import OnStart
 from .scripts import check_script, needed_conversion
 from .stage import Outbox, Text
+from .translator import TranslationRequest
 
 
 class SameLanguageText:
@@ -24,16 +24,10 @@ class SameLanguageText:
         check_script(target, None)
         self.convert = needed_conversion(target, None)
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-    ) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """What was said, in its words, as the translation of the sentence."""
-        number, language, text = sentence.sentence, target or sentence.language, self.written(sentence.text)
+        sentence = request.sentence
+        number, language, text = sentence.sentence, request.target or sentence.language, self.written(sentence.text)
         words = [word.text for word in sentence.words]
         pieces = [words[0].lstrip(), *words[1:-1], words[-1].rstrip()] if len(words) > 1 else [text]
         if "".join(pieces) != text:
@@ -91,7 +85,7 @@ class SameLanguageStage:
         """Put out what is not shown yet of a sentence, and its end. ``worker`` is not used: no model is called."""
         shown = self._shown.get(sentence.sentence, self.target)
         assert not isinstance(shown, SourceText)
-        for event in updates(shown, self.model.stream(sentence, self.target), final=True):
+        for event in updates(shown, self.model.stream(TranslationRequest(sentence, self.target)), final=True):
             await self.outbox.put(event)
         self._sources.forget_until(sentence.sentence + 1)
         self._shown.forget_until(sentence.sentence + 1)

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..captions.policy import Steady, at_once, masked, updates
 from ..errors import PipelineError
@@ -22,7 +22,7 @@ from ..run.worker import FailedCalls, Worker
 from .decode.decoder import DecoderState
 from .decode.generation import OnStart
 from .search.draft_tokens import DraftTokens, attends
-from .translator import TermTranslator, TextTranslator, finishes
+from .translator import TermTranslator, TextTranslator, TranslationRequest
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class NmtStage:
     sentences in progress are translated too whenever their text has changed or more of it is steady; of several texts of a
     sentence that wait, only the newest is. Of a sentence that ends in a pause, all of that is shown; of another, not the last
     words, and what is shown only changes for a clearly better wording. A model that ``attends`` decides that by ``DraftTokens``;
-    for others, drafts must agree (``drafts``). One that ``finishes`` gets the sentences before with a finished one. Sentences spoken in the target language are left out.
+    for others, drafts must agree (``drafts``). A finished sentence comes with those before it. Sentences spoken in the target language are left out.
 
     A call of ``model`` that fails costs its sentence, whose ``Translation`` has the ``error``; one for a draft, nothing. The
     third sentence in a row that fails, or a ``PipelineError``, ends ``run``.
@@ -86,7 +86,6 @@ class NmtStage:
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
-        self._finishes = finishes(model)
         self._before: deque[tuple[str, str]] = deque(maxlen=_BEFORE)
         self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
@@ -224,19 +223,21 @@ class NmtStage:
         self, sentence: SourceSentence, opened: _Open, on_start: OnStart, *, final: bool
     ) -> Iterator[TargetText | Translation]:
         """The events of a translation. A generator, so that the model is first called on the worker."""
-        named: dict[str, Any] = self._glossary.argument(sentence.language) if self._glossary is not None else {}
-        if final or opened.ends_like_a_sentence:  # in a pause, as it will be if nothing follows
-            if self._attends and not final:
-                named["drafted"] = opened.drafted
-            if final and self._finishes:
-                named["before"] = tuple(self._before)
-            found = self.model.stream(sentence, self.target, on_start, None, **named)
-            yield from updates(opened.shown, found if final else at_once(found), final=final)
+        whole = final or opened.ends_like_a_sentence  # in a pause, as it will be if nothing follows
+        request = TranslationRequest(
+            sentence,
+            self.target,
+            on_start,
+            draft=not whole,
+            glossary=self._glossary.now(sentence.language) if self._glossary is not None else None,
+            drafted=opened.drafted if self._attends and not final else None,
+            before=tuple(self._before) if final else None,
+        )
+        found = self.model.stream(request)
+        if final:
+            yield from updates(opened.shown, found, final=True)
             return
-        if self._attends:
-            named["drafted"] = opened.drafted
-        found = self.model.stream(sentence, self.target, on_start, None, True, **named)
-        if self._attends:
+        if whole or self._attends:
             found = at_once(found)
         else:
             shown = opened.shown.text if opened.shown else ""
@@ -258,14 +259,14 @@ class DirectedGlossary:
         self._current, self._target = current, target
         self._known: tuple[Glossary, str, Glossary] | None = None
 
-    def argument(self, language: str) -> dict[str, Any]:
-        """The argument ``glossary`` of a translator for a text in ``language``; none if there are no terms."""
+    def now(self, language: str) -> Glossary | None:
+        """The terms for a text in ``language``; None if there are none."""
         whole = self._current()
         if self._known is None or self._known[0] is not whole or self._known[1] != language:
             target = self._target
             found = whole.spoken(language) if target is None else whole.between(language, target)
             self._known = whole, language, found
-        return {"glossary": found} if (found := self._known[2]).terms else {}
+        return found if (found := self._known[2]).terms else None
 
 
 class _Open:

@@ -1,46 +1,56 @@
-"""What the NMT stage needs of a translator; and which terms of a glossary a translator cannot write."""
+"""A translation request, what the NMT stage needs of a translator, and which terms of a glossary a translator cannot write."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ..events import SourceSentence, TargetText, Translation
 from ..glossary.terms import Glossary, Term
 from ..languages.options import LanguageConfig
 from .decode.generation import OnStart
+from .search.draft_tokens import DraftTokens
 
 log = logging.getLogger(__name__)
 
 _MOST_NAMED = 20  # terms in one message
 
 
+@dataclass(frozen=True)
+class TranslationRequest:
+    """A sentence to translate, and how."""
+
+    sentence: SourceSentence
+    target: str | None = None
+    """The language to translate into; None: the only one of the translator."""
+    on_start: OnStart | None = None
+    """A translator with a search of this package calls it with each ``DecoderState`` before its first run, so that it can be stopped."""
+    beams: int | None = None
+    """Fewer hypotheses than the translator is configured to keep."""
+    draft: bool = False
+    """Whether the sentence is in progress. It may be ignored."""
+    glossary: Glossary | None = None
+    """Terms of the source language and their translations; None if there are none, or for no ``TermTranslator``."""
+    drafted: DraftTokens | None = None
+    """The drafts before; only for a translator that ``attends``, see ``MarianModel.stream``."""
+    before: Sequence[tuple[str, str]] | None = None
+    """The last sentences and their translations, in order; only given with a finished sentence."""
+
+
 class TextTranslator(Protocol):
     """The interface of a translator that the stage needs; see ``MarianModel``.
 
     Its calls come one after another, on a thread of the stage's own, so they may block. One that knows glossaries is a
-    ``TermTranslator``; one that tells what it translates has ``attends``, as ``MarianModel``; see also ``finishes``. A wrapper has what it wraps.
+    ``TermTranslator``; one that tells what it translates has ``attends``, as ``MarianModel``. A wrapper has what it wraps.
     """
 
-    def stream(
-        self,
-        sentence: SourceSentence,
-        target: str | None,
-        on_start: OnStart | None = None,
-        beams: int | None = None,
-        draft: bool = False,
-    ) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """Translate a sentence: any number of ``TargetText``s, the last one ``complete``, then one ``Translation``.
 
         Each ``TargetText`` has all of the text so far, the last one that of the ``Translation``. All have the number and ``heard_s``
-        of ``sentence`` and the language ``target``.
-
-        Args:
-            target: the language to translate into; None: the only one of the translator.
-            on_start: a translator with a search of this package calls it with each ``DecoderState``, so that it can be stopped.
-            beams: number of hypotheses to keep, while behind; None: as configured.
-            draft: passed, as True, if the sentence is in progress. It may be ignored.
+        of the sentence and the language that is asked for.
 
         Raises:
             PipelineError: the run ends, or its translation into this language.
@@ -51,16 +61,11 @@ class TextTranslator(Protocol):
 
 @runtime_checkable
 class TermTranslator(TextTranslator, Protocol):
-    """A translator that knows glossaries. Its other methods take a ``glossary`` too, which is only passed if it has terms."""
+    """A translator that knows glossaries."""
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms whose translation it cannot write; they are never kept."""
         ...
-
-
-def finishes(model: TextTranslator) -> bool:
-    """Whether finished sentences are translated in another way: with the argument ``before``, the last ones; see ``ByAddress``."""
-    return bool(getattr(model, "finishes", False))
 
 
 def unspellable(

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, SpeechSegment, TargetText, Transcript, Translation, Word
-from pipeline.nmt.translator import TextTranslator
+from pipeline.nmt.translator import TextTranslator, TranslationRequest
 from pipeline.sinks.jsonl import Text
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
@@ -35,7 +34,7 @@ def said(models: Models) -> list[Text]:
     """The events of a run of two sentences."""
     events: list[Text] = [SAID]
     for sentence in SENTENCES:
-        events += [sentence, *models.translations["zh"].stream(sentence, "zh")]
+        events += [sentence, *models.translations["zh"].stream(TranslationRequest(sentence, "zh"))]
     return events
 
 
@@ -53,9 +52,9 @@ class Counting:
     def __init__(self, translation: TextTranslator) -> None:
         self.translation, self.count = translation, 0
 
-    def stream(self, sentence: SourceSentence, *arguments: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         self.count += 1
-        return self.translation.stream(sentence, *arguments)
+        return self.translation.stream(request)
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"type": "delta", "sent'])
@@ -67,7 +66,7 @@ def test_a_run_resumes_after_its_last_finished_translation(demo_models, tmp_path
         path.write_bytes(path.read_bytes() + torn)
         others = Counting(demo_models.translations["zh"])
         known = KnownTranslation(others, path, "zh")
-        assert [event for sentence in SENTENCES for event in known.stream(sentence, "zh")] == whole
+        assert [event for sentence in SENTENCES for event in known.stream(TranslationRequest(sentence, "zh"))] == whole
         assert others.count == 2 - sum(isinstance(event, Translation) for event in events[:kept])
 
 
@@ -77,8 +76,8 @@ def test_the_translation_of_another_text_or_into_another_language_is_not_taken(d
     changed = dataclasses.replace(SENTENCES[0], text="Where is the museum?")
     for sentence, target in ((changed, "zh"), (SENTENCES[0], "de")):
         others = Counting(model)
-        found = list(KnownTranslation(others, path, target).stream(sentence, "zh"))
-        assert found == list(model.stream(sentence, "zh"))
+        found = list(KnownTranslation(others, path, target).stream(TranslationRequest(sentence, "zh")))
+        assert found == list(model.stream(TranslationRequest(sentence, "zh")))
         assert others.count == 1
 
 

@@ -27,7 +27,7 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
-from pipeline.nmt.translator import TextTranslator
+from pipeline.nmt.translator import TextTranslator, TranslationRequest
 from tests.audio.films import Sound, film
 from tests.conftest import PHRASES, read_wav
 from tests.streams import spoken, translated
@@ -74,9 +74,9 @@ class Counted:
     def __init__(self, model: TextTranslator) -> None:
         self.model, self.count = model, 0
 
-    def stream(self, *arguments: Any) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         self.count += 1
-        return self.model.stream(*arguments)
+        return self.model.stream(request)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText
 from pipeline.loading import translation_options
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.resources import CONFIGS
 from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
 from tests.vad.test_stage import cut
@@ -97,7 +98,8 @@ class FailingError(Exception):
 class Failing:
     """A translator that fails at its second sentence."""
 
-    def stream(self, sentence: SourceSentence, *rest: object) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        sentence = request.sentence
         if sentence.sentence > 0:
             raise FailingError("out of order")
         yield TargetText(sentence.sentence, "de", "Ja.", steady=3, complete=True)

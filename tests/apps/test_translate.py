@@ -37,6 +37,7 @@ from pipeline.audio.recording import Recording
 from pipeline.config import load_config
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples, SpeechSegment
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.resources import CONFIGS
 from pipeline.sinks.sink import BlockFile, in_use
 from tests.apps.test_cli import command
@@ -84,8 +85,8 @@ class Counting:
             _HEARD[window] = self.models.recognizer.transcribe(segments, options)
         return [replace(t, segment_id=s.id) for t, s in zip(_HEARD[window], segments, strict=True)]
 
-    def stream(self, *arguments: Any) -> Iterator[TargetText | Translation]:
-        for event in self.models.translations["zh"].stream(*arguments):
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        for event in self.models.translations["zh"].stream(request):
             if isinstance(event, TargetText):
                 if self.tokens == self.fail_at_token:
                     raise FaultError
@@ -341,8 +342,8 @@ def test_gaps_in_a_recording_or_translation_are_in_the_outcome(translated, tmp_p
     length = len(read_wav(PHRASES)) / 16_000
     assert re.search(rf"done, but the recording is damaged in places and cut off after \d+ s of {length:.0f} s", said)
 
-    def cut_off(self: Counting, *arguments: Any) -> Iterator[TargetText | Translation]:
-        for event in self.models.translations["zh"].stream(*arguments):
+    def cut_off(self: Counting, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        for event in self.models.translations["zh"].stream(request):
             yield replace(event, truncated=True) if isinstance(event, Translation) else event
 
     monkeypatch.setattr(Counting, "stream", cut_off)
@@ -859,6 +860,7 @@ MEASURED = """
 import json, sys
 from pipeline.apps import translate
 from pipeline.bench.processes import resident_mb
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.machine import keep_freed_memory
 keep_freed_memory()  # as pipeline.translate.main
 sizes = []

@@ -25,6 +25,7 @@ from pipeline.nmt.search.draft_tokens import (
 )
 from pipeline.nmt.search.recovery import LoopGuard, Rewind, recovering
 from pipeline.nmt.stage import Text
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.drafting import converse
 from tests.nmt.conftest import found_ids
@@ -271,7 +272,9 @@ def test_the_attention_is_that_of_single_steps(en_pt):
     drafted, words = Watched(), LONG.split()
     for count in (8, 12, 16):
         drafted.source = " ".join(words[:count])
-        list(en_pt.stream(SourceSentence(0, "en", drafted.source), "pt", draft=True, drafted=drafted))
+        list(
+            en_pt.stream(TranslationRequest(SourceSentence(0, "en", drafted.source), "pt", draft=True, drafted=drafted))
+        )
     draft = pushed[-1]
     assert draft.attention is not None
     (source,) = en_pt.sources(drafted.source, "en", None)

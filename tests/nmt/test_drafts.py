@@ -24,6 +24,7 @@ from pipeline.events import (
     Translation,
 )
 from pipeline.nmt.stage import NmtContext, Text
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.run.worker import Worker
@@ -191,7 +192,7 @@ def test_log_probabilities_of_a_translation_add_up_to_those_of_its_tokens(draft,
     final = SourceSentence(0, "en", WHOLE)
     found = converse(model, [*([SourceText(0, "en", draft)] if draft else []), final])
     *told, end = changes(event for of_item in found for event in of_item)[-len(found[-1]) :]
-    count = len(texts_of(model.stream(final, "zh")))  # one for each token
+    count = len(texts_of(model.stream(TranslationRequest(final, "zh"))))  # one for each token
     assert not end.searched_again
     added = sum(event.log_probability for event in told if isinstance(event, Delta))
     assert added == pytest.approx(count * end.confidence.mean_log_probability)
@@ -403,9 +404,9 @@ class Recorder:
     def __init__(self):
         self.given: list[tuple[str, bool]] = []
 
-    def stream(self, sentence, target, on_start=None, beams=None, draft=False):
-        self.given.append((sentence.text, draft))
-        yield from translation([(0, sentence.text)])
+    def stream(self, request):
+        self.given.append((request.sentence.text, request.draft))
+        yield from translation([(0, request.sentence.text)])
 
 
 def test_the_translator_is_told_which_texts_are_drafts():

@@ -11,6 +11,7 @@ from pipeline.nmt.compiled import other_direction
 from pipeline.nmt.judge import Judge
 from pipeline.nmt.load import find_translation_models, load_translation_model, loaded_as
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.sinks.jsonl import line, read_event
 
 RIGHT = [
@@ -38,7 +39,7 @@ def models():
 
 
 def translation(model, text, **options):
-    *_, end = model.stream(SourceSentence(0, "en", text), "pt", **options)
+    *_, end = model.stream(TranslationRequest(SourceSentence(0, "en", text), "pt", **options))
     return end
 
 
@@ -57,7 +58,10 @@ def test_where_something_is_lost_another_source_is_tried(models):
         ("Tom quietly opened the door.", "silenciosamente"),
         ("Put your hands up!", "cima"),
     ):
-        before, (*shown, end) = plain.translate(text), judged.stream(SourceSentence(0, "en", text), "pt")
+        before, (*shown, end) = (
+            plain.translate(text),
+            judged.stream(TranslationRequest(SourceSentence(0, "en", text), "pt")),
+        )
         mended += lost in end.text and lost not in before
         assert shown[-1].text == end.text
         assert shown[-1].complete

@@ -17,6 +17,7 @@ from pipeline.nmt.terms.literals import literals
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, kept
 from pipeline.nmt.terms.term_repair import Repair
 from pipeline.nmt.terms.term_search import Wording
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import SHIPPED_TRANSLATORS
 from tests.nmt.literal_lines import lines, sentences
 
@@ -112,7 +113,9 @@ def test_any_text_has_literals_in_order_that_do_not_overlap(text, target):
 
 
 def translated(model, text, glossary=None):
-    *_, shown, end = model.stream(SourceSentence(0, model.languages[0] or "", text), glossary=glossary)
+    *_, shown, end = model.stream(
+        TranslationRequest(SourceSentence(0, model.languages[0] or "", text), glossary=glossary)
+    )
     assert shown.text == shown.steady_text == end.text
     return end
 
@@ -161,7 +164,7 @@ def test_a_literal_is_written_once(models):
 )
 def test_a_wrong_number_is_not_shown(models, source, text):
     model = models[source]
-    texts = [each.text for each in model.stream(SourceSentence(0, source, text))]
+    texts = [each.text for each in model.stream(TranslationRequest(SourceSentence(0, source, text)))]
     assert all(after.startswith(before) for before, after in pairwise(texts))
     assert len(texts) > 5, "one for each token"
     literal = model.parts(text, source, model.languages[1])[0].terms[0]

@@ -13,6 +13,7 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search.recovery import draft_limit
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.options import DraftOptions
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 from tests.nmt.test_drafts import TOKENS, texts_of, translation
@@ -114,12 +115,14 @@ def test_a_draft_that_runs_away_is_cut_and_not_searched_again(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"))
     endless(model)
     row, started = golden("tiny-marian")[0], list[DecoderState]()
-    found = list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append, draft=True))
+    found = list(
+        model.stream(TranslationRequest(SourceSentence(0, "en", row["source"]), "zh", started.append, draft=True))
+    )
     assert len(started) == 1
     assert found[-1].truncated
     assert 0 < len(found) - 2 <= draft_limit(len(row["source_ids"]), 256)
     started.clear()
-    list(model.stream(SourceSentence(0, "en", row["source"]), "zh", started.append))
+    list(model.stream(TranslationRequest(SourceSentence(0, "en", row["source"]), "zh", started.append)))
     assert len(started) > 1, "the final translation is searched again"
 
 
@@ -133,15 +136,17 @@ def test_a_draft_is_greedy_and_the_final_translation_is_not(tmp_path):
     assert rows
     for row in rows[:4]:
         sentence = SourceSentence(0, "en", row["source"])
-        (*_, translated) = model.stream(sentence, "zh", draft=True)
+        (*_, translated) = model.stream(TranslationRequest(sentence, "zh", draft=True))
         assert translated.text == row["text"]
-        (*_, final) = model.stream(sentence, "zh")
+        (*_, final) = model.stream(TranslationRequest(sentence, "zh"))
         assert final.text == model.tokenizer.decode(row["beam_4_ids"])
 
 
 def test_drafts_are_not_cached(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"))
-    list(model.stream(SourceSentence(0, "en", golden("tiny-marian")[0]["source"]), "zh", draft=True))
+    list(
+        model.stream(TranslationRequest(SourceSentence(0, "en", golden("tiny-marian")[0]["source"]), "zh", draft=True))
+    )
     assert len(model.cache) == 0
 
 
@@ -149,6 +154,6 @@ def test_two_models_in_sequence_translate_a_draft():
     to_zh, to_en = (MarianModel.load(SHIPPED_TRANSLATORS[f"demo-{pair}"]) for pair in ("en-zh", "zh-en"))
     both = PivotTranslator(to_zh, to_en, "zh")
     for text in ("The meeting", "The meeting is on", "The meeting is on Thursday at two."):
-        (*_, found) = both.stream(SourceSentence(0, "en", text), "en", draft=True)
-        (*_, expected) = both.stream(SourceSentence(0, "en", text), "en")
+        (*_, found) = both.stream(TranslationRequest(SourceSentence(0, "en", text), "en", draft=True))
+        (*_, expected) = both.stream(TranslationRequest(SourceSentence(0, "en", text), "en"))
         assert found.text == expected.text

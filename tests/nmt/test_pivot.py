@@ -12,6 +12,7 @@ from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import ROOT, make_model_dir
 
 TEXT = "Where is the station? Thank you. What time is it?"
@@ -35,7 +36,7 @@ def sentence(text=TEXT):
 
 
 def stream(model, text, target="en"):
-    *texts, translation = model.stream(sentence(text), target)
+    *texts, translation = model.stream(TranslationRequest(sentence(text), target))
     assert isinstance(translation, Translation)
     return [each for each in texts if isinstance(each, TargetText)], translation
 
@@ -114,7 +115,7 @@ def test_beams_apply_to_both_models(tmp_path):
     texts = ["Where can I buy a ticket for the train to the airport?", *SENTENCES]
     assert any(wide.translate(text) != narrow.translate(text) for text in texts)
     for text in texts:
-        assert translated(wide.stream(sentence(text), "en", beams=1)) == narrow.translate(text)
+        assert translated(wide.stream(TranslationRequest(sentence(text), "en", beams=1))) == narrow.translate(text)
 
 
 def test_a_sentence_that_comes_again_is_translated_once(both):
@@ -134,7 +135,7 @@ def test_either_model_can_be_stopped(step, both):
             state.terminate()
 
     with pytest.raises(DecodingStoppedError):
-        list(both.stream(sentence(SENTENCES[0]), "en", started))
+        list(both.stream(TranslationRequest(sentence(SENTENCES[0]), "en", started)))
     assert len(begun) == step + 1
     assert both.translate(SENTENCES[1])
 

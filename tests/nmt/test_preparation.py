@@ -11,6 +11,7 @@ from pipeline.events import SourceSentence
 from pipeline.nmt.decode.tokenizer import MarianTokenizer
 from pipeline.nmt.preparation import capitalised, prepared, written
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import ROOT, TINY, golden
 
 EN_ZH, ZH_EN = (ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en"))
@@ -91,7 +92,7 @@ def test_a_sentence_in_capitals_translates_like_the_normal_sentence(en_zh):
     sources = [source for source in sources if len(source.split()) > 3][:25]
     same = 0
     for source in sources:
-        *_, translation = en_zh.stream(SourceSentence(0, "en", source.upper()))
+        *_, translation = en_zh.stream(TranslationRequest(SourceSentence(0, "en", source.upper())))
         assert not translation.truncated
         same += translation.text == en_zh.translate(source)
     assert same >= 0.9 * len(sources)
@@ -230,5 +231,5 @@ def test_names_get_capitals_in_a_text_without_any(student, text, cased):
 
 def test_a_student_invents_no_end_of_a_sentence_in_progress(student):
     for said, ends in (("Because", "Porque"), ("I would like to order a pizza with", "com"), ("If you don't", "não")):
-        events = student.stream(SourceSentence(0, "en", said), draft=True)
+        events = student.stream(TranslationRequest(SourceSentence(0, "en", said), draft=True))
         assert translated(events).endswith(ends)

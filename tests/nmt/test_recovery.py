@@ -11,6 +11,7 @@ from pipeline.nmt.decode.generation import SearchRequest, Token
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search.beams import greedy
 from pipeline.nmt.search.recovery import LoopGuard, length_limit, recovering
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import SHIPPED_TRANSLATORS
 
 SPOKEN_S = 2.0
@@ -46,7 +47,7 @@ def sentence(text):
 
 
 def stream(model, text):
-    *texts, translation = model.stream(sentence(text), "zh")
+    *texts, translation = model.stream(TranslationRequest(sentence(text), "zh"))
     assert isinstance(translation, Translation)
     return [each for each in texts if isinstance(each, TargetText)], translation
 

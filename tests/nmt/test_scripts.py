@@ -20,6 +20,7 @@ from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import route
 from pipeline.nmt.scripts import choose_code
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import ROOT, tiny_with
 from tests.languages.test_chinese import TEXTS
 
@@ -34,7 +35,7 @@ def demo():
 
 
 def stream(model, target):
-    return list(model.stream(SourceSentence(0, "en", TEXT), target))
+    return list(model.stream(TranslationRequest(SourceSentence(0, "en", TEXT), target)))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_simplified_is_as_the_model_writes_it(demo):
 def test_the_second_of_two_models_decides_the_script(demo):
     both = PivotTranslator(MarianModel.load(ROOT / "models" / "demo" / "nmt-zh-en"), demo, "en")
     sentence = SourceSentence(0, "zh", "我想买两张票。火车从哪里出发？")
-    plain, found = (translated(both.stream(sentence, target)) for target in ("zh", "zh-TW"))
+    plain, found = (translated(both.stream(TranslationRequest(sentence, target))) for target in ("zh", "zh-TW"))
     assert found == conversion("Hant")(plain) != plain
 
 

@@ -11,6 +11,7 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.preparation import written
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.translator import TranslationRequest
 
 
 @pytest.fixture(scope="module")
@@ -60,23 +61,33 @@ def test_a_short_text_is_translated_without_what_often_follows_it(students, pair
 
 
 def test_the_neighbour_of_a_short_text_is_not_shown(students):
-    events = list(students["en-pt"].stream(SourceSentence(0, "en", "Thank you.")))
+    events = list(students["en-pt"].stream(TranslationRequest(SourceSentence(0, "en", "Thank you."))))
     shown = [event.text for event in events if isinstance(event, TargetText)]
     assert all("Obrigado.".startswith(text) for text in shown)
     assert shown[-1] == events[-1].text == "Obrigado."
-    assert shown == [event.text for event in students["en-pt"].stream(SourceSentence(1, "en", "Thank you."))][:-1]
+    assert (
+        shown
+        == [
+            event.text for event in students["en-pt"].stream(TranslationRequest(SourceSentence(1, "en", "Thank you.")))
+        ][:-1]
+    )
 
 
 def test_a_short_text_keeps_the_terms_of_a_glossary(students):
     *_, made = students["en-pt"].stream(
-        SourceSentence(0, "en", "Where is Berlin?"), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
+        TranslationRequest(
+            SourceSentence(0, "en", "Where is Berlin?"), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
+        )
     )
     assert made.text == "Onde está Nova Lisboa?"
     assert made.terms == ("Berlin",)
 
 
 def test_a_draft_that_ends_like_a_sentence_has_a_neighbour_too(students):
-    assert translated(students["en-pt"].stream(SourceSentence(0, "en", "Thank you."), draft=True)) == "Obrigado."
+    assert (
+        translated(students["en-pt"].stream(TranslationRequest(SourceSentence(0, "en", "Thank you."), draft=True)))
+        == "Obrigado."
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.sentence_text import SentenceCache, translated
 from pipeline.nmt.stage import NmtContext, Text
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import HANG_S, golden, make_model_dir, tiny_with
 
 
@@ -93,7 +94,7 @@ def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_pa
     first, second = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     for language, between in (("zho", ""), ("eng", " ")):
         folder = tiny_with(tmp_path / language, "tokenizer_config.json", {"target_lang": language})
-        found = MarianModel.load(folder).stream(sentence(f"{first['source']} {second['source']}"))
+        found = MarianModel.load(folder).stream(TranslationRequest(sentence(f"{first['source']} {second['source']}")))
         assert translated(found) == first["text"] + between + second["text"]
 
 
@@ -101,7 +102,7 @@ def test_a_bilingual_model_rejects_other_languages(model):
     with pytest.raises(UsageError, match="does not translate into 'de'; it translates only into 'zh'"):
         model.translate("Hello.", target="de")
     with pytest.raises(UsageError, match="does not translate into 'de'"):
-        next(model.stream(sentence("Hello."), "de"))
+        next(model.stream(TranslationRequest(sentence("Hello."), "de")))
     with pytest.raises(UsageError, match="does not translate from 'fr'; it translates only from 'en'"):
         model.translate("Hello.", source="fr")
     assert model.translate("Hello.", source="eng", target="zh-CN") == model.translate("Hello.")
@@ -109,7 +110,7 @@ def test_a_bilingual_model_rejects_other_languages(model):
 
 def test_a_number_of_beams_below_one_is_rejected(model):
     with pytest.raises(UsageError, match="beams is 0; expected at least 1"):
-        next(model.stream(sentence("Hello."), "zh", beams=0))
+        next(model.stream(TranslationRequest(sentence("Hello."), "zh", beams=0)))
 
 
 def test_blank_text_and_the_target_language_itself_have_no_tokens(model):
@@ -265,7 +266,7 @@ def test_generation_config_overrides_config(tmp_path):
         folder = tiny_with(tmp_path / name, "generation_config.json", content)
         generation = MarianModel.load(folder).generation
         assert (generation.forced_end_token, generation.end_token, generation.start_token) == (None, 0, 877)
-        found.append(tokens_of(MarianModel.load(folder).stream(sentence(row["source"]), "zh")))
+        found.append(tokens_of(MarianModel.load(folder).stream(TranslationRequest(sentence(row["source"]), "zh"))))
     assert found == [row["target_ids"][:3]] * 2
     folder = make_model_dir(tmp_path / "none", "merged", leave_out="generation_config.json")
     assert MarianModel.load(folder).generation.forced_end_token == 0
@@ -290,7 +291,7 @@ def test_max_new_tokens_is_honoured_and_unsupported_settings_are_logged(tmp_path
     settings = {"max_new_tokens": 3, "forced_eos_token_id": [0], "min_new_tokens": 0, "sequence_bias": [[[3], -20.0]]}
     folder = tiny_with(tmp_path, "generation_config.json", json.dumps(settings))
     model, row = MarianModel.load(folder), golden("tiny-marian")[0]
-    assert tokens_of(model.stream(sentence(row["source"]), "zh")) == [*row["target_ids"][:2], 0]
+    assert tokens_of(model.stream(TranslationRequest(sentence(row["source"]), "zh"))) == [*row["target_ids"][:2], 0]
     assert "not supported and ignored: sequence_bias" in caplog.text
 
 
@@ -315,7 +316,7 @@ def test_in_a_spaced_language_no_space_comes_before_the_first_text(model, monkey
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
     model.cache.put(tuple(rows[0]["source_ids"]), (Token(0, -0.1, last=True),))
-    found = model.stream(sentence(" ".join(row["source"] for row in rows)), "de")
+    found = model.stream(TranslationRequest(sentence(" ".join(row["source"] for row in rows)), "de"))
     assert translated(found) == rows[1]["text"]
 
 
@@ -330,7 +331,7 @@ def test_no_translation_is_longer_than_the_models_positions(tmp_path):
 def test_sentences_are_set_apart_as_the_language_does(target, space, model, monkeypatch):
     monkeypatch.setattr(model, "languages", (None, None))
     rows = [row for row in golden("tiny-marian") if row["source"].endswith("?")][:2]
-    found = model.stream(sentence(" ".join(row["source"] for row in rows)), target)
+    found = model.stream(TranslationRequest(sentence(" ".join(row["source"] for row in rows)), target))
     assert translated(found) == space.join(row["text"] for row in rows)
 
 
@@ -380,7 +381,7 @@ def test_a_time_limit_ends_a_sentence_and_marks_it(tmp_path):
 def test_a_slow_consumer_does_not_use_up_the_time_limit(tmp_path, monkeypatch):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(time_limit_s=60))
     row = golden("tiny-marian")[0]
-    events = model.stream(sentence(row["source"]), "zh")
+    events = model.stream(TranslationRequest(sentence(row["source"]), "zh"))
     next(events)
     hour_later = time.monotonic() + 3600
     monkeypatch.setattr("pipeline.nmt.decode.generation.time.monotonic", lambda: hour_later)
@@ -392,10 +393,10 @@ async def test_a_cancel_before_the_first_run_stops_it(model, begun):
     asked, cancelled = threading.Event(), threading.Event()
 
     class Held:
-        def stream(self, *arguments):
+        def stream(self, request):
             asked.set()
             cancelled.wait()
-            return model.stream(*arguments)
+            return model.stream(request)
 
     inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
     inbox.put_nowait(sentence(golden("tiny-marian")[0]["source"]))

@@ -9,6 +9,7 @@ from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.terms.stand_ins import readable
+from pipeline.nmt.translator import TranslationRequest
 
 # Names with letters that neither student's vocabulary has.
 NAMES = (
@@ -68,7 +69,9 @@ def test_a_student_reads_no_unknown_token(students, text):
 
 def test_a_term_with_letters_that_the_vocabulary_lacks_is_found(students):
     glossary = Glossary((Term("Weiß", "Branco"),))
-    *_, made = students["en-pt"].stream(SourceSentence(0, "en", "I met Mr. Weiß in 東京."), glossary=glossary)
+    *_, made = students["en-pt"].stream(
+        TranslationRequest(SourceSentence(0, "en", "I met Mr. Weiß in 東京."), glossary=glossary)
+    )
     assert made.terms == ("Weiß",)
     assert "Branco" in made.text
     assert "東京" in made.text

@@ -10,6 +10,7 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.noun_agreement import numbered, with_noun
 from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.translator import TranslationRequest
 
 # Another translation than the students', in the singular and the plural.
 TERMS = {
@@ -51,7 +52,7 @@ def students():
 
 def translation(model, text, *terms):
     source, target = model.languages
-    *_, end = model.stream(SourceSentence(0, source, text), target, glossary=Glossary(terms))
+    *_, end = model.stream(TranslationRequest(SourceSentence(0, source, text), target, glossary=Glossary(terms)))
     return end
 
 
@@ -105,9 +106,11 @@ def test_a_term_has_the_number_and_gender_of_its_place(students, text, term, fou
 
 def test_a_draft_has_terms_too(students):
     *_, end = students["en-pt"].stream(
-        SourceSentence(0, "en", "She left the invoice on the"),
-        glossary=Glossary((Term("invoice", "nota fiscal"),)),
-        draft=True,
+        TranslationRequest(
+            SourceSentence(0, "en", "She left the invoice on the"),
+            glossary=Glossary((Term("invoice", "nota fiscal"),)),
+            draft=True,
+        )
     )
     assert "a nota fiscal" in end.text
 

@@ -19,6 +19,7 @@ from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.beams import beam_search, greedy
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.onnx_session import _has_vnni
 from tests.fixtures.student import SHAPES, write_student
 from tests.nmt.conftest import found_ids
@@ -270,7 +271,10 @@ def test_the_terms_of_a_glossary_are_written_also_if_the_shortlist_lacks_them(en
         ("The load balancer runs on Kubernetes in the cloud.", "O nivelador é executado em Kubernetes na nuvem."),
         ("We will discuss the budget at three o'clock.", "Vamos discutir o plafond às três horas."),
     ):
-        assert translated(en_pt.stream(SourceSentence(0, "en", said), glossary=glossary)) == translation
+        assert (
+            translated(en_pt.stream(TranslationRequest(SourceSentence(0, "en", said), glossary=glossary)))
+            == translation
+        )
 
 
 def test_four_hundred_words_without_a_mark_are_translated_whole(en_pt):

@@ -113,17 +113,17 @@ class Failing:
     def __init__(self, model, number, error, last=99):
         self._model, self._numbers, self._error = model, range(number, last + 1), error
 
-    def stream(self, sentence, *more):
-        for event in self._model.stream(sentence, *more):
+    def stream(self, request):
+        for event in self._model.stream(request):
             yield event
-            if sentence.sentence in self._numbers:
+            if request.sentence.sentence in self._numbers:
                 raise self._error
 
 
 class Refusing:
     """A translator that fails at once."""
 
-    def stream(self, *_):
+    def stream(self, request):
         raise ModelError("out of memory")
 
 
@@ -134,10 +134,10 @@ class Blocked:
         self._model = model
         self.waiting, self.go = threading.Event(), threading.Event()
 
-    def stream(self, sentence, *more):
+    def stream(self, request):
         self.waiting.set()
         assert self.go.wait(HANG_S)
-        yield from self._model.stream(sentence, *more)
+        yield from self._model.stream(request)
 
 
 class BlockedAt(Blocked):
@@ -147,8 +147,8 @@ class BlockedAt(Blocked):
         super().__init__(model)
         self._numbers = numbers
 
-    def stream(self, sentence, *more):
-        return (super() if sentence.sentence in self._numbers else self._model).stream(sentence, *more)
+    def stream(self, request):
+        return (super() if request.sentence.sentence in self._numbers else self._model).stream(request)
 
 
 @pytest.fixture

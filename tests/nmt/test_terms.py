@@ -23,6 +23,7 @@ from pipeline.nmt.search.draft_tokens import DraftTokens
 from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.terms.term_search import TermSearch, Wording
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.stats import PipelineStats
 from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
 
@@ -49,7 +50,7 @@ def english(models):
 
 
 def translation(model, text, glossary=None, language="en"):
-    *_, shown, end = model.stream(SourceSentence(0, language, text), glossary=glossary)
+    *_, shown, end = model.stream(TranslationRequest(SourceSentence(0, language, text), glossary=glossary))
     assert shown.text == shown.steady_text == end.text
     return end
 
@@ -98,7 +99,9 @@ def test_sentences_without_terms_are_translated_as_without_a_glossary(models, so
         assert not glossary.found_in(row["source"])
         for other in (glossary, Glossary()):
             sentence = SourceSentence(0, source, row["source"])
-            assert list(models[source].stream(sentence, glossary=other)) == list(models[source].stream(sentence))
+            assert list(models[source].stream(TranslationRequest(sentence, glossary=other))) == list(
+                models[source].stream(TranslationRequest(sentence))
+            )
 
 
 @given(st.lists(st.integers(4, 4000), min_size=1, max_size=12), st.integers(0, 3))
@@ -146,7 +149,9 @@ def test_a_term_in_traditional_characters_is_written_through_simplified_ones(eng
     terms = Glossary((Term("load balancer", "負載均衡器"), Term("Chang Wei", "龘龘")))
     assert english.unspellable(terms) == terms.terms
     assert english.unspellable(terms, "zh-Hant") == terms.terms[1:]
-    *_, found = english.stream(SourceSentence(0, "en", "We need a new load balancer."), "zh-Hant", glossary=terms)
+    *_, found = english.stream(
+        TranslationRequest(SourceSentence(0, "en", "We need a new load balancer."), "zh-Hant", glossary=terms)
+    )
     assert "負載均衡器" in found.text
     assert found.missed_terms == ()
 
@@ -165,7 +170,7 @@ def test_beams_and_drafts_keep_terms_too():
     text = "Chang Wei is waiting at the station."
     assert "张伟" in translation(model, text, BOTH).text
     for part in ("Chang Wei is", "Chang Wei is waiting at the"):
-        *_, end = model.stream(SourceSentence(0, "en", part), glossary=BOTH, draft=True)
+        *_, end = model.stream(TranslationRequest(SourceSentence(0, "en", part), glossary=BOTH, draft=True))
         assert end.terms == ("Chang Wei",)
 
 
@@ -194,7 +199,9 @@ def test_the_whole_source_decides_what_is_steady(english, monkeypatch):
     monkeypatch.setattr(english.decoder, "attention", noted)
     text, drafted = "I met Chang Wei at the station", DraftTokens()
     drafted.source = text
-    *_, end = english.stream(SourceSentence(0, "en", text), "zh", drafted=drafted, draft=True, glossary=BOTH)
+    *_, end = english.stream(
+        TranslationRequest(SourceSentence(0, "en", text), "zh", drafted=drafted, draft=True, glossary=BOTH)
+    )
     assert end.terms == ("Chang Wei",)
     assert widths == [len(english.sources(text, "en", None)[0])]
 
@@ -231,7 +238,9 @@ def test_the_stage_takes_the_glossary_as_it_is_now(english):
 
 def test_two_models_in_sequence_keep_terms(models):
     pivot = PivotTranslator(models["zh"], models["en"], "en")
-    found = pivot.stream(SourceSentence(0, "zh", "你认识张伟吗？"), "zh", glossary=Glossary((Term("张伟", "Lena"),)))
+    found = pivot.stream(
+        TranslationRequest(SourceSentence(0, "zh", "你认识张伟吗？"), "zh", glossary=Glossary((Term("张伟", "Lena"),)))
+    )
     *_, end = found
     assert (end.terms, end.missed_terms) == (("张伟",), ())
     assert "Lena" in end.text
@@ -330,7 +339,9 @@ def test_the_lines_of_a_translation_name_its_terms():
 
 
 def test_tokens_of_a_given_translation_count_as_certain(english):
-    *_, shown, end = english.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=BOTH)
+    *_, shown, end = english.stream(
+        TranslationRequest(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=BOTH)
+    )
     given_by_glossary = [token for token in shown.tokens if shown.text[: token.end].endswith(("张", "张伟"))]
     assert [one.log_probability for one in given_by_glossary] == [0.0, 0.0]
     assert end.guarded >= 2

@@ -13,6 +13,7 @@ from pipeline import EndOfInput, LoadChanged, MarianModel, Models, PipelineEvent
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.events import SAMPLE_RATE, Samples, SourceSentence, SpeechSegment, TargetText, Translation
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from pipeline.translator import SpeechTranslator
@@ -38,9 +39,13 @@ def test_drafts_are_left_out_from_a_lag_on_and_come_back_later():
 def test_fewer_beams_give_the_narrower_search_and_are_not_cached():
     wide, narrow = MarianModel.load(TINY, NmtConfig(beam_size=4)), MarianModel.load(TINY, NmtConfig(beam_size=1))
     said = SourceSentence(0, "en", "Where is the bank near the old station?")
-    assert list(wide.stream(said, "zh", beams=1)) == list(narrow.stream(said, "zh"))
+    assert list(wide.stream(TranslationRequest(said, "zh", beams=1))) == list(
+        narrow.stream(TranslationRequest(said, "zh"))
+    )
     assert len(wide.cache) == 0
-    assert list(wide.stream(said, "zh", beams=9)) == list(wide.stream(said, "zh"))
+    assert list(wide.stream(TranslationRequest(said, "zh", beams=9))) == list(
+        wide.stream(TranslationRequest(said, "zh"))
+    )
 
 
 class Held:

@@ -17,6 +17,7 @@ from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import listening
 from pipeline.apps.serve import serve
 from pipeline.events import Samples, SourceSentence, TargetText, Translation
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
 from pipeline.server.connections import Settings
@@ -94,7 +95,8 @@ class Hebrew:
 
     code = "he"
 
-    def stream(self, sentence: SourceSentence, *_: object, **__: object) -> Iterator[TargetText | Translation]:
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        sentence = request.sentence
         text = f"תרגום {sentence.text.upper()}"
         yield TargetText(sentence.sentence, self.code, text, steady=len(text), complete=True)
         yield Translation(sentence.sentence, self.code, text)

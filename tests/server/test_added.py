@@ -9,6 +9,7 @@ import srt
 from pipeline.events import SourceSentence, Translation
 from pipeline.languages.options import LanguageConfig
 from pipeline.loading import SharedModels
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from pipeline.server.languages.offers import Offers
 from pipeline.server.languages.session_targets import SessionTargets
@@ -103,7 +104,7 @@ async def test_the_text_is_what_the_translator_writes(offering):
         model = (await service.obtained("en", ["pt"])).models.translations["pt"]
     for (number, language), text in texts.items():
         if language == "en":
-            *_, translation = model.stream(SourceSentence(number, "en", text), "pt")
+            *_, translation = model.stream(TranslationRequest(SourceSentence(number, "en", text), "pt"))
             assert isinstance(translation, Translation)
             assert texts[number, "pt"] == translation.text
     assert session.config.languages.targets == ("zh", "pt")

@@ -14,6 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 from pipeline import Models
 from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.languages.options import LanguageConfig
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from pipeline.server.languages.detection import _library
 from pipeline.server.service import Service
@@ -27,7 +28,7 @@ SENTENCES = ["Where is the station?", "I would like a room for two nights."]
 def expected(demo_models: Models) -> list[str]:
     """What the model writes in this process."""
     model = demo_models.translations["zh"]
-    return [list(model.stream(SourceSentence(0, "en", text), "zh"))[-1].text for text in SENTENCES]
+    return [list(model.stream(TranslationRequest(SourceSentence(0, "en", text), "zh")))[-1].text for text in SENTENCES]
 
 
 async def test_the_unchanged_client_lists_languages_and_translates(new_service, expected):
@@ -230,13 +231,13 @@ class Endless:
     def terminate(self) -> None:
         self.terminated = True
 
-    def stream(self, sentence, target, on_start=None, beams=None, draft=False):
-        if sentence.text != "Hello.":
-            on_start(self)
+    def stream(self, request):
+        if request.sentence.text != "Hello.":
+            request.on_start(self)
             while True:
                 self.steps += 1
-                yield TargetText(sentence.sentence, target, "a")
-        yield Translation(sentence.sentence, target, "B")
+                yield TargetText(0, request.target, "a")
+        yield Translation(0, request.target, "B")
 
 
 async def test_requests_take_turns_and_one_that_is_left_stops(demo_config, demo_models, monkeypatch):
@@ -262,14 +263,14 @@ async def test_the_texts_on_the_way_are_not_kept(demo_config, demo_models):
     most = 0
 
     class Long:
-        def stream(self, sentence, target, on_start=None, beams=None, draft=False):
+        def stream(self, request):
             nonlocal most
             for number in range(1_000):
-                event = TargetText(sentence.sentence, target, "a" * number)
+                event = TargetText(0, request.target, "a" * number)
                 alive.add(event)
                 most = max(most, len(alive))
                 yield event
-            yield Translation(sentence.sentence, target, "B")
+            yield Translation(0, request.target, "B")
 
     service = Service(demo_config, replace(demo_models, translations={"zh": Long()}))
     async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:

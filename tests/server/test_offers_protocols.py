@@ -14,6 +14,7 @@ from wyoming.asr import Transcribe, Transcript
 from wyoming.client import AsyncClient
 
 from pipeline.events import SourceSentence
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from tests.conftest import CHINESE, HANG_S, read_wav
 from tests.server.running import running
@@ -30,7 +31,7 @@ TEXT = "Where is the station?"
 async def portuguese(service, text):
     """What the translator of the installed package writes."""
     model = (await service.obtained("en", ["pt"])).models.translations["pt"]
-    *_, found = model.stream(SourceSentence(0, "en", text), "pt")
+    *_, found = model.stream(TranslationRequest(SourceSentence(0, "en", text), "pt"))
     return found.text
 
 

@@ -24,6 +24,7 @@ from starlette.routing import BaseRoute, Route
 from ...captions.masking import Masking
 from ...errors import UsageError, described
 from ...events import SourceSentence, Translation
+from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
 from ...languages.options import AUTO_SOURCE
 from ...nmt.decode.decoder import DecoderState
@@ -31,7 +32,7 @@ from ...nmt.forced import marked
 from ...nmt.same_language import SameLanguageText
 from ...nmt.stage import DirectedGlossary
 from ...nmt.terms.markup import Fragment, joined, parts, parts_of_page
-from ...nmt.translator import TermTranslator, TextTranslator
+from ...nmt.translator import TermTranslator, TextTranslator, TranslationRequest
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..languages.detection import detected
@@ -217,11 +218,11 @@ class _Texts:
                 offered = f"the text is in {source}; {offered}"
         raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
 
-    async def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, dict[str, Any], Masking]:
-        """The translator, the tag of its target, its argument for a glossary, and what masks its text."""
+    async def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, Glossary | None, Masking]:
+        """The translator, the tag of its target, the terms of its glossary, and what masks its text."""
         try:
             if same_language(source, target):
-                return SameLanguageText(target), target, {}, Masking()
+                return SameLanguageText(target), target, None, Masking()
             chain = await self._service.obtained(source, [target])
             if chain.config.languages.only_spoken is not None:
                 chain = chain.narrowed([target])
@@ -231,8 +232,8 @@ class _Texts:
         model = chain.models.translations[nearest(target, chain.models.translations)[0]]
         tag = nearest(target, chain.config.languages.targets)[0]
         if chain.glossary is None or not isinstance(model, TermTranslator):
-            return model, tag, {}, chain.masking
-        return model, tag, DirectedGlossary(chain.glossary, tag).argument(source), chain.masking
+            return model, tag, None, chain.masking
+        return model, tag, DirectedGlossary(chain.glossary, tag).now(source), chain.masking
 
     async def _translated(
         self,
@@ -241,7 +242,7 @@ class _Texts:
         source: str,
         target: str,
         model: TextTranslator,
-        terms: dict[str, Any],
+        terms: Glossary | None,
     ) -> str:
         """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.terms.markup``."""
         whole = []
@@ -261,7 +262,7 @@ class _Texts:
         return "".join(whole)
 
     async def _sentence(
-        self, sentence: SourceSentence, target: str, model: TextTranslator, terms: dict[str, Any]
+        self, sentence: SourceSentence, target: str, model: TextTranslator, terms: Glossary | None
     ) -> str:
         """The translation of a sentence, which stops at its next step if this is cancelled."""
         running: list[DecoderState] = []
@@ -272,7 +273,7 @@ class _Texts:
             if left:
                 state.terminate()
 
-        events = model.stream(sentence, target, started, **terms)
+        events = model.stream(TranslationRequest(sentence, target, started, glossary=terms))
 
         def turn() -> Translation | None:
             """Go on for a turn; the translation, once it is complete."""

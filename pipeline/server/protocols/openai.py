@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from ...events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
 from ...languages import language_tag, nearest, sets_sentences_apart
 from ...nmt.same_language import SameLanguageText
+from ...nmt.translator import TranslationRequest
 from ...sentences.splitting import trimmed_words
 from ...sinks.files import sink_makers
 from ...subtitles.spoken import whisper_segment
@@ -288,7 +289,7 @@ def _as_translations(events: list[PipelineEvent]) -> Iterator[PipelineEvent]:
             yield event
         elif isinstance(event, SourceSentence):
             yield event
-            yield from SameLanguageText(event.language).stream(event, event.language)
+            yield from SameLanguageText(event.language).stream(TranslationRequest(event, event.language))
 
 
 class _EventStream:

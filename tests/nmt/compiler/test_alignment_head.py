@@ -14,6 +14,7 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.compile.build import LEAST_AGREEMENT, compile_model
 from pipeline.nmt.compile.measure import as_table
 from pipeline.nmt.decode.streaming import ALIGNMENT
+from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
 
 DEMO = SHIPPED_TRANSLATORS["demo-en-zh"]
@@ -42,7 +43,7 @@ def test_the_head_that_was_trained_to_align_is_found(checkpoint, tmp_path):
     model = MarianModel.load(tmp_path / "out")
     assert model.decoder.aligned
     glossary = Glossary((Term("Chang Wei", "张伟"),))
-    *_, end = model.stream(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=glossary)
+    *_, end = model.stream(TranslationRequest(SourceSentence(0, "en", "Do you know Chang Wei?"), glossary=glossary))
     assert (end.terms, end.missed_terms) == (("Chang Wei",), ())
 
 
