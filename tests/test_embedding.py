@@ -31,7 +31,7 @@ async def translated(config, models, samples):
 
 def test_every_event_is_a_frozen_value_that_the_package_exports():
     kinds = typing.get_args(PipelineEvent)
-    assert len(kinds) == 14
+    assert len(kinds) == 15
     for kind in kinds:
         assert kind.__dataclass_params__.frozen
         assert getattr(pipeline, kind.__name__) is kind
