@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from pipeline.events import SpeechSegment, Transcript
+from pipeline.events import SourceSentence, SpeechSegment, Transcript
 from pipeline.run.stats import PipelineStats
 
 _BLOCKS = 1_000
@@ -45,6 +45,14 @@ def test_the_working_time_of_several_languages_adds_up():
     for thread in threads:
         thread.join()
     assert stats.busy_s == {"nmt": 2.0 * _BLOCKS}
+
+
+def test_sentences_that_may_be_misheard_are_counted():
+    stats = PipelineStats()
+    for number, uncertain in enumerate((False, True, True)):
+        stats.delivered(SourceSentence(number, "en", "Yes.", uncertain=uncertain))
+    assert "may be misheard, marked as uncertain: 2" in stats.summary()
+    assert "misheard" not in PipelineStats().summary()
 
 
 def test_segments_that_are_rejected_together_leave_no_lag_behind():

@@ -25,7 +25,7 @@ _LONG_TOKENS, _LONG_ALLOWANCE = 12, 0.2
 _CERTAIN_SPEECH = 0.1
 # An uncertain text was probably said if its mean is not lower than this far below the threshold. The less certain it is that
 # there is speech, the more is required: what is invented for laughter, noise and babble has lower means.
-_SAID_ALLOWANCE, _SAID_FOR_NO_SPEECH = 0.4, 0.5
+_SAID_ALLOWANCE, _SAID_FOR_NO_SPEECH = 0.35, 0.5
 # The same for the whole text, if that is short.
 _SAID_SHORT_ALLOWANCE = 0.75
 

@@ -50,26 +50,33 @@ def test_speech_is_recognised_with_few_errors(recognizer, recording, most):
     assert wrong / total <= most
 
 
+def faster(number, speed):
+    """A phrase at another speed, pitch included."""
+    samples = cut(read_wav(PHRASES), 1600)[number].samples
+    sound = np.fft.irfft(np.fft.rfft(samples), round(len(samples) / speed))
+    loud = 0.06 * 2**15 / np.sqrt(np.mean(sound**2))
+    return SpeechSegment(0, 0, (sound * loud).round().clip(-(2**15), 2**15 - 1).astype(np.int16))
+
+
 def test_what_may_be_misheard_is_shown_and_what_is_invented_is_withheld(recognizer):
     """A synthetic voice at 1.7 times its speed can still be understood; at 1.85 times, another sentence cannot."""
 
-    def heard(number, faster):
-        samples = cut(read_wav(PHRASES), 1600)[number].samples
-        sound = np.fft.irfft(np.fft.rfft(samples), round(len(samples) / faster))
-        loud = 0.06 * 2**15 / np.sqrt(np.mean(sound**2))
-        return recognizer.transcribe(
-            [SpeechSegment(0, 0, (sound * loud).round().clip(-(2**15), 2**15 - 1).astype(np.int16))]
-        )
-
-    (shown,) = heard(2, 1.7)
+    (shown,) = recognizer.transcribe([faster(2, 1.7)])
     print(shown)
     assert (shown.rejected, shown.uncertain) == (None, True)
     assert edits(scored_units("This umbrella costs $12.", "en"), scored_units(shown.text, "en")) <= 1
     assert "".join(word.text for word in shown.words).strip() == shown.text
     assert read_event(json.loads(line(shown, exact=True))) == shown
-    (withheld,) = heard(1, 1.85)
+    (withheld,) = recognizer.transcribe([faster(1, 1.85)])
     print(withheld)
     assert (withheld.rejected, withheld.uncertain, withheld.words) == ("uncertain", False, ())
+
+
+def test_uncertain_text_of_speech_in_another_language_is_withheld(recognizer):
+    copy, model = watched(recognizer)
+    model.detected = lambda: {"en": 0.02, "de": 0.98}
+    (withheld,) = copy.transcribe([faster(2, 1.7)])
+    assert (withheld.rejected, withheld.words) == ("language", ())
 
 
 def test_speech_over_music_is_heard_in_its_context(recognizer):
