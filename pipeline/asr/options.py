@@ -58,7 +58,8 @@ class AsrConfig(Checked):
     # transcribe.py).
     # A transcript is rejected as silence if the probability of no speech is above this and the text is uncertain.
     no_speech_threshold: float | None = within(None, 0, 1)
-    # A transcript is uncertain, and rejected, if the mean log-probability of its tokens is below this.
+    # A transcript is uncertain if the mean log-probability of its tokens is below this. It is shown, marked, unless it is so far below
+    # this, or speech so improbable, that it may be invented.
     log_probability_threshold: float | None = within(None, -100, 0)
     # A transcript is rejected as a repetition if its size divided by its compressed size is above this.
     compression_ratio_threshold: float | None = within(None, 1, 100)

@@ -41,7 +41,7 @@ class Recognizer(Protocol):
     """Recognises segments that have ended or pause.
 
     Its calls come one after another, on a thread of the stage's own, so they may block. A transcript has the id and times of
-    its segment. Those that are not to be translated are ``rejected``.
+    its segment. Those that are not to be translated are ``rejected``, and those that may be misheard ``uncertain``.
 
     Raises:
         PipelineError: from any method; the run ends.
