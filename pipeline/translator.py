@@ -371,8 +371,14 @@ class SpeechTranslator:
     async def _run_stages(self, models: Models) -> PipelineError | None:
         """Run all stages to their ends; return the failure that ended them early, or None."""
         context = StageContext(
-            *(self.config, models, self.stats, self._load, lambda: self.live, self._glossary),
-            *(lambda: self._reader, self._late),
+            config=self.config,
+            models=models,
+            stats=self.stats,
+            load=self._load,
+            live=lambda: self.live,
+            glossary=self._glossary,
+            reader=lambda: self._reader,
+            late=self._late,
         )
         specs, voices = self._specs, models.voices
         if voices is not None and self.config.speakers.auto:

@@ -140,7 +140,11 @@ class FinalRecognition:
             log.warning("the speech from %.1f to %.1f s is not recognised: %s", segment.start_s, segment.end_s, reason)
             self.stats.failures["ASR"] = reason
             return Transcript(
-                *(segment.id, segment.speech_start_s, segment.end_s, "", self._language),
+                segment_id=segment.id,
+                start_s=segment.speech_start_s,
+                end_s=segment.end_s,
+                text="",
+                language=self._language,
                 rejected=FAILED,
                 heard_s=segment.heard_s,
                 speech_end_s=segment.speech_end_s,

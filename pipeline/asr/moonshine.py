@@ -118,7 +118,11 @@ class MoonshineRecognizer:
         text = "".join(word.text for word in words).strip()
         timed = self.config.word_timestamps
         return Transcript(
-            *(segment.id, segment.speech_start_s, segment.end_s, text, "en"),
+            segment_id=segment.id,
+            start_s=segment.speech_start_s,
+            end_s=segment.end_s,
+            text=text,
+            language="en",
             mean_log_probability=heard.mean_log_probability,
             compression_ratio=compression_ratio(text),
             rejected=self._rejected(heard) if text else "empty",

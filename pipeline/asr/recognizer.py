@@ -223,7 +223,11 @@ def _transcript(segment: SpeechSegment, found: PartialText) -> Transcript:
     )
     text = "".join(word.text for word in words).strip()
     return Transcript(
-        *(segment.id, segment.speech_start_s, segment.end_s, text, found.language),
+        segment_id=segment.id,
+        start_s=segment.speech_start_s,
+        end_s=segment.end_s,
+        text=text,
+        language=found.language,
         rejected=None if text else "empty",
         heard_s=segment.heard_s,
         speech_end_s=segment.speech_end_s,

@@ -56,7 +56,11 @@ def _delta(before: TargetText | None, now: TargetText) -> Delta:
     known = () if before is None or before.complete else before.tokens
     new = now.tokens[common_length(known, now.tokens) :]
     return Delta(
-        *(now.sentence, now.language, text, withdrawn, now.steady),
+        sentence=now.sentence,
+        language=now.language,
+        text=text,
+        withdrawn=withdrawn,
+        steady=now.steady,
         token=new[0].id if len(new) == 1 else None,
         log_probability=sum(token.log_probability for token in new),
         heard_s=now.heard_s,
@@ -94,5 +98,11 @@ class States:
             TargetToken(change.token, change.log_probability, len(text)),
         )
         return TargetText(
-            *(change.sentence, change.language, text, change.steady, tokens), change.heard_s, change.complete
+            sentence=change.sentence,
+            language=change.language,
+            text=text,
+            steady=change.steady,
+            tokens=tokens,
+            heard_s=change.heard_s,
+            complete=change.complete,
         )

@@ -232,7 +232,13 @@ class SentenceAssembler:
 
 def _sentence(number: int, text: _Text, words: tuple[Word, ...], *, before_pause: bool) -> SourceSentence:
     return SourceSentence(
-        *(number, text.language, text.text, text.start_s, text.end_s, text.heard_s, words),
+        sentence=number,
+        language=text.language,
+        text=text.text,
+        start_s=text.start_s,
+        end_s=text.end_s,
+        heard_s=text.heard_s,
+        words=words,
         before_pause=before_pause,
         uncertain=text.uncertain,
     )
@@ -245,7 +251,10 @@ def _draft(sentence: SourceSentence, steady_s: float) -> SourceText:
         known = "".join(word.text for word in takewhile(lambda word: word.start_s < steady_s, sentence.words))
         steady = _settled_length(known.strip())
     return SourceText(
-        *(sentence.sentence, sentence.language, sentence.text, steady),
+        sentence=sentence.sentence,
+        language=sentence.language,
+        text=sentence.text,
+        steady=steady,
         start_s=sentence.start_s,
         end_s=sentence.end_s,
         heard_s=sentence.heard_s,

@@ -312,8 +312,12 @@ class Searcher:
 
 def _evidence(found: Hypothesis) -> Evidence:
     return Evidence(
-        *(found.text.strip(), len(found.tokens), found.log_probability, found.no_speech_probability),
-        *(found.ended, found.text_log_probability),
+        text=found.text.strip(),
+        tokens=len(found.tokens),
+        log_probability=found.log_probability,
+        no_speech=found.no_speech_probability,
+        ended=found.ended,
+        text_log_probability=found.text_log_probability,
     )
 
 
