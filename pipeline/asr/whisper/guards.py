@@ -110,7 +110,8 @@ def find_loop(text: str, ended: bool = True) -> Repetition | None:
     """Find a decoder loop: a phrase repeated up to the end of the text or over more than half of it; None if absent.
 
     Normal repetition is not a loop: fewer than six times in a row, or fewer than sixteen for a word of up to four
-    letters or a single character of unspaced text. If the search hit its token limit, two repetitions are enough.
+    letters or a single character of unspaced text, but not for a stutter such as "D-D-D". If the search hit its token
+    limit, two repetitions are enough.
     """
     found = [(match.group().lower(), match.start(), match.end()) for match in re.finditer(r"\w+", text)]
     if len(found) * 8 < sum(len(word) for word, _, _ in found):  # text without spaces: compare characters
@@ -124,11 +125,14 @@ def find_loop(text: str, ended: bool = True) -> Repetition | None:
                 continue
             first, last = i - run - size, i - 1
             phrase = set(units[first : first + size])
-            needed = _SHORT_REPEATS if len(phrase) == 1 and _short(units[first]) else _LOOP_REPEATS
+            begin = found[first][1]
+            stuttered = units[first].isalpha() and text[begin + 1 : begin + 2] == "-"
+            short = len(phrase) == 1 and _short(units[first]) and not stuttered
+            needed = _SHORT_REPEATS if short else _LOOP_REPEATS
             at_end = last == len(units) - 1
             enough = run >= size * (needed - 1) or (run >= size and at_end and not ended)
             if enough and (at_end or 2 * (run + size) > len(units)):
-                return Repetition(found[first][1], found[first + size - 1][2], found[last][2])
+                return Repetition(begin, found[first + size - 1][2], found[last][2])
             run = 0
     return None
 
