@@ -127,7 +127,12 @@ class ByAddress:
             return
         yield replace(shown, text=text, steady=len(text), tokens=(), complete=True)
         yield Translation(
-            *(made.sentence, made.language, text), heard_s=made.heard_s, terms=made.terms, missed_terms=missed
+            sentence=made.sentence,
+            language=made.language,
+            text=text,
+            heard_s=made.heard_s,
+            terms=made.terms,
+            missed_terms=missed,
         )
 
     def _translated(

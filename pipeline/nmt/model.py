@@ -99,7 +99,11 @@ class MarianModel(ModelText):
         check_vocabulary(scores, tokenizer, directory)
         source, target = names.get("source_lang"), names.get("target_lang")
         return cls(
-            *(tokenizer, decoder, generation, (known_language(source), known_language(target)), positions),
+            tokenizer,
+            decoder,
+            generation,
+            (known_language(source), known_language(target)),
+            positions,
             options=options,
             scripts=(_script_of(source), _script_of(target)),
         )
@@ -127,7 +131,10 @@ class MarianModel(ModelText):
         sentence, drafted = request.sentence, request.drafted
         target = target_or_own(request.target, self.languages)
         parts = self.parts(
-            *(sentence.text, sentence.language, target, request.glossary),
+            sentence.text,
+            sentence.language,
+            target,
+            request.glossary,
             complete=not request.draft,
             neighbours=not request.draft or drafted is None,
         )
@@ -173,7 +180,11 @@ class MarianModel(ModelText):
                     steady = shown
                 complete = token.last and last
                 yield TargetText(
-                    *(sentence.sentence, target, text.text[:shown], steady if complete else 0, text.written),
+                    sentence=sentence.sentence,
+                    language=target,
+                    text=text.text[:shown],
+                    steady=steady if complete else 0,
+                    tokens=text.written,
                     heard_s=sentence.heard_s,
                     complete=complete,
                 )
@@ -181,7 +192,9 @@ class MarianModel(ModelText):
                 found = wording.missing([one.id for one in text.part])
                 missed += [term.name for term in found if not term.literal]
         yield Translation(
-            *(sentence.sentence, target, text.text[:shown]),
+            sentence=sentence.sentence,
+            language=target,
+            text=text.text[:shown],
             confidence=Confidence.of([token.log_probability for token in text.tokens]) if text.tokens else None,
             truncated=any(token.truncated for token in text.tokens),
             searched_again=any(token.searched_again for token in text.tokens),

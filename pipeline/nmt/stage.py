@@ -139,7 +139,12 @@ class NmtStage:
                 continue
             if sentence.gained(source, by_word=self._attends):
                 return SourceSentence(
-                    *(source.sentence, source.language, source.text, source.start_s, source.end_s, source.heard_s)
+                    sentence=source.sentence,
+                    language=source.language,
+                    text=source.text,
+                    start_s=source.start_s,
+                    end_s=source.end_s,
+                    heard_s=source.heard_s,
                 )
             self.stats.translated(self.target or "", source.heard_s)
         return None

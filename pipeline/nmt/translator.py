@@ -92,5 +92,7 @@ def warn_unspellable(glossary: Glossary, languages: LanguageConfig, translations
         names = ", ".join(terms[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         log.warning(
             "the model that translates into %s cannot write the translation of %d of the glossary's terms: %s",
-            *(target, len(terms), names),
+            target,
+            len(terms),
+            names,
         )

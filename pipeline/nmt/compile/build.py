@@ -187,7 +187,13 @@ class _Compiler:
         save(build_encoder(self.checkpoint, precisions), folder / "encoder.onnx")
         self._progress(stage, 0.3)
         step = build_step(
-            *(self.checkpoint, rows, precisions, pad, self._moments), alignment=self.alignment, tapped=tapped
+            checkpoint=self.checkpoint,
+            rows=rows,
+            precisions=precisions,
+            pad=pad,
+            moments=self._moments,
+            alignment=self.alignment,
+            tapped=tapped,
         )
         save(step, folder / "step.onnx")
         self._progress(stage, 1.0)

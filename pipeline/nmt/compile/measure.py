@@ -165,7 +165,9 @@ def compare(
     tokens = sum(len(theirs) for _, theirs in pairs)
     same = sum(a == b for ours, theirs in pairs for a, b in zip(ours, theirs, strict=False))
     return Candidate(
-        *(weights, megabytes, rows),
+        weights=weights,
+        megabytes=megabytes,
+        rows=rows,
         same_tokens=100 * same / max(1, tokens),
         same_sentences=100 * sum(a == b for a, b in pairs) / max(1, len(pairs)),
         chrf_loss=chrf(fp32.texts, references) - chrf(found.texts, references),

@@ -111,8 +111,14 @@ class RecurrentDecoder(StreamingDecoder):
         step = build_recurrent_step(checkpoint, precisions, shortlisted=shortlist is not None)
         header = OnnxHeader(place, {}, {})
         self.layout = Layout(
-            *(Kind.RECURRENT, header, header, header),
-            *(a.decoder_layers, a.decoder_heads, a.d_model // a.decoder_heads, a.target_vocabulary),
+            kind=Kind.RECURRENT,
+            encoder=header,
+            first=header,
+            later=header,
+            layers=a.decoder_layers,
+            heads=a.decoder_heads,
+            head_dim=a.d_model // a.decoder_heads,
+            vocabulary=a.target_vocabulary,
         )
         self._encoder = open_session(place, threads, encoder.SerializeToString())
         self._first = self._later = open_session(place, threads, step.SerializeToString())

@@ -60,8 +60,11 @@ def find_student(directory: Path) -> StudentFiles | None:
     source, target = (shared * 2) or (sources[0], targets[0])
     languages = (None, None) if pair is None else ("en", pair[3]) if pair[2] else (pair[4], "en")
     return StudentFiles(
-        *(models[0], source, target, lex[0] if shared and lex else None),
-        (known_language(languages[0]), known_language(languages[1])),
+        model=models[0],
+        source=source,
+        target=target,
+        shortlist=lex[0] if shared and lex else None,
+        languages=(known_language(languages[0]), known_language(languages[1])),
     )
 
 
@@ -103,7 +106,9 @@ def student_options(tokenizer: MarianTokenizer, options: NmtConfig) -> Generatio
     """<pad> starts the decoder, which then sees no token."""
     pad = tokenizer.target_size - 1
     return GenerationOptions(
-        *(pad, tokenizer.end_token, pad),
+        start_token=pad,
+        end_token=tokenizer.end_token,
+        pad_token=pad,
         max_tokens=options.max_tokens,
         beams=options.beam_size,
         no_repeat_ngram=options.no_repeat_ngram,
