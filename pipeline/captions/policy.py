@@ -21,59 +21,51 @@ _WORD = re.compile(r"\s*\S+\s*$")
 _LATIN_WORD_END = re.compile(r"[A-Za-z0-9]+$")
 
 
-def masked(
-    events: Iterator[TargetText | Translation], shown: str, options: DraftOptions
-) -> Iterator[TargetText | Translation]:
-    """The events of a draft without its last words, those that change what is visible; see ``visible_length``.
+class AgreeingDrafts:
+    """What is shown of the draft translations of one sentence, for a translator that does not tell what it translates.
 
-    ``shown`` is the visible text of the draft before. Text of it that the draft repeats is not hidden again.
-    """
-    seen = ""
-    for event in events:
-        if isinstance(event, TargetText):
-            text, language = event.text, event.language
-            again = whole_words(text, common_length(shown, text), language)
-            event = replace(event, text=text[: max(again, visible_length(text, language, options))], steady=0)
-            if event.text == seen and not event.complete:
-                continue
-            seen = event.text
-        yield event
-
-
-class Steady:
-    """Keeps a draft translation as it is until several drafts in a row agree that it must change.
-
-    More text is shown at once, and so is a draft that changes only the last word but is longer. LocalAgreement (Liu, Spanakis and
-    Niehues, 2020) for what is taken back, not for what is shown. What all of these drafts begin with is steady.
+    The last words, which change most, are hidden unless they are shown already. Text that is shown stays as it is until several
+    drafts in a row agree that it must change; more text is shown at once, and so is a draft that changes only the last word but is
+    longer. LocalAgreement (Liu, Spanakis and Niehues, 2020) for what is taken back, not for what is shown. What all of these drafts
+    begin with is steady.
     """
 
-    def __init__(self, agreeing: int) -> None:
-        """``agreeing``: number of drafts; 1 follows every draft."""
-        self._newest: deque[str] = deque(maxlen=agreeing)  # drafts, as far as they may be shown
+    def __init__(self, options: DraftOptions) -> None:
+        self._options = options
+        self._newest: deque[str] = deque(maxlen=options.agreeing)  # drafts, as far as they may be shown
 
-    def events(self, events: Iterator[TargetText | Translation], shown: str) -> Iterator[TargetText | Translation]:
-        """The events of a draft, or of ``shown`` as it is."""
-        newest: TargetText | None = None
-        end: list[Translation] = []
+    def events(self, events: Iterable[TargetText | Translation], shown: str) -> Iterator[TargetText | Translation]:
+        """The events of a draft as they are shown after ``shown``, the visible text of the draft before."""
+        seen, empty = "", True
         for event in events:
             if isinstance(event, Translation):
-                end.append(event)
-                continue
-            newest = event
-            if event.text.startswith(shown) and not event.complete:  # only more text
+                if empty:
+                    self._newest.append("")
                 yield event
-        now = newest.text if newest is not None else ""
+                continue
+            empty = False
+            draft = self._visible(event, shown)
+            if event.complete:
+                yield self._agreed(draft, shown)
+            elif draft.text != seen and draft.text.startswith(shown):  # only more text
+                yield draft
+            seen = draft.text
+
+    def _visible(self, draft: TargetText, shown: str) -> TargetText:
+        text, language = draft.text, draft.language
+        again = whole_words(text, common_length(shown, text), language)
+        return replace(draft, text=text[: max(again, visible_length(text, language, self._options))], steady=0)
+
+    def _agreed(self, draft: TargetText, shown: str) -> TargetText:
+        """A whole draft, or ``shown`` as it is."""
+        now = draft.text
         self._newest.append(now)
-        if newest is not None:
-            same = common_length(shown, now)
-            agreed = all(draft == now or common_length(draft, now) > same for draft in self._newest)
-            small = len(shown) - same <= _SMALL_CHANGE and len(now) >= len(shown) + _SMALL_CHANGE
-            follows = same == len(shown) or small or (agreed and len(self._newest) == self._newest.maxlen)
-            text = now if follows else shown
-            full = len(self._newest) == self._newest.maxlen
-            common = min(common_length(draft, text) for draft in self._newest) if full else 0
-            yield replace(newest, text=text, steady=whole_words(text, common, newest.language))
-        yield from end
+        full, same = len(self._newest) == self._newest.maxlen, common_length(shown, now)
+        agreed = full and all(before == now or common_length(before, now) > same for before in self._newest)
+        small = len(shown) - same <= _SMALL_CHANGE and len(now) >= len(shown) + _SMALL_CHANGE
+        text = now if agreed or small or same == len(shown) else shown
+        common = min(common_length(before, text) for before in self._newest) if full else 0
+        return replace(draft, text=text, steady=whole_words(text, common, draft.language))
 
 
 def visible_length(text: str, language: str, options: DraftOptions) -> int:
@@ -81,16 +73,11 @@ def visible_length(text: str, language: str, options: DraftOptions) -> int:
 
     Something of it is always shown, so that a translation appears as soon as its source.
     """
-    words = min(options.mask_words, int(len(text.split()) * _MOST_HIDDEN))
-    return masked_length(text, language, words, min(options.mask_characters, int(len(text) * _MOST_HIDDEN)))
-
-
-def masked_length(text: str, language: str, words: int, characters: int) -> int:
-    """The length of ``text`` without its last words or, in a language without spaces, its last characters."""
     if not spaced(language):
-        return whole_words(text, max(0, len(text) - characters), language)
+        hidden = min(options.mask_characters, int(len(text) * _MOST_HIDDEN))
+        return whole_words(text, len(text) - hidden, language)
     end = len(text)
-    for _ in range(words):
+    for _ in range(min(options.mask_words, int(len(text.split()) * _MOST_HIDDEN))):
         match = _WORD.search(text, 0, end)
         end = match.start() if match else 0
     return end

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ..captions.policy import Steady, at_once, masked, updates
+from ..captions.policy import AgreeingDrafts, at_once, updates
 from ..errors import PipelineError
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from ..glossary.current import CurrentGlossary
@@ -246,7 +246,7 @@ class NmtStage:
             found = at_once(found)
         else:
             shown = opened.shown.text if opened.shown else ""
-            found = opened.steadied.events(masked(found, shown, self._options), shown)
+            found = opened.agreeing.events(found, shown)
         yield from updates(opened.shown, found, final=False)
 
     async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
@@ -290,7 +290,7 @@ class _Open:
         """The text that was translated last, and how much of it was steady; see ``gained``."""
         self.shown: TargetText | None = None
         """The translation, as put on ``outbox``."""
-        self.steadied, self.drafted = Steady(options.agreeing), DraftTokens()
+        self.agreeing, self.drafted = AgreeingDrafts(options), DraftTokens()
 
     def gained(self, source: SourceText, *, by_word: bool) -> bool:
         """Whether the text is new, or more of it is steady than when it was translated last; then it is remembered.

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
-from pipeline.captions.policy import Steady, updates
+from pipeline.captions.policy import AgreeingDrafts, updates
 from pipeline.captions.states import common_length
 from pipeline.events import (
     SAMPLE_RATE,
@@ -121,9 +121,9 @@ def test_without_a_draft_before_it_the_translation_is_passed_on(tokens):
 
 def steadily(drafts, agreeing):
     """What is shown after each draft, whose tokens are a character each."""
-    steady, found = Steady(agreeing), [""]
+    policy, found = AgreeingDrafts(DraftOptions(mask_words=0, mask_characters=0, agreeing=agreeing)), [""]
     for text in drafts:
-        events = steady.events(iter(translation((0, character) for character in text)), found[-1])
+        events = policy.events(iter(translation((0, character) for character in text)), found[-1])
         found.append(shown_after(updates(showing(found[-1]), events, final=False), found[-1]))
     return found[1:]
 
