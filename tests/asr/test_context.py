@@ -67,3 +67,11 @@ def test_another_language_and_rejected_audio_begin_anew():
     assert context.before(segment(3, 7.5), 15_000) == ()
     context.push(segment(3, 7.5), heard(segment(3, 7.5), "zh"))
     assert ids(context.before(segment(4, 10.0), 15_000)) == [3]
+
+
+def test_what_may_be_misheard_is_no_context():
+    context = context_of(segment(0, 0.0))
+    context.push(segment(1, 2.5), dataclasses.replace(heard(segment(1, 2.5)), uncertain=True))
+    assert context.before(segment(2, 5.0), 15_000) == ()
+    context.push(segment(2, 5.0), heard(segment(2, 5.0)))
+    assert ids(context.before(segment(3, 7.5), 15_000)) == [2]

@@ -136,3 +136,19 @@ def test_terms_that_were_heard_are_remembered_when_their_group_has_closed():
     (found,) = final.recognised(GROUPS[:1])
     assert heard == found
     assert FinalRecognition(AtOnce(), terms=HeardTerms(Glossary, GlossaryOptions())).at_once
+
+
+def test_what_may_be_misheard_is_no_evidence_of_the_language_or_of_terms():
+    class Unsure(AtOnce):
+        def transcribe(self, segments, options):
+            return [replace(found, uncertain=True) for found in super().transcribe(segments, options)]
+
+    terms = HeardTerms(Glossary, GlossaryOptions())
+    heard = []
+    terms.heard = heard.append
+    recognizer = Unsure()
+    final = FinalRecognition(recognizer, several_languages=True, terms=terms)
+    for group in GROUPS[:2]:
+        final.recognised([group])
+    assert [options.before for options in recognizer.options] == [None, None]
+    assert heard == []

@@ -85,7 +85,7 @@ class Drafting:
     def confirm(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
         """The segment pauses, and its group is recognised as a whole: later drafts go on from these words."""
         self._begin(segment)
-        if not transcript.is_sure or not transcript.words:
+        if transcript.rejected is not None or not transcript.words:
             return transcript
         self._first = replace(transcript, missing=())
         self._unheard = self._doubtful = 0

@@ -109,7 +109,12 @@ def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alon
 
 
 def test_uncertain_text_of_a_segment_alone_does_not_replace_that_of_its_window():
-    shares = [share(0, "Where is it?"), share(1, "Over", few=True), share(2, "", doubtful=True), share(3, "Thank you.")]
+    shares = [
+        share(0, "Where is it?"),
+        share(1, "Over", few=True),
+        share(2, "Let.", doubtful=True),
+        share(3, "Thank you."),
+    ]
     alone = {1: transcript(1, "Clover.", uncertain=True), 2: transcript(2, "Left there.", uncertain=True)}
     found = in_order(shares, alone)
     assert [one.text for one in found] == ["Where is it?", "Over", "Left there.", "Thank you."]
