@@ -15,8 +15,9 @@ from .asr.options import AsrConfig, DraftModel
 from .bounds import Checked, mistake, within
 from .errors import ConfigError, UsageError
 from .languages import language_tag
-from .languages.options import LanguageConfig, as_codes
+from .languages.options import AUTO_SOURCE, LanguageConfig, as_codes
 from .nmt.options import NmtConfig, is_server
+from .nmt.routing import LanguagePair, of_pair, student_routes
 from .resources import CONFIGS, named_configs
 from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SpeakerOptions
 from .run.overload import OverloadOptions
@@ -106,7 +107,19 @@ class PipelineConfig(Checked):
     def sharing_targets(self) -> tuple[str, ...]:
         """The targets that use the model of ``nmt``, because they have none of their own."""
         own = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
-        return tuple(target for target in self.languages.translated if target not in own)
+        return tuple(target for target in self.languages.translated if target not in {*own, *self.languages.mixed})
+
+    @property
+    def mixed_options(self) -> dict[LanguagePair, NmtConfig]:
+        """The translation options of each pair, where a target is translated from several languages that are named.
+
+        Raises:
+            UsageError: no model is known for a language pair.
+        """
+        languages = self.languages
+        named = languages.mixed if languages.conversation or languages.source != AUTO_SOURCE else ()
+        pinned = pinned_revisions() if named else {}
+        return {pair: of_pair(self.nmt_for(pair[1]), pair, pinned) for to in named for pair in languages.pairs(to)}
 
 
 # Options that belong to a translation model and are not inherited by another one.
@@ -211,8 +224,9 @@ def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
     """The section [languages]."""
     _reject_unknown(values, {"source": str, _TARGETS_KEY: str}, path, "key in [languages]")
     source = values.get("source", LanguageConfig.source)
+    source = ",".join(source) if isinstance(source, list) and all(isinstance(one, str) for one in source) else source
     if not isinstance(source, str):
-        raise ConfigError(f"{path}: languages.source is {source!r}; expected str")
+        raise ConfigError(f"{path}: languages.source is {source!r}; expected str or a list of str")
     targets = values.get(_TARGETS_KEY, list(LanguageConfig.targets))
     targets = [targets] if isinstance(targets, str) else targets
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
@@ -352,7 +366,11 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     if not _hears(config.asr, spoken := config.languages.only_spoken) and spoken is not None:
         yield f'asr.backend is "moonshine", which hears English, and languages.source is {spoken!r}; use asr.backend = "whisper"'
     if config.asr.backend != "whisper" and config.languages.only_spoken is None:
-        yield f'languages.source = "auto" is for asr.backend = "whisper"; "{config.asr.backend}" tells no languages apart: name one'
+        yield f'languages.source = "{config.languages.source}" is for asr.backend = "whisper"; "{config.asr.backend}" tells no languages apart: name one'
+    if config.languages.source == AUTO_SOURCE and not config.languages.conversation:
+        into = language_tag(config.languages.targets[0]).language
+        if not any(target == into for _, target in student_routes()):
+            yield f"no student translates into {into!r} from any language; name those that are spoken in place of {AUTO_SOURCE!r}"
     for section, nmt in (("nmt", config.nmt), *by_target):
         yield from _nmt_contradictions(section, nmt)
     for conflict in conflicts(config.subtitles):

@@ -23,9 +23,10 @@ from .asr.whisper.files import find_recognizer
 from .config import PipelineConfig, pinned_revisions
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
+from .nmt.by_language import by_language
 from .nmt.compiled import other_direction
 from .nmt.judge import Judge
-from .nmt.load import find_translation_models, in_sequence, loaded_as
+from .nmt.load import find_translation_models, in_sequence, loaded_as, loaded_translator
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
 from .nmt.routing import AUTO, check_shared, resolved
@@ -60,14 +61,14 @@ class Models:
 
 
 def translation_options(config: PipelineConfig) -> dict[str, NmtConfig]:
-    """The translation options of each target language but that spoken, with the models that "auto" stands for.
+    """The translation options of each target that is translated from one language, with the models that "auto" stands for.
 
     Raises:
         UsageError: no model is known for a language pair; or several targets share a model that cannot serve them all.
     """
     languages = config.languages
     check_shared(config.nmt, [languages.pair(target) for target in config.sharing_targets])
-    options = {target: config.nmt_for(target) for target in languages.translated}
+    options = {target: config.nmt_for(target) for target in languages.translated if target not in languages.mixed}
     pinned = pinned_revisions() if any(nmt.model == AUTO for nmt in options.values()) else {}
     return {target: resolved(*languages.pair(target), nmt, pinned) for target, nmt in options.items()}
 
@@ -89,11 +90,7 @@ def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
     """The translator into each target alone, for texts; see ``load_models``."""
     shared, found = SharedModels(), dict[str, TextTranslator]()
     for target, nmt in translation_options(config).items():
-        directories = find_translation_models(nmt)
-        steps = {loaded_as(*step): step for step in zip(nmt.steps, directories, strict=True)}
-        models = [shared.translator(key, *step) for key, step in steps.items()]
-        shared.add_judges(steps)
-        found[target] = in_sequence(*config.languages.pair(target), nmt, models)
+        found[target] = in_sequence(*config.languages.pair(target), nmt, shared.translators(nmt))
     return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
 
@@ -113,7 +110,7 @@ def load_shared(
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
     # Fail before any download if no model is known for a language pair.
-    options = [translation_options(config) for config in configs]
+    options = [translation_options(config) for config in configs if config.mixed_options is not None]
     if any(config.vad.detector != "webrtc" for config in configs):
         load_silero()  # takes a few ms; all streams share the session
     found = [_find(config, of_targets) for config, of_targets in zip(configs, options, strict=True)]
@@ -136,12 +133,16 @@ def load_shared(
                 if config.languages.is_spoken(target)
             }
             | {
-                target: _translator(
+                target: loaded_translator(
                     *config.languages.pair(target),
                     nmt,
                     [models[loaded_as(*step)].result() for step in each.steps[target]],
                 )
                 for target, nmt in of_targets.items()
+            }
+            | {
+                target: by_language(config, target, shared.translators, fetches=shared.fetches)
+                for target in config.languages.mixed
             }
             for config, of_targets, each in zip(configs, options, found, strict=True)
         ]
@@ -156,16 +157,6 @@ def load_shared(
             )
             for config, each, of_targets, of_voices in zip(configs, found, translations, voices, strict=True)
         ]
-
-
-def _translator(source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]) -> TextTranslator:
-    """The translator of loaded models, with that of an address before it if there is one."""
-    local = in_sequence(source, target, nmt, models)
-    if nmt.url is None:
-        return local
-    from .nmt.by_address import ByAddress
-
-    return ByAddress(local, nmt)
 
 
 @dataclass(frozen=True)
@@ -210,8 +201,11 @@ class SharedModels:
     Recognisers stay. A translator that nobody uses any more stays until another one needs its room.
     """
 
-    def __init__(self, limit_bytes: float = math.inf) -> None:
-        """``limit_bytes``: of all translators together."""
+    def __init__(self, limit_bytes: float = math.inf, *, fetches: bool = True) -> None:
+        """``limit_bytes``: of all translators together. ``fetches``: a language that is spoken may have its translator fetched."""
+        self.loading = threading.RLock()
+        """Held by who loads translators while others may."""
+        self.fetches = fetches
         self.recognizers: dict[_Speech, _AnyRecognizer] = {}
         self.limit_bytes = limit_bytes
         self._voices: dict[Path, VoiceModel] = {}
@@ -277,6 +271,16 @@ class SharedModels:
             self._kept.pop(key, None)
             self._kept[key] = model
         return model
+
+    def translators(self, nmt: NmtConfig) -> list[MarianModel]:
+        """The one or two models of the options, which are fetched if need be; others may load meanwhile."""
+        directories = find_translation_models(nmt)
+        with self.loading:
+            steps = {loaded_as(*step): step for step in zip(nmt.steps, directories, strict=True)}
+            self.make_room({key: directory for key, (_, directory) in steps.items()})
+            models = [self.translator(key, *step) for key, step in steps.items()]
+            self.add_judges(steps)
+        return models
 
     def add_judges(self, steps: Mapping[NmtConfig, tuple[NmtConfig, Path]]) -> None:
         """Give loaded translators their judges, as far as these are on this machine and there is room for them."""

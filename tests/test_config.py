@@ -248,6 +248,19 @@ def test_languages_may_be_one_code_or_a_list_of_codes_in_code_too():
     assert hash(LanguageConfig("auto", ["en", "zh"])) == hash(LanguageConfig("auto", ("en", "zh")))
 
 
+def test_several_languages_may_be_spoken(tmp_path):
+    one = load(tmp_path, "[languages]\nsource = ['en', 'PT_br', 'spa']\ntarget = ['en', 'de']\n").languages
+    assert one == LanguageConfig("en, pt-BR,es", ("en", "de"))
+    assert (one.spoken, one.only_spoken, one.translated) == (("en", "pt-BR", "es"), None, ("en", "de"))
+    assert one.pairs("en") == [("pt-BR", "en"), ("es", "en")]
+    assert one.mixed == ("en", "de")
+    any_language = LanguageConfig("auto", "en")
+    assert any_language.spoken[0] == "en"
+    assert {"pt", "es", "zh"} < set(any_language.spoken)
+    assert len(set(any_language.spoken)) == len(any_language.spoken) > 40
+    assert LanguageConfig("en", ("en", "de")).mixed == LanguageConfig("auto", ("en", "de")).mixed == ()
+
+
 def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_path):
     (tmp_path / "local").mkdir()
     config = load(tmp_path, TWO_TARGETS)
@@ -261,8 +274,8 @@ def test_the_options_of_a_target_follow_its_language_on_the_command_line(tmp_pat
     assert named.nmt_for("de").beam_size == 4
     with pytest.raises(UsageError, match="the target 'zho-TW' is given twice, first as 'zh_TW'"):
         with_overrides(config, targets=("zh_TW", "zho-TW"))
-    with pytest.raises(UsageError, match="exactly two languages"):
-        with_overrides(config, source="auto", targets=("zh",))
+    with pytest.raises(UsageError, match="different languages as targets"):
+        with_overrides(config, source="auto", targets=("zh-TW", "zh-CN"))
     with pytest.raises(UsageError, match="the configured target 'zh' is the language spoken"):
         with_overrides(load_config("demo-zh"), source="zh")
     captions = with_overrides(load_config("demo-zh"), source="zh", targets=("zh-TW", "en"))

@@ -43,7 +43,7 @@ from ..events import (
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary, Term
-from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
+from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest, passes
 from ..run.options import GlossaryOptions
 from ..run.worker import FAILED
 from ..sinks.files import FORMATS
@@ -262,7 +262,7 @@ class KnownTranslation:
     """
 
     def __init__(self, translation: TextTranslator, journal: Path, target: str, speaker: str | None = None) -> None:
-        self._translation, self._target, self._speaker = translation, target, speaker
+        self._translation, self._target, self._speaker, self.passes = translation, target, speaker, passes(translation)
         self._known, self._states = _all_events(journal), States()
         self._passed = -1
         """The number of the speaker's last sentence read, which counts only theirs."""

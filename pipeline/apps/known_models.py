@@ -90,7 +90,8 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
         speech = [_speech(recognizer_name(asr), asr.revision) for asr in recognizers]
-        steps = [step for nmt in translation_options(config).values() for step in nmt.steps]
+        options = [*translation_options(config).values(), *config.mixed_options.values()]
+        steps = [step for nmt in options for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)
     return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]

@@ -58,7 +58,8 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         "--source",
         type=some_text,
         metavar="L",
-        help=f"language spoken, such as en; {AUTO_SOURCE} recognises which of two targets is spoken",
+        help=f"language spoken, such as en, or several (en,pt,es), recognised as they are spoken; {AUTO_SOURCE}: one of the targets or, "
+        "with one target, any language that is translated into it",
     )
     group.add_argument(
         "--target",
@@ -161,7 +162,7 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
         config = replace(config, asr=replace(asr, revision=_pulled_revision(asr.model)))
     if options.nmt in (None, AUTO):
         return _with_known_models(config, named)
-    pairs = [config.languages.pair(target) for target in config.languages.translated]
+    pairs = [pair for target in config.languages.translated for pair in config.languages.pairs(target)]
     if not translates_all(nmt, pairs):
         raise UsageError(
             f"--nmt gives one translation model, {options.nmt}, for the targets {', '.join(config.languages.translated)}, and "
@@ -205,7 +206,7 @@ def _announce(glossary: Glossary, config: PipelineConfig) -> None:
             f"glossary: {len(glossary.terms)} terms; recognition expects {expected} at a time, those said lately and then "
             "the first of the file"
         )
-    pairs = [config.languages.pair(target) for target in config.languages.targets]
+    pairs = [pair for target in config.languages.targets for pair in config.languages.pairs(target)]
     if glossary.terms and not any(glossary.is_for(*pair) for pair in pairs):
         tell(
             f"glossary: it is for {' and '.join(glossary.languages or ())}; in this run, only the terms that keep their "
@@ -215,8 +216,10 @@ def _announce(glossary: Glossary, config: PipelineConfig) -> None:
 
 def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> PipelineConfig:
     """``config`` with models from the table for the pairs that the models of ``named``, the file, are not for."""
+    for pair, nmt in config.mixed_options.items():
+        tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps)}")
     for target in config.languages.translated:
-        if _needs_route(config, named, target):
+        if target not in config.languages.mixed and _needs_route(config, named, target):
             nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
             config = config.with_nmt(target, nmt)
             tell(route_line(pairs))

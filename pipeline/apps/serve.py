@@ -222,7 +222,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with ExitStack() as stack:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
-        shared = SharedModels(options.model_memory * 1_000_000)
+        shared = SharedModels(options.model_memory * 1_000_000, fetches=options.allow_downloads)
         speakers = shared.voices_on_demand(configs[0].speakers) if options.allow_speakers else None
         tell_loading(*(config.asr.model for config in configs))
         with naming_demo(options):

@@ -14,6 +14,7 @@ from .model import MarianModel
 from .options import NmtConfig
 from .pivot import PivotTranslator
 from .routing import resolved
+from .translator import TextTranslator
 
 _OF_URL: Any = {name: getattr(NmtConfig, name) for name in ("url", "url_model", "url_timeout_s", "url_tokens")}
 
@@ -54,6 +55,16 @@ def in_sequence(
     model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], nmt.via)
     model.check_languages(source, target)
     return model
+
+
+def loaded_translator(source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]) -> TextTranslator:
+    """Return the translator of loaded models, with that of an address before it if there is one."""
+    local = in_sequence(source, target, nmt, models)
+    if nmt.url is None:
+        return local
+    from .by_address import ByAddress
+
+    return ByAddress(local, nmt)
 
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:

@@ -176,6 +176,13 @@ def resolved(source: str, target: str, nmt: NmtConfig, pinned: Mapping[str, str 
     return routed(source, target, nmt, pinned)[0] if nmt.model == AUTO else nmt
 
 
+def of_pair(nmt: NmtConfig, pair: LanguagePair, pinned: Mapping[str, str | None]) -> NmtConfig:
+    """``nmt`` for one of several languages that are translated: its own model if that is for the pair, else the table's."""
+    code = "-".join(_codes(pair))
+    own = nmt.second is None and (names_pair(nmt.model, pair) or nmt.model in (PREFIX + code, f"{PREFIX}{code}-tiny"))
+    return nmt if own else routed(*pair, nmt, pinned)[0]
+
+
 def is_same_pair(one: LanguagePair, other: LanguagePair) -> bool:
     """Whether two pairs name the same languages; scripts and regions may differ."""
     return _codes(one) == _codes(other)

@@ -22,7 +22,7 @@ from ..run.worker import FailedCalls, Worker
 from .decode.decoder import DecoderState
 from .decode.generation import OnStart
 from .search.draft_tokens import DraftTokens, attends
-from .translator import TermTranslator, TextTranslator, TranslationRequest
+from .translator import TermTranslator, TextTranslator, TranslationRequest, passes
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ class NmtStage:
 
     async def translate(self, sentence: SourceSentence, worker: Worker, *, final: bool = True) -> None:
         """Translate one sentence, or its beginning as a draft, and put the events on ``outbox``."""
-        if self.target is not None and same_language(sentence.language, self.target):
+        if self.target is not None and same_language(sentence.language, self.target) and not passes(self.model):
             await self._leave_out(sentence, self.target, final=final)
             return
         opened = self._opened(sentence.sentence)

@@ -68,6 +68,11 @@ class TermTranslator(TextTranslator, Protocol):
         ...
 
 
+def passes(model: TextTranslator) -> bool:
+    """Whether it gets sentences in the target language too, which stay as they are; see ``ByLanguage``."""
+    return bool(getattr(model, "passes", False))
+
+
 def unspellable(
     glossary: Glossary, languages: LanguageConfig, translations: Mapping[str, object]
 ) -> dict[str, tuple[str, ...]]:
@@ -79,7 +84,7 @@ def unspellable(
     found = {}
     for target, model in translations.items():
         if isinstance(model, TermTranslator):
-            terms = model.unspellable(glossary.between(languages.source_of(target), target), target)
+            terms = model.unspellable(glossary.between(languages.pair(target)[0], target), target)
             if terms:
                 found[target] = tuple(term.source for term in terms)
     return found

@@ -251,7 +251,7 @@ class Service:
 
     def for_recording(self, chain: Chain, targets: Sequence[str]) -> Chain:
         """``chain`` for a recording into some of its languages: sessions come first."""
-        if chain.config.languages.only_spoken is not None:
+        if not chain.config.languages.conversation:
             chain = chain.narrowed(targets)
         return replace(chain, models=scheduled(chain.models, self.scheduler))
 

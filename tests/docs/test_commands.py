@@ -30,6 +30,10 @@ NOT_RUN = {
     "speech-translate live --mic --config demo --glossary terms.tsv": "needs a microphone",
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
+    "speech-translate live --mic --config demo --source en,pt,es --target en": "needs a microphone and a network",
+    "speech-translate translate talk.wav --config demo --source auto --target en --format srt": (
+        "needs speech in several languages; tests/nmt/test_by_language.py has some"
+    ),
     "speech-translate live --mic --config demo-pt-en --speak en_US-lessac-medium.onnx": (
         "needs a microphone and a voice; tests/speaking/test_live_voice.py has a voice"
     ),

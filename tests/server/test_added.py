@@ -183,7 +183,10 @@ async def test_readers_may_add_so_many_and_the_speaker_more(offering, catalogue)
     ("languages", "said"),
     [
         (LanguageConfig("en", ("zh", "de", "fr", "pt", "it", "es", "pl", "cs")), "8 targets, which is the limit"),
-        (LanguageConfig("auto", ("en", "zh")), "a conversation is in two languages, en and zh"),
+        (
+            LanguageConfig("auto", ("en", "zh")),
+            "what is spoken in several languages is translated into en and zh alone",
+        ),
     ],
 )
 def test_a_session_that_may_have_no_more(languages, said):

@@ -55,6 +55,25 @@ async def test_the_speaker_chooses_what_is_spoken(
         assert (session.config.languages.source, session.config.languages.targets) == (spoken, targets)
 
 
+async def test_several_or_any_languages_may_be_spoken(browser, demo_config, demo_models):
+    languages = [LanguageConfig("en,pt", ("en", "de")), LanguageConfig("auto", ("it",))]
+    service = offering(demo_config, demo_models, *languages)
+    async with page_of(browser, service, permissions=["microphone"]) as (_, page):
+        await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
+        source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
+        names = await source.locator("option").evaluate_all("all => all.map((one) => one.textContent)")
+        assert names == ["English, português (Portuguese)", "Any language"]
+        await expect(page.locator("#swap")).to_be_hidden()
+        offered = await target.locator("option").evaluate_all("all => all.map((one) => one.value)")
+        assert offered == ["", "en", "de"]
+        await source.select_option("auto")
+        await expect(target).to_have_value("it")
+        await page.click("#start")
+        await expect(page.locator("body")).to_have_attribute("data-state", "open")
+        (session,) = service.sessions.values()
+        assert session.config.languages == languages[1]
+
+
 async def test_the_languages_change_places(browser, demo_config, demo_models):
     languages = [
         LanguageConfig("en", ("zh", "de")),

@@ -40,6 +40,18 @@ def test_the_first_configuration_with_these_languages_is_found(source, targets, 
     assert SERVED.configured[SERVED.find(source, targets)] is found
 
 
+def test_a_configuration_for_several_languages_is_found_by_each_of_them():
+    some, other = LanguageConfig("en,pt", ("en", "de")), LanguageConfig("auto", ("it",))
+    served = ServedLanguages((ZH, some, other))
+    for source, targets, found in [
+        ("en", [], 1), ("pt-BR", ["en"], 1), ("en,pt", [], 1), (None, ["de"], 1), ("es", [], 2), ("auto", ["it"], 2),
+    ]:  # fmt: skip
+        assert served.find(source, targets) == found
+    assert narrowed(some, ["en"]) == LanguageConfig("en,pt", ("en",))
+    assert served.described() == "zh into en, en,pt into en and de, any language into it"
+    assert narrowed(LanguageConfig("auto", ("en", "pt", "de")), ["de", "en"]).targets == ("en", "de")
+
+
 @pytest.mark.parametrize(
     ("languages", "source", "targets", "code", "message"),
     [
@@ -100,7 +112,7 @@ def test_targets_are_narrowed_in_their_own_order():
     assert narrowed(EN, ["en-GB"]) == LanguageConfig("en", ("en-GB",))
     assert narrowed(EN, ["en", "de"]) == LanguageConfig("en", ("de", "en"))
     assert narrowed(BOTH, ["fr", "en"]) == BOTH
-    with pytest.raises(ProtocolError, match="needs both languages, en, fr"):
+    with pytest.raises(ProtocolError, match="needs two languages of en, fr"):
         narrowed(BOTH, ["fr"])
 
 

@@ -99,7 +99,7 @@ class WhisperEngine:
         if len(self.languages) > 1 and not multilingual:
             raise UsageError(
                 f"the speech model in {weights.directory} is English-only, but the spoken language is one of "
-                f"{', '.join(self.languages)}; choose a multilingual model, such as base or small"
+                f"{', '.join(self.languages[:8])}{' and more' * (len(self.languages) > 8)}; choose a multilingual model, such as base or small"
             )
         for language in self.languages:
             if not self.knows(language):

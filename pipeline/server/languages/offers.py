@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-import threading
 from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
@@ -82,7 +81,6 @@ class Offers:
         self._routes = {pair: steps for pair, steps in student_routes().items() if self._hearing(pair[0])}
         self._chains: WeakValueDictionary[Languages, Chain] = WeakValueDictionary()
         self._running: dict[Languages, Preparation] = {}
-        self._loading = threading.Lock()
         self._closed = False
 
     def pairs(self, *, fetch: bool = True) -> dict[str, list[str]]:
@@ -161,7 +159,7 @@ class Offers:
         for nmt in translation_options(config).values():
             find_translation_models(nmt, progress)  # fetches, while others load
         progress("loading the models", 0.0)
-        with self._loading:
+        with self._shared.loading:
             (models,) = load_shared([config], several_calls=True, shared=self._shared)
         return chain_of(config, models)
 
@@ -189,7 +187,7 @@ class Offers:
     def _own(self, pair: LanguagePair) -> NmtConfig | None:
         """The configured translation options for a pair."""
         for config in self._configs:
-            for target in config.languages.translated:
+            for target in {*config.languages.translated}.difference(config.languages.mixed):
                 if is_same_pair(config.languages.pair(target), pair):
                     return config.nmt_for(target)
         return None

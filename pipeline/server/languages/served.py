@@ -98,9 +98,9 @@ class ServedLanguages:
     def described(self) -> str:
         """What is translated, for a message: "en into zh, zh into en"."""
         return ", ".join(
-            f"{one.source} into {' and '.join(one.targets)}"
-            if one.only_spoken is not None
-            else f"{' and '.join(one.targets)} into each other ({AUTO_SOURCE})"
+            f"{' and '.join(one.targets)} into each other ({AUTO_SOURCE})"
+            if one.conversation
+            else f"{'any language' if one.source == AUTO_SOURCE else one.source} into {' and '.join(one.targets)}"
             for one in self.configured
         )
 
@@ -114,7 +114,7 @@ class ServedLanguages:
 
     def _sources(self) -> Iterator[str]:
         yield from self.spoken
-        if any(one.only_spoken is None for one in self.configured):
+        if any(one.source == AUTO_SOURCE for one in self.configured):
             yield AUTO_SOURCE
 
 
@@ -124,7 +124,7 @@ def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfi
     A target may be written in any way, and have another script or region than that of ``languages``.
 
     Raises:
-        ProtocolError: the languages are those of a conversation, and one of the two is left out.
+        ProtocolError: the languages are those of a conversation, and less than two are left.
     """
     places = {
         normalized_code(one): languages.targets.index(near[0]) if near else len(languages.targets)
@@ -132,8 +132,10 @@ def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfi
         if (near := nearest(one, languages.targets)) or languages.is_spoken(one)
     }
     wanted = tuple(sorted(places, key=places.__getitem__)) or languages.targets
-    if languages.only_spoken is None and len({language_tag(one).language for one in wanted}) < 2:
-        raise ProtocolError("unknown-target", f"this conversation needs both languages, {', '.join(languages.targets)}")
+    if languages.conversation and len({language_tag(one).language for one in wanted}) < 2:
+        raise ProtocolError(
+            "unknown-target", f"this conversation needs two languages of {', '.join(languages.targets)}"
+        )
     return replace(languages, targets=wanted)
 
 

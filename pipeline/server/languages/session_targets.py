@@ -48,7 +48,8 @@ class SessionTargets:
         if same_text(target, targets) is not None:
             return None
         if self.languages.only_spoken is None:
-            raise ProtocolError("unknown-target", f"a conversation is in two languages, {' and '.join(targets)}")
+            message = f"what is spoken in several languages is translated into {' and '.join(targets)} alone"
+            raise ProtocolError("unknown-target", message)
         if by_reader and self._by_readers >= self._most:
             raise ProtocolError(
                 "too-many-targets",

@@ -22,11 +22,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ...captions.masking import Masking
-from ...errors import UsageError, described
+from ...errors import PipelineError, UsageError, described
 from ...events import SourceSentence, Translation
 from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
 from ...languages.options import AUTO_SOURCE
+from ...nmt.by_language import ByLanguage
 from ...nmt.decode.decoder import DecoderState
 from ...nmt.forced import marked
 from ...nmt.same_language import SameLanguageText
@@ -150,13 +151,19 @@ class _Texts:
         """The languages, each with those into which it is translated, or can be."""
         offers, found = self._service.offers, dict[str, dict[str, None]]()
         more = await asyncio.to_thread(offers.pairs) if offers is not None else {}
-        pairs = [
-            (one.source_of(target), target) for one in self._service.languages.configured for target in one.targets
-        ]
-        for source, target in [*pairs, *((source, target) for source, targets in more.items() for target in targets)]:
+        for source, target in [
+            *self._pairs(),
+            *((source, target) for source, targets in more.items() for target in targets),
+        ]:
             found.setdefault(source, {source: None})[target] = None
             found.setdefault(target, {target: None})
         return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """The configured pairs."""
+        return [
+            pair for one in self._service.languages.configured for target in one.targets for pair in one.pairs(target)
+        ]
 
     async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request."""
@@ -201,9 +208,9 @@ class _Texts:
         source, target = fields["source"], _normalized(fields["target"])
         if source != AUTO_SOURCE:
             return _normalized(source), target, 0
-        configured = self._service.languages.configured
-        pairs = [one.pair(known) for one in configured for known in one.translated if same_language(known, target)]
-        sources = list(dict.fromkeys(source for source, _ in pairs))
+        sources = list(
+            dict.fromkeys(one for one, known in self._pairs() if one != known and same_language(known, target))
+        )
         if len(sources) == 1:
             return sources[0], target, 0
         offered = f"name {' or '.join(sources)}" if sources else self._service.languages.described()
@@ -224,12 +231,14 @@ class _Texts:
             if same_language(source, target):
                 return SameLanguageText(target), target, None, Masking()
             chain = await self._service.obtained(source, [target])
-            if chain.config.languages.only_spoken is not None:
+            if not chain.config.languages.conversation:
                 chain = chain.narrowed([target])
-        except (ProtocolError, UsageError) as error:
+            model = chain.models.translations[nearest(target, chain.models.translations)[0]]
+            if isinstance(model, ByLanguage):
+                model = await asyncio.to_thread(model.loaded, source)
+        except (ProtocolError, PipelineError) as error:
             status = {"busy": 503, "no-space": 500, "failed": 500}.get(getattr(error, "code", ""), 400)
             raise _RefusedError(status, f"{source} to {target} is not supported: {error}") from None
-        model = chain.models.translations[nearest(target, chain.models.translations)[0]]
         tag = nearest(target, chain.config.languages.targets)[0]
         if chain.glossary is None or not isinstance(model, TermTranslator):
             return model, tag, None, chain.masking

@@ -199,7 +199,7 @@ async def _chain(upload: Upload, service: Service, task: str) -> Chain:
 def _target(chain: Chain, wanted: str) -> str:
     """The tag of the translation, such as zh-TW; that of the chain if none is wanted."""
     languages = chain.config.languages
-    if not wanted or languages.only_spoken is None:
+    if not wanted or languages.conversation:
         return next(iter(nearest(wanted, languages.targets)), languages.targets[0])
     try:
         return chain.narrowed([wanted]).config.languages.targets[0]

@@ -78,7 +78,7 @@ class RealtimeConnection(Connection):
         session = self._service.start(Start(sample_rate=_SAMPLE_RATE, source=source))
         languages = session.config.languages
         # In a conversation, each sentence is translated into the language of the other.
-        self._language = languages.targets[0] if languages.only_spoken is not None else None
+        self._language = languages.targets[0] if not languages.conversation else None
         feed = session.connect(self)
         try:
             await self._tell("session.created", session=self._described(session))

@@ -57,12 +57,12 @@ class Program:
 def programs(languages: ServedLanguages) -> list[Program]:
     """The programs of a server; clients that name none get the first."""
     found = [Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text", languages.spoken)]
-    one_language = [one for one in languages.configured if one.only_spoken is not None]
+    one_target = [one for one in languages.configured if not one.conversation]
     for one in languages.configured:
-        if one.only_spoken is None:
+        if one.conversation:
             found.append(Program("translate", "Speech to text in the other language", one.spoken, True))
-    for target in dict.fromkeys(target for one in one_language for target in one.targets):
-        spoken = tuple(one.source for one in one_language if target in one.targets)
+    for target in dict.fromkeys(target for one in one_target for target in one.targets):
+        spoken = tuple(language for one in one_target if target in one.targets for language in one.spoken)
         found.append(Program(f"{_TRANSLATES}{target}", f"Speech to text in {target}", spoken, True, target))
     return found
 
@@ -250,7 +250,7 @@ class WyomingConnection:
         if captions := self._service.languages.of_transcript(source):
             return Start(rate, source, captions)
         languages = self._service.chosen(source, ()).config.languages
-        return Start(rate, source, languages.targets[:1] if languages.only_spoken is not None else ())
+        return Start(rate, source, languages.targets[:1] if not languages.conversation else ())
 
     async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
         """Send steady text as it comes, then the whole, which is final."""

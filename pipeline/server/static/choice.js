@@ -18,7 +18,7 @@ export class Choice {
     fill(controls.source, first(sources, this.recent.map(([source]) => source)));
     controls.source.closest("label").hidden = this.languages.length < 2;
     const [{ source }] = languages;
-    if (this.languages.length === 1) label.textContent = source === "auto" ? t("Translate") : t("Translate {language} into", { language: languageName(source) });
+    if (this.languages.length === 1) label.textContent = isConversation(languages[0]) ? t("Translate") : t("Translate {language} into", { language: sourceName(languages[0]) });
     this.spoken = controls.source.value;
     controls.source.addEventListener("change", () => this.offer());
     controls.target.addEventListener("change", () => this.#offerSwap());
@@ -36,9 +36,9 @@ export class Choice {
   // pair: [spoken, translated into], or [] if there are several to translate into; either: whether either of them may be spoken.
   get pair() {
     const { source, targets } = this.chosen;
-    const either = source === "auto";
+    const either = isConversation(this.chosen);
     const target = this.controls.target.value || (targets.length === 1 ? targets[0] : "");
-    return { pair: either ? targets : target && !sameLanguage(source, target) ? [source, target] : [], either };
+    return { pair: either ? targets : target && isOne(source) && !sameLanguage(source, target) ? [source, target] : [], either };
   }
 
   // Choose what was wanted() before.
@@ -51,8 +51,8 @@ export class Choice {
 
   offer() {
     const { source, targets, more } = this.chosen;
-    const both = source === "auto"; // a conversation needs both languages
-    const captions = targets.some((code) => sameLanguage(code, source)) ? [] : [[source, t("{language}, as it is spoken", { language: languageName(source) })]];
+    const both = isConversation(this.chosen); // it needs all of its languages
+    const captions = !isOne(source) || targets.some((code) => sameLanguage(code, source)) ? [] : [[source, t("{language}, as it is spoken", { language: languageName(source) })]];
     const choices = both ? [["", targets.map(languageName).join(" ↔ ")]] : [...targetChoices(targets), ...targetChoices(more).slice(more.length > 1), ...captions];
     const used = [...this.recent].sort(([one], [other]) => (other === source) - (one === source)).map(([, target]) => target);
     const { target } = this.controls;
@@ -74,7 +74,7 @@ export class Choice {
 
   #offerSwap() {
     const { swap, source } = this.controls;
-    swap.hidden = this.languages.length < 2 || source.value === "auto";
+    swap.hidden = this.languages.length < 2 || !isOne(source.value);
     swap.disabled = !this.reverse;
   }
 
@@ -111,6 +111,17 @@ function first(choices, values) {
   return [...used, ...choices.filter((one) => !used.includes(one))];
 }
 
-function sourceName({ source, targets }) {
-  return source === "auto" ? targets.map(languageName).join(" ↔ ") : languageName(source);
+function sourceName(one) {
+  if (isConversation(one)) return one.targets.map(languageName).join(" ↔ ");
+  return one.source === "auto" ? t("Any language") : one.source.split(",").map(languageName).join(", ");
+}
+
+// Whether the targets are spoken, and each is translated into the others.
+function isConversation({ source, targets }) {
+  return source === "auto" && targets.length > 1;
+}
+
+// Whether one language is spoken.
+function isOne(source) {
+  return source !== "auto" && !source.includes(",");
 }

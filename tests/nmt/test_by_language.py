@@ -1,0 +1,167 @@
+"""Several languages may be spoken: each sentence is translated from its own, by the real recogniser and students."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.audio.recording import Recording
+from pipeline.config import load_config, with_overrides
+from pipeline.errors import DownloadError, UsageError
+from pipeline.events import SAMPLE_RATE, SourceSentence, SourceText, TargetText, Translation
+from pipeline.languages.options import LanguageConfig
+from pipeline.loading import SharedModels, load_shared
+from pipeline.nmt.by_language import ByLanguage
+from pipeline.nmt.routing import of_pair, student_routes
+from pipeline.nmt.search.draft_tokens import DraftTokens
+from pipeline.nmt.translator import TranslationRequest
+from tests.chain import events_of
+from tests.conftest import ROOT, read_wav, write_wav
+from tests.fixtures.student import write_student
+from tests.store.catalogue_server import serving_catalogue
+
+ENGLISH = read_wav(ROOT / "examples/audio/novel.wav")[: round(6.9 * SAMPLE_RATE)]
+PORTUGUESE = read_wav(ROOT / "examples/audio-pt/lisbon.wav")[: round(8.2 * SAMPLE_RATE)]
+CHINESE = read_wav(ROOT / "tests/audio/chinese.wav")[: round(2.7 * SAMPLE_RATE)]
+PAUSE = np.zeros(round(2.5 * SAMPLE_RATE), np.int16)
+DEMO = load_config("demo")
+
+
+def talk(path, *parts):
+    return Recording(write_wav(path, np.concatenate([samples for part in parts for samples in (part, PAUSE)])))
+
+
+def said(events):
+    """(language, what was said, its translation) of each sentence; None: it has none."""
+    translated = {event.sentence: event for event in events if isinstance(event, Translation)}
+    sentences = [event for event in events if isinstance(event, SourceSentence)]
+    return [(one.language, one.text, translated.get(one.sentence)) for one in sentences]
+
+
+@pytest.fixture
+def catalogue(tmp_path, monkeypatch):
+    """Has a random student from Chinese into English."""
+    with serving_catalogue(tmp_path, monkeypatch) as served:
+        write_student(tmp_path / "chinese", pair="zhen")
+        served.add("tiny", "Release", tmp_path / "chinese", "zh-en")
+        yield served
+
+
+def test_each_sentence_is_translated_from_the_language_that_is_named_and_spoken(tmp_path):
+    config = with_overrides(DEMO, source="en,pt", targets="en")
+    (models,) = load_shared([config])
+    for live in (False, True):
+        recording = talk(tmp_path / "talk.wav", PORTUGUESE, ENGLISH, PORTUGUESE)
+        events = events_of(config, models, recording, live=live)
+        found = said(events)
+        assert [language for language, *_ in found] == ["pt", "pt", "en", "pt", "pt"]
+        for language, source, translation in found:
+            assert (translation.text == source) == (language == "en")
+            assert not translation.doubtful
+        assert found[0][2].text.endswith("to Lisbon, please.")
+        assert found[2][1].startswith("And Mr. John Dashwood")
+    number = next(event.sentence for event in events if isinstance(event, SourceSentence) and event.language == "en")
+    drafts = [event for event in events if isinstance(event, SourceText) and event.sentence == number]
+    shown = [event.text for event in events if isinstance(event, TargetText) and event.sentence == number]
+    assert {draft.text for draft in drafts if draft.language == "en"} & {*shown[:-1]}  # as it is being said
+
+
+def test_of_any_language_the_translator_is_fetched_when_it_is_spoken(tmp_path, catalogue):
+    config = with_overrides(DEMO, source="auto", targets="en")
+    (models,) = load_shared([config])
+    events = events_of(config, models, talk(tmp_path / "two.wav", PORTUGUESE, ENGLISH))
+    assert [language for language, *_ in said(events)] == ["pt", "pt", "en"]
+    assert catalogue.asked == []  # the one from Portuguese is there
+    found = said(events_of(config, models, talk(tmp_path / "three.wav", CHINESE, ENGLISH)))
+    assert [language for language, *_ in found] == ["zh", "en"]
+    assert any("zhen" in path for path in catalogue.asked)
+    assert found[0][2] is not None
+    assert found[0][2].text != found[0][1]
+    assert found[1][2].text == found[1][1]
+
+
+def test_what_has_no_translator_is_shown_as_it_is_and_that_is_said_once(tmp_path, catalogue, caplog):
+    config = with_overrides(DEMO, source="auto", targets="en")
+    (models,) = load_shared([config], shared=SharedModels(fetches=False))
+    with caplog.at_level(logging.WARNING):
+        found = said(events_of(config, models, talk(tmp_path / "talk.wav", CHINESE, ENGLISH, CHINESE)))
+    assert [language for language, *_ in found] == ["zh", "en", "zh"]
+    assert [translation.text for *_, translation in found] == [source for _, source, _ in found]
+    assert [translation.doubtful for *_, translation in found] == [True, False, True]
+    (told,) = [record.message for record in caplog.records if "is shown as it is" in record.message]
+    assert told.startswith("what is said in zh is shown as it is, not in en: firefox/zh-en is not on this machine")
+    assert catalogue.asked == []
+
+
+def test_of_three_languages_in_a_conversation_each_is_translated_into_the_others():
+    config = with_overrides(DEMO, source="auto", targets=("en", "pt", "de"))
+    assert config.languages.mixed == config.languages.spoken == ("en", "pt", "de")
+    assert list(config.mixed_options) == [
+        ("pt", "en"), ("de", "en"), ("en", "pt"), ("de", "pt"), ("en", "de"), ("pt", "de"),
+    ]  # fmt: skip
+    assert config.mixed_options["en", "pt"] == DEMO.nmt  # its own
+    assert [step.model for step in config.mixed_options["pt", "de"].steps] == ["firefox/pt-en", "firefox/en-de"]
+
+
+def test_any_language_is_each_from_which_students_translate():
+    for target in ("en", "pt", "zh"):
+        sources = {source for source, into in student_routes() if into == target}
+        assert {*LanguageConfig("auto", target).spoken} == {target, *sources}
+
+
+def test_a_model_is_kept_for_the_pair_that_it_names():
+    student = replace(DEMO.nmt, model="firefox/pt-en")
+    assert of_pair(student, ("pt-BR", "en"), {}) is student
+    assert of_pair(student, ("es", "en"), {}).model == "firefox/es-en"
+    with pytest.raises(UsageError, match="from 'la' into 'en'"):
+        of_pair(student, ("la", "en"), {})
+
+
+class Source:
+    """Stands for a translator: it says from which language it translates."""
+
+    def __init__(self, language):
+        self.language = language
+
+    def stream(self, request):
+        text, number = f"from {self.language}", request.sentence.sentence
+        yield TargetText(number, "en", text, steady=len(text), complete=True)
+        yield Translation(number, "en", text)
+
+
+def test_translators_are_loaded_for_final_text_and_so_many_stay():
+    loaded = []
+
+    def load(language):
+        loaded.append(language)
+        if language == "xx":
+            raise DownloadError("no network")
+        return Source(language)
+
+    model = ByLanguage("en", load, passes=True)
+
+    def texts(language, **named):
+        return [
+            (event.text, event.steady)
+            for event in model.stream(TranslationRequest(SourceSentence(0, language, "Foo bar."), **named))
+        ]
+
+    drafted = DraftTokens()
+    drafted.source = "Foo"
+    assert texts("pt", drafted=drafted) == [("Foo bar.", 8)]  # the end, which is not shown of a draft
+    assert loaded == []
+    assert texts("pt-BR") == texts("pt") == [("from pt", 7), ("from pt", 7)]
+    assert texts("pt", drafted=drafted) == [("from pt", 0), ("from pt", 7)]  # it does not tell what it translates
+    assert texts("en", drafted=drafted)[0] == ("Foo bar.", 3)
+    assert texts("xx")[-1] == texts("xx")[-1] == ("Foo bar.", 8)
+    assert loaded == ["pt", "xx"]
+    for number in range(40):
+        model.loaded(f"{'abcdefghij'[number // 10]}{'klmnopqrst'[number % 10]}")
+    assert len(model._models) == 16
+
+
+def test_a_translator_that_cannot_be_had_is_an_error_where_its_language_is_named(tmp_path, catalogue):
+    catalogue.answer = b"{}"
+    with pytest.raises(DownloadError):
+        load_shared([with_overrides(DEMO, source="en,zh", targets="en")])
