@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..apps.options import add_model_arguments, configured
 from ..asr.options import DraftModel
@@ -41,51 +41,10 @@ if TYPE_CHECKING:
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
 
 
-@dataclass(frozen=True)
-class Policy:
-    """How a live run decides what to show and when."""
-
-    name: str
-    help: str
-    changes: Mapping[str, Mapping[str, Any]]
-    """Section → key → value, as in a configuration file."""
-
-    def applied(self, config: PipelineConfig) -> PipelineConfig:
-        """``config`` with the changes."""
-        sections = {
-            section: dataclasses.replace(getattr(config, section), **values) for section, values in self.changes.items()
-        }
-        return dataclasses.replace(config, **sections)
-
-
-POLICIES: Mapping[str, Policy] = {
-    policy.name: policy
-    for policy in (
-        Policy("none", "speech in progress is not recognised: text appears at pauses", {"drafts": {"enabled": False}}),
-        Policy("drafts", "as configured", {}),
-        Policy(
-            "unmasked",
-            "drafts, with all words of a draft translation shown",
-            {"drafts": {"mask_words": 0, "mask_characters": 0}},
-        ),
-        Policy(
-            "following", "drafts, and what is shown of a translation follows every draft", {"drafts": {"agreeing": 1}}
-        ),
-        Policy("segments", "each segment translated by itself", {"sentences": {"long_pause_ms": 0}}),
-    )
-}
-
-
-def some_policies(text: str) -> list[Policy]:
-    """Argument type: names of policies separated by commas, or "all"."""
-    if text == "all":
-        return list(POLICIES.values())
-    names = [name.strip() for name in text.split(",")]
-    if unknown := [name for name in names if name not in POLICIES]:
-        raise argparse.ArgumentTypeError(
-            f"{unknown[0]!r} is not a policy; give names of {', '.join(POLICIES)} with a comma between two, or all"
-        )
-    return [POLICIES[name] for name in dict.fromkeys(names)]
+def variants(config: PipelineConfig, *, compare: bool) -> dict[str, PipelineConfig]:
+    """What is played, by its name in the report: ``config`` and, to ``compare``, the same without drafts before it."""
+    without = dataclasses.replace(config, drafts=dataclasses.replace(config.drafts, enabled=False))
+    return {"none": without, "drafts": config} if compare else {"drafts": config}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,9 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_model_arguments(parser)
     parser.add_argument(
-        "--compare", type=some_policies, metavar="POLICY,…",
-        help="play each recording with several policies, or all: "
-        + "; ".join(f"{policy.name} ({policy.help})" for policy in POLICIES.values()),
+        "--compare", action="store_true",
+        help="play each recording without drafts, too: speech in progress is not recognised, and text appears at pauses",
     )  # fmt: skip
     parser.add_argument(
         "--reference", action="append", type=Path, default=[], metavar="FILE",
@@ -112,7 +70,7 @@ class _Session:
     """What was played, and what is needed to measure it."""
 
     config: PipelineConfig
-    played: list[tuple[Policy, Path, PlayedRun]] = field(default_factory=list)
+    played: list[tuple[str, Path, PlayedRun]] = field(default_factory=list)
     references: dict[Path, list[Reference]] = field(default_factory=dict)
     transcripts: dict[Path, str] = field(default_factory=dict)
     offline: dict[Path, list[SourceSentence]] = field(default_factory=dict)
@@ -121,7 +79,7 @@ class _Session:
         languages = self.config.languages.source, only_target(self.config)
         return [
             Result(
-                policy.name,
+                name,
                 run,
                 measured(
                     run.received, languages, run.duration_s,
@@ -130,7 +88,7 @@ class _Session:
                 ),
                 has_reference=path in self.references,
             )
-            for policy, path, run in self.played
+            for name, path, run in self.played
         ]  # fmt: skip
 
 
@@ -149,13 +107,12 @@ def run(options: argparse.Namespace) -> int:
         session.references = {
             path: read_reference(reference, unit) for path, reference in zip(paths, options.reference, strict=True)
         }
-    compared = options.compare is not None
     try:
-        asyncio.run(_play_all(paths, options.compare or [POLICIES["drafts"]], session))
+        asyncio.run(_play_all(paths, variants(config, compare=options.compare), session))
     finally:  # show what was measured before a failure or an interrupt
         results = session.results()
         if results:
-            print(as_json(results) if options.json else as_text(results, compared=compared))
+            print(as_json(results) if options.json else as_text(results, compared=options.compare))
     return 0
 
 
@@ -214,19 +171,17 @@ def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[
     return found
 
 
-async def _play_all(paths: Sequence[Path], policies: Sequence[Policy], session: _Session) -> None:
-    """Play the recordings one after the other, each with all policies; then recognise each as a whole.
+async def _play_all(paths: Sequence[Path], configs: Mapping[str, PipelineConfig], session: _Session) -> None:
+    """Play the recordings one after the other, each with all configurations; then recognise each as a whole.
 
     The results are added to ``session`` as they come. Recognising as a whole comes last: it takes memory.
     """
     loader = _Loader()
     for path in paths:
-        for policy in policies:
-            config = policy.applied(session.config)
+        for name, config in configs.items():
             models = await loader.load(config)
-            name = f" with {policy.name}" if len(policies) > 1 else ""
-            print(f"playing {escaped(str(path))}{name} …", file=sys.stderr)
-            session.played.append((policy, path, await play(path, config, models)))
+            print(f"playing {escaped(str(path))}{f' with {name}' if len(configs) > 1 else ''} …", file=sys.stderr)
+            session.played.append((name, path, await play(path, config, models)))
     models = await loader.load(session.config)
     worker = Worker("offline recognition")
     try:
