@@ -75,7 +75,7 @@ def rejection(evidence: Evidence, thresholds: Thresholds) -> str | None:
     doubtful = evidence.no_speech > thresholds.doubtful_no_speech
     certain = evidence.no_speech <= _CERTAIN_SPEECH and evidence.tokens > SHORT_TOKENS
     long = evidence.tokens >= _LONG_TOKENS and not doubtful and evidence.no_speech <= thresholds.no_speech
-    if certain or long:
+    if (certain or long) and not _repeats(evidence, thresholds):
         unsure = evidence.log_probability < thresholds.log_probability - _LONG_ALLOWANCE
     if (evidence.no_speech > thresholds.no_speech and unsure) or (doubtful and hesitant):
         # Speech in another language gives the same signs, with a lower no-speech probability.
@@ -93,9 +93,12 @@ def was_said(evidence: Evidence, thresholds: Thresholds) -> bool:
     likely = evidence.log_probability >= thresholds.log_probability - allowance
     if evidence.tokens <= SHORT_TOKENS and evidence.text_log_probability is not None:
         likely &= evidence.text_log_probability >= thresholds.text_log_probability - _SAID_SHORT_ALLOWANCE
-    return (
-        likely and evidence.no_speech <= _SILENCE_NO_SPEECH and not _loops(replace(evidence, ended=False), thresholds)
-    )
+    return likely and evidence.no_speech <= _SILENCE_NO_SPEECH and not _repeats(evidence, thresholds)
+
+
+def _repeats(evidence: Evidence, thresholds: Thresholds) -> bool:
+    """Whether it ends with a repetition. That is a loop if the text is not certain: babble is heard as "Thank you, thank you"."""
+    return _loops(replace(evidence, ended=False), thresholds)
 
 
 def _loops(evidence: Evidence, thresholds: Thresholds) -> bool:

@@ -146,6 +146,9 @@ def test_a_long_text_and_certain_speech_may_be_a_little_less_certain():
     assert rejection(Evidence("so I probably sound", 5, -0.8, 0.1), thresholds) is None
     assert rejection(Evidence("so I probably sound", 5, -1.0, 0.1), thresholds) == "uncertain"
     assert rejection(Evidence("so I", 3, -0.8, 0.1), thresholds) == "uncertain"
+    for repeated in ("Thank you, thank you, thank you, thank you.", "8.9, 8.9, 8.9,"):
+        assert rejection(Evidence(repeated, 12, -0.8, 0.1), thresholds) == "uncertain"
+        assert rejection(Evidence(repeated, 12, -0.6, 0.1), thresholds) is None
 
 
 @pytest.mark.parametrize(
