@@ -110,7 +110,8 @@ def load_shared(
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
     # Fail before any download if no model is known for a language pair.
-    options = [translation_options(config) for config in configs if config.mixed_options is not None]
+    known = [(translation_options(config), config.mixed_options) for config in configs]
+    options = [of_targets for of_targets, _ in known]
     if any(config.vad.detector != "webrtc" for config in configs):
         load_silero()  # takes a few ms; all streams share the session
     found = [_find(config, of_targets) for config, of_targets in zip(configs, options, strict=True)]
