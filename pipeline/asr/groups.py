@@ -39,7 +39,7 @@ class Groups:
     def push(self, item: SpeechSegment | Pause | EndOfInput) -> list[Group]:
         """Take the next item; return the groups that it closes."""
         if isinstance(item, SpeechSegment):
-            closed = self._begins(item)
+            closed = self._closed_by(item)
             self.open += (item,)
             full = not item.forced_cut and self._length_ms >= _LONGER_MS
             return [*closed, *self._close()] if full or not self._pause_s else closed
@@ -55,9 +55,12 @@ class Groups:
 
     def reached(self, segment: SpeechSegment) -> list[Group]:
         """The groups that the segment in progress closes already. It is not taken."""
-        return self._begins(replace(segment, samples=segment.samples[: self._sure]))
+        return self._closed_by(replace(segment, samples=segment.samples[: self._sure]))
 
-    def _begins(self, segment: SpeechSegment) -> list[Group]:
+    def _closed_by(self, segment: SpeechSegment) -> list[Group]:
+        """The groups that the next segment closes: it is in another language, or there is no room for it. Then the open group is
+        cut at its longest pause.
+        """
         closed: list[Group] = []
         if self.open and segment.language != self.open[-1].language:
             closed += self._close()

@@ -70,7 +70,9 @@ class Agreement:
         self.draft: list[Word] = []
         """The words after the steady ones."""
         self._start = ""  # the marks heard before the segment
-        self._begins = False  # whether the marks before the draft end a sentence, as they were or as they are now
+        self._begins_sentence = (
+            False  # whether the marks before the draft end a sentence, as they were or as they are now
+        )
 
     def push(
         self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf, stable: int | None = None
@@ -80,17 +82,17 @@ class Agreement:
         Nothing after ``missing_s`` is steady: where speech has no words yet. ``stable``: how many words the recogniser
         itself calls stable; then these are steady.
         """
-        ended = self._begins or any(map(_ends_sentence, self.steady[-1:]))
+        ended = self._begins_sentence or any(map(_ends_sentence, self.steady[-1:]))
         if stable is None:
             heard = steadied(self.draft, heard, ended=ended)
             stable = self._ended(heard[: agreeing_words(self.draft, heard)], heard_s, missing_s)
         self.steady += heard[:stable]
-        self.draft, self._begins = list(heard[stable:]), False
+        self.draft, self._begins_sentence = list(heard[stable:]), False
 
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)
-        self.steady, self.draft, self._begins = list(heard[:certain]), list(heard[certain:]), False
+        self.steady, self.draft, self._begins_sentence = list(heard[:certain]), list(heard[certain:]), False
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
         """Number of words at the beginning that end early enough to be steady, without a number that may go on."""
@@ -114,7 +116,7 @@ class Agreement:
             self.steady[-1] = replace(self.steady[-1], text=last.removesuffix(before) + marks)
         else:
             before, self._start = self._start, marks
-        self._begins = bool(set(MARKS) & {*before, *marks})
+        self._begins_sentence = bool(set(MARKS) & {*before, *marks})
 
 
 def agreeing_words(old: Sequence[Word], new: Sequence[Word]) -> int:

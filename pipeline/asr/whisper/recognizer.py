@@ -242,6 +242,7 @@ class WhisperRecognizer:
         return self.languages[0] if len(self.languages) == 1 else None
 
     def _alone(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
+        """Recognise a segment by itself, not in one window with others."""
         result = self._searcher.search(self._alone_encoded(segment, options), self._search(options))
         return self._checked(segment, result, options)
 
