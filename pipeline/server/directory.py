@@ -56,6 +56,8 @@ class Peer:
     draining: bool
     sessions: dict[str, str]
     """The id of each session → the name of its room, or ""."""
+    kept: dict[str, str]
+    """The same of sessions that have ended: their readers may not have heard of them yet."""
     heard_s: float
     given: int = 0
     """Rooms that were sent there since."""
@@ -79,16 +81,24 @@ def read_report(data: bytes, now_s: float) -> Peer:
         ValueError, TypeError, KeyError, UsageError: it is no report.
     """
     found = json.loads(data)
-    address, sessions = str(found["address"]), found["sessions"]
+    address, sessions, kept = str(found["address"]), found["sessions"], found.get("kept", {})
     if not (is_origin(address) and _ADDRESS.fullmatch(address)):
         raise ValueError("the address is none")
-    if not 0 < int(found["capacity"]) <= MOST_SESSIONS or len(sessions) > MOST_SESSIONS:
+    if not 0 < int(found["capacity"]) <= MOST_SESSIONS or len(sessions) > MOST_SESSIONS or len(kept) > _MOST_ENDED:
         raise ValueError("there are too many sessions")
-    if not all(len(each) < _LONGEST and (room == "" or is_room_name(room)) for each, room in sessions.items()):
+    if not all(
+        len(each) < _LONGEST and (room == "" or is_room_name(room)) for each, room in (*sessions.items(), *kept.items())
+    ):
         raise ValueError("a session or a room has another form")
     languages = tuple(LanguageConfig(source, tuple(targets)) for source, targets in found["languages"])
     return Peer(
-        address, int(found["capacity"]), ServedLanguages(languages), bool(found["draining"]), dict(sessions), now_s
+        address=address,
+        capacity=int(found["capacity"]),
+        languages=ServedLanguages(languages),
+        draining=bool(found["draining"]),
+        sessions=dict(sessions),
+        kept=dict(kept),
+        heard_s=now_s,
     )
 
 
@@ -127,7 +137,7 @@ class Peers:
     def with_session(self, name: str) -> tuple[str, str] | None:
         """The address of the server with a session, or with the newest one in a room, and the session's id."""
         for peer in self.servers.values():
-            for session, room in reversed(peer.sessions.items()):
+            for session, room in reversed((*peer.kept.items(), *peer.sessions.items())):
                 if name in (session, room):
                     return peer.address, session
         return None
@@ -269,5 +279,10 @@ class Directory:
             "languages": languages,
             "draining": service.draining,
             "sessions": {session.id: session.room or "" for session in service.sessions.values()},
+            "kept": dict(
+                [(session.id, room) for room, session in service.rooms.items() if session.id not in service.sessions][
+                    -_MOST_ENDED:
+                ]
+            ),
         }
         return json.dumps(report).encode()

@@ -108,6 +108,11 @@ async def test_a_room_begins_on_the_least_loaded_server_and_readers_are_sent_the
                     await speak(placed, SPEECH)
                     await say(placed, type="end")
                     assert final(await rest(watching)) == final(await rest(placed)) != {}
+                # Whoever asks a little later is sent there as well.
+                await until(lambda: not known(first).servers[third.url].sessions)
+                assert await found(first) == {"session": session, "server": third.url, "ended": False}
+                async with second.connect() as late:
+                    assert (await ask(late, type="watch", session=ROOM))["address"] == place(third)
 
 
 @needs_nats
@@ -180,6 +185,7 @@ def report(**changes: object) -> bytes:
         report(address="http://one; script-src *"), report(address="javascript://one"), report(capacity=0),
         report(sessions={"x": "no room"}), report(sessions={"x" * 1000: ""}), report(sessions=[1]), report(languages=[["", []]]),
         report(languages=[1]), report(languages=LANGUAGES * 2), report(sessions={str(n): "" for n in range(2000)}),
+        report(kept={"x": "no room"}), report(kept=[1]), report(kept={str(n): "" for n in range(2000)}),
     ],
 )  # fmt: skip
 def test_a_report_of_another_form_is_left_out(new_service, data):
