@@ -63,6 +63,11 @@ class Peer:
     """Rooms that were sent there since."""
 
     @property
+    def known(self) -> dict[str, str]:
+        """All of them, those in progress last."""
+        return self.kept | self.sessions
+
+    @property
     def load(self) -> float:
         return (len(self.sessions) + self.given) / self.capacity
 
@@ -117,13 +122,13 @@ class Peers:
         if peer.address not in self.servers and len(self.servers) >= _MOST_SERVERS:
             return
         self.servers[peer.address] = peer
-        for name in (*peer.sessions, *peer.sessions.values()):
+        for name in (*peer.known, *peer.known.values()):
             self.ended.pop(name, None)
 
     def drop(self, address: str) -> None:
         """A server is gone."""
         if (peer := self.servers.pop(address, None)) is not None:
-            self.ended |= dict.fromkeys(name for each in peer.sessions.items() for name in each if name)
+            self.ended |= dict.fromkeys(name for each in peer.known.items() for name in each if name)
             for name in list(self.ended)[:-_MOST_ENDED]:
                 del self.ended[name]
 
@@ -137,7 +142,7 @@ class Peers:
     def with_session(self, name: str) -> tuple[str, str] | None:
         """The address of the server with a session, or with the newest one in a room, and the session's id."""
         for peer in self.servers.values():
-            for session, room in reversed((*peer.kept.items(), *peer.sessions.items())):
+            for session, room in reversed(peer.known.items()):
                 if name in (session, room):
                     return peer.address, session
         return None

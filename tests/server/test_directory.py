@@ -216,15 +216,15 @@ def test_a_room_goes_to_a_server_of_its_languages_with_the_lowest_load():
 def test_the_sessions_of_a_server_that_is_not_heard_have_ended_unless_the_directory_was_away():
     now = [0.0]
     peers = Peers(lambda: now[0])
-    peers.push(read_report(report(sessions={"session": ROOM}), now[0]))
+    peers.push(read_report(report(sessions={"session": ROOM}, kept={"earlier": ROOM}), now[0]))
     now[0] = 3 * GONE_S
     peers.drop_silent(since_s=2.5 * GONE_S)
     assert peers.with_session(ROOM) == ("http://one:8000", "session")
     peers.drop_silent(since_s=0.0)
     assert peers.with_session(ROOM) is None
-    assert {ROOM, "session"} == set(peers.ended)
+    assert {ROOM, "session", "earlier"} == set(peers.ended)
     peers.push(read_report(report(sessions={"another": ROOM}), now[0]))
-    assert set(peers.ended) == {"session"}
+    assert set(peers.ended) == {"session", "earlier"}
 
 
 @needs_nats
