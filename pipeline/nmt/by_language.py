@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from ..config import PipelineConfig
 
 log = logging.getLogger(__name__)
+
+# A fetch that failed is tried again after so long: a server outlives an outage of the network.
+_AGAIN_S = 60.0
 
 
 def by_language(
@@ -56,16 +61,24 @@ class ByLanguage:
     """The translator into one target from several languages; what is said in the target itself stays as it is.
 
     A translator is loaded once a finished sentence needs it; the newest stay. If one cannot be had, that is said once, and what is
-    said in its language stays as it is, doubtful. Thread-safe.
+    said in its language stays as it is, doubtful, until it can be. Thread-safe.
     """
 
     attends = True
 
-    def __init__(self, target: str, load: Callable[[str], TextTranslator], *, passes: bool) -> None:
+    def __init__(
+        self,
+        target: str,
+        load: Callable[[str], TextTranslator],
+        *,
+        passes: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """``load``: the translator from a language; it may raise PipelineError. ``passes``: see ``passes`` in ``translator``."""
         self.passes, self._target, self._load = passes, target, load
         self._models: dict[str, TextTranslator] = {}  # language → its translator
-        self._missing = set[str]()  # languages that have none
+        self._missing: dict[str, float] = {}  # language that has none → when it is tried again
+        self._clock = clock
         self._lock = threading.Lock()
 
     def loaded(self, language: str) -> TextTranslator:
@@ -95,13 +108,16 @@ class ByLanguage:
 
     def _of(self, code: str, *, final: bool) -> TextTranslator | None:
         """The translator from a language; None if there is none, or not yet for a draft."""
-        if same_language(code, self._target) or code in self._missing or not (final or code in self._models):
+        if same_language(code, self._target) or not (final or code in self._models):
+            return None
+        if self._clock() < self._missing.get(code, -math.inf):
             return None
         try:
             return self.loaded(code)
         except PipelineError as error:
-            self._missing.add(code)
-            log.warning("what is said in %s is shown as it is, not in %s: %s", code, self._target, one_line(error))
+            level = logging.DEBUG if code in self._missing else logging.WARNING
+            self._missing[code] = self._clock() + _AGAIN_S
+            log.log(level, "what is said in %s is shown as it is, not in %s: %s", code, self._target, one_line(error))
             return None
 
     def _unchanged(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:

@@ -130,16 +130,16 @@ class Source:
         yield Translation(number, "en", text)
 
 
-def test_translators_are_loaded_for_final_text_and_so_many_stay():
-    loaded = []
+def test_translators_are_loaded_for_final_text_and_so_many_stay(caplog):
+    loaded, now, offline = [], [0.0], {"xx"}
 
     def load(language):
         loaded.append(language)
-        if language == "xx":
+        if language in offline:
             raise DownloadError("no network")
         return Source(language)
 
-    model = ByLanguage("en", load, passes=True)
+    model = ByLanguage("en", load, passes=True, clock=lambda: now[0])
 
     def texts(language, **named):
         return [
@@ -156,6 +156,13 @@ def test_translators_are_loaded_for_final_text_and_so_many_stay():
     assert texts("en", drafted=drafted)[0] == ("Foo bar.", 3)
     assert texts("xx")[-1] == texts("xx")[-1] == ("Foo bar.", 8)
     assert loaded == ["pt", "xx"]
+    now[0] = 61.0
+    assert texts("xx")[-1] == ("Foo bar.", 8)
+    assert len(caplog.records) == 1
+    now[0] = 122.0
+    offline.clear()
+    assert texts("xx")[-1] == ("from xx", 7)
+    assert loaded == ["pt", "xx", "xx", "xx"]
     for number in range(40):
         model.loaded(f"{'abcdefghij'[number // 10]}{'klmnopqrst'[number % 10]}")
     assert len(model._models) == 16
