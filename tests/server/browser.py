@@ -101,12 +101,13 @@ async def page_of(
 
 
 async def texts_of(page: Page) -> Texts:
-    """The text on a page; there must be no draft."""
+    """The text on a page when it is drawn; there must be no draft."""
     states = await page.evaluate(
-        "[...document.querySelectorAll('#text article p')].map((line) => [Number(line.closest('article').dataset.number),"
-        " line.lang, ...[...line.children].map((part) => part.textContent)])"
+        "new Promise(requestAnimationFrame).then(() => [...document.querySelectorAll('#text article p')].map((line) =>"
+        " [Number(line.closest('article').dataset.number), line.lang,"
+        " ...['.steady', '.draft'].map((part) => line.querySelector(part).textContent)]))"
     )
-    assert [draft for *_, draft in states if draft] == []
+    assert not any(draft for *_, draft in states), states
     return {(sentence, language): text for sentence, language, text, _ in states}
 
 

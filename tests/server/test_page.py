@@ -1,6 +1,7 @@
 """The pages in Chromium, with a recording as the microphone and the demo's real models."""
 
 import asyncio
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ import webvtt
 from playwright.async_api import Browser, Page, expect
 from starlette.routing import Mount
 
-from pipeline.bench.words import edits, scored_units
+from pipeline.server import intake
 from pipeline.server.app import STATIC, create_app
 from tests.server.browser import (
     HANG_MS,
@@ -42,7 +43,8 @@ document.addEventListener("DOMContentLoaded", () => {
   new MutationObserver(() => {
     for (const row of document.querySelectorAll("#text article")) {
       for (const line of row.querySelectorAll("p")) {
-        const state = [Number(row.dataset.number), line.lang, ...[...line.children].map((part) => part.textContent)];
+        const parts = [".steady", ".draft"].map((part) => line.querySelector(part).textContent);
+        const state = [Number(row.dataset.number), line.lang, ...parts];
         const key = `${state[0]} ${state[1]}`;
         if (states.get(key) !== state.join("|")) window.drawn.push(state);
         states.set(key, state.join("|"));
@@ -210,8 +212,12 @@ def test_downloads_are_subtitles(talk):
     assert talk.files["txt"].splitlines() == texts
 
 
-def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, service_of, expected):
-    """The connections are cut in the first sentence. Later they stay open, but nothing gets through."""
+def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, service_of, expected, monkeypatch):
+    """The connections are cut in the first sentence. Later they stay open, but nothing gets through.
+
+    Silence in the place of audio that does not come would end a sentence where the machine happens to be.
+    """
+    monkeypatch.setattr(intake, "_SILENT_S", math.inf)
 
     async def work() -> None:
         async with (
@@ -237,18 +243,9 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, servic
                 await speaker.click("#stop")
                 for page in (speaker, reader):
                     await has_state(page, "ended")
-                said = await texts_of(speaker)
-                assert await texts_of(reader) == only(said, "en", "zh")
+                assert await texts_of(speaker) == expected
+                assert await texts_of(reader) == only(expected, "en", "zh")
             assert server.service.served == 1
-            # On a slow machine nothing gets through in the middle of the second sentence, which ends there then.
-            spoken, heard = (
-                scored_units(" ".join(texts[key] for key in sorted(texts) if key[1] == "en"), "en")
-                for texts in (expected, said)
-            )
-            assert said == expected if len(said) == len(expected) else edits(spoken, heard) <= 1
-            assert sorted(said) == [
-                (number, language) for number in range(len(said) // 3) for language in ("en", "he", "zh")
-            ]
 
     runner.run(work())
 
