@@ -6,9 +6,9 @@ import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ..audio.level import SILENCE_DBFS
-from ..audio.microphone import Microphone
 from ..events import (
     AudioLost,
     DeviceBack,
@@ -24,6 +24,9 @@ from ..events import (
 from .cli import tell
 from .keys import space_bar
 from .signals import ENDING, handled
+
+if TYPE_CHECKING:
+    from ..audio.microphone import Microphone
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10

@@ -50,7 +50,6 @@ from ..sinks.files import FORMATS
 from ..sinks.jsonl import Text, line, read_event
 from ..sinks.sink import BlockFile
 
-SUFFIX = ".unfinished.jsonl"
 _VERSION = 5
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
 _SPEAKER = re.compile(rb'"speaker": ("(?:[^"\\]|\\.)*")\}\n$')  # the last field

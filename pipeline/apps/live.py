@@ -10,23 +10,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from ..audio.devices import list_devices, loopback_device
-from ..audio.microphone import Microphone
-from ..audio.pcm import PcmStream
 from ..audio.recording import Recording
 from ..audio.source import AudioSource
 from ..config import PipelineConfig
 from ..errors import UsageError
 from ..languages import language_tag
 from ..languages.options import LanguageConfig
-from ..latency.emissions import unit_of
 from ..names import STANDARD_OUTPUT
 from ..sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
-from ..sinks.latency_log import LatencyLog, open_latency_log
 from ..sinks.sink import Sink, close_all
 from ..sinks.terminal import TerminalSink
 from .cli import (
@@ -56,6 +51,8 @@ from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
 
 if TYPE_CHECKING:
+    from ..audio.microphone import Microphone
+    from ..sinks.latency_log import LatencyLog
     from ..sinks.push import PushSink
 
 _EXAMPLES = (
@@ -119,9 +116,15 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
     return parser
 
 
+def _listens(options: argparse.Namespace) -> bool:
+    """Whether the options name a microphone."""
+    named: bool = options.mic or options.loopback or options.device is not None
+    return named
+
+
 def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSource:
     """Open the audio source that the options name; they must name exactly one."""
-    microphone = options.mic or options.loopback or options.device is not None
+    microphone = _listens(options)
     if microphone and options.audio is not None:
         raise UsageError(f"both a microphone and {options.audio} were given; choose one")
     if options.loopback and options.device is not None:
@@ -137,6 +140,9 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
             "leave it out"
         )
     if microphone:
+        from ..audio.devices import loopback_device
+        from ..audio.microphone import Microphone
+
         return Microphone(
             loopback_device() if options.loopback else options.device,
             rescan=not uses_device(options),
@@ -145,6 +151,8 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     if options.audio == "-":
+        from ..audio.pcm import PcmStream
+
         return PcmStream(standard_input())
     chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
     if url:
@@ -174,18 +182,21 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
     if options.list_devices:
+        from ..audio.devices import list_devices
+
         for kind in ("input", "output"):
             print("\n".join([f"{kind} devices:", *list_devices(kind)]))
         return 0
     config = configured(options)
     source = open_source(options, config)
-    microphone = source if isinstance(source, Microphone) else None
+    microphone = cast("Microphone", source) if _listens(options) else None
     if options.fast and microphone is None:
         config = replace(config, drafts=replace(config.drafts, enabled=False))  # so that no draft model is loaded
     _check_outputs(options)
     targets = config.languages.targets
     speech = Speech(options, targets)
-    makers, outputs = _files(options, config, speech)
+    logs: list[LatencyLog] = []
+    makers, outputs = _files(options, config, speech, logs)
     recording = source.path if isinstance(source, Recording) else None
     tell_loading(config.asr.model)
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
@@ -205,9 +216,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
             source, config, sinks, paced=paced, live=not options.fast, microphone=microphone, terminal=terminal
         )
         stats = live.stats
-        for sink in sinks:
-            if isinstance(sink, LatencyLog):
-                sink.start(str(recording) if recording is not None else "live", lambda: stats.stream_s)
+        for log in logs:
+            log.start(str(recording) if recording is not None else "live", lambda: stats.stream_s)
         for push in pushes:
             push.begin(lambda: stats.stream_s)
         with naming_demo(options):
@@ -227,12 +237,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
 
 
 def _files(
-    options: argparse.Namespace, config: PipelineConfig, speech: Speech
+    options: argparse.Namespace, config: PipelineConfig, speech: Speech, logs: list[LatencyLog]
 ) -> tuple[dict[str, MakeSink], dict[Output, Path]]:
-    """How each kind of file is opened, and the files that the options name."""
+    """How each kind of file is opened, and the files that the options name. Latency logs are added to ``logs``."""
     makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
-        "latency-log": partial(_latency_log, final=False),
-        "final-log": partial(_latency_log, final=True),
+        "latency-log": partial(_latency_log, logs, final=False),
+        "final-log": partial(_latency_log, logs, final=True),
     }
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
     outputs = named_outputs(given, config.languages.targets)
@@ -258,6 +268,11 @@ def _check_outputs(options: argparse.Namespace) -> None:
             )
 
 
-def _latency_log(path: Path, languages: Sequence[str] = (), *, final: bool) -> Sink:
+def _latency_log(logs: list[LatencyLog], path: Path, languages: Sequence[str] = (), *, final: bool) -> Sink:
+    from ..latency.emissions import unit_of
+    from ..sinks.latency_log import open_latency_log
+
     (language,) = languages
-    return open_latency_log(path, unit_of(language), language, final=final)
+    log = open_latency_log(path, unit_of(language), language, final=final)
+    logs.append(log)
+    return log

@@ -7,8 +7,8 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
-from ..audio.microphone import Microphone
 from ..audio.source import AudioSource
 from ..config import PipelineConfig
 from ..errors import PipelineError
@@ -22,6 +22,9 @@ from ..sinks.terminal import TerminalClosedError, TerminalSink
 from ..translator import SpeechTranslator
 from .cli import is_told, settle, tell
 from .controls import NoticeSink, controls, status_line
+
+if TYPE_CHECKING:
+    from ..audio.microphone import Microphone
 
 # Time to finish writing when the run is cancelled.
 _CLOSE_S = 0.5

@@ -12,8 +12,8 @@ from pathlib import Path
 from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
 from ..sinks.files import FILE_SUFFIXES, SPOKEN
-from .journal import SUFFIX as JOURNAL_SUFFIX
 
+JOURNAL_SUFFIX = ".unfinished.jsonl"
 # Suffixes of recordings in a folder, all read by FFmpeg. A file named explicitly may have any name.
 _AUDIO = "aac ac3 aif aifc aiff amr ape au caf flac m4a m4b mka mp2 mp3 oga ogg opus ra spx tta voc w64 wav wma wv"
 _VIDEO = "3g2 3gp asf avi divx f4v flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv rm ts vob webm wmv"

@@ -17,6 +17,7 @@ from ..sinks.sink import in_use
 from . import journal
 from .cli import standard_input
 from .outputs import (
+    JOURNAL_SUFFIX,
     SUFFIXES,
     Folder,
     Output,
@@ -205,7 +206,7 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
             folder, folders[there].stem(recording.name, *tags.values(), "karaoke"), language, longest[folder]
         )
         plain = replace(name, stem=stem_of(recording.name))
-        if name != plain and journal.is_of(plain.path(journal.SUFFIX), recording):
+        if name != plain and journal.is_of(plain.path(JOURNAL_SUFFIX), recording):
             name = plain  # begun before another recording with the same stem was added
         key = os.path.join(os.path.realpath(folder), name.stem)
         names = OutputNames(name, tags)
@@ -290,7 +291,7 @@ def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
     if len(targets) == 1 and not names.base.language:
         return None
     tags = [""] if len(targets) == 1 else list(names.tags.values())
-    for path in (replace(names.base, language=tag).path(journal.SUFFIX) for tag in tags):
+    for path in (replace(names.base, language=tag).path(JOURNAL_SUFFIX) for tag in tags):
         if os.path.isfile(path) and journal.is_of(path, job.recording):
             found = (journal.read_journal_header(path) or {}).get("languages.targets", ())
             if len(found) != len(targets) and set(found) & set(targets):

@@ -6,33 +6,28 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
 from ..subtitles.rules import SubtitleRules
-from .ass import AssSink
-from .jsonl import JsonlSink
 from .sink import Sink, close_all
-from .spoken_files import KaraokeSink, LrcSink, TsvSink, WhisperJsonSink
-from .srt import SrtSink
-from .ttml import TtmlSink
-from .txt import TextSink
-from .vtt import VttSink
 
-_SPOKEN: dict[str, Callable[..., Sink]] = {
-    "json": WhisperJsonSink,
-    "tsv": TsvSink,
-    "lrc": LrcSink,
-    "karaoke": KaraokeSink,
+# Format → the module and the class of its sink, imported when a file is opened.
+_SPOKEN = {
+    "json": ("spoken_files", "WhisperJsonSink"),
+    "tsv": ("spoken_files", "TsvSink"),
+    "lrc": ("spoken_files", "LrcSink"),
+    "karaoke": ("spoken_files", "KaraokeSink"),
 }
-_SINKS: dict[str, Callable[..., Sink]] = {
-    "srt": SrtSink,
-    "vtt": VttSink,
-    "ass": AssSink,
-    "ttml": TtmlSink,
-    "jsonl": JsonlSink,
-    "txt": TextSink,
+_SINKS = {
+    "srt": ("srt", "SrtSink"),
+    "vtt": ("vtt", "VttSink"),
+    "ass": ("ass", "AssSink"),
+    "ttml": ("ttml", "TtmlSink"),
+    "jsonl": ("jsonl", "JsonlSink"),
+    "txt": ("txt", "TextSink"),
     **_SPOKEN,
 }
 FORMATS = tuple(_SINKS)
@@ -52,7 +47,13 @@ def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, Make
     Args:
         resume: continue the files of an interrupted run; see ``BlockFile``.
     """
-    return {kind: partial(sink, rules=rules, resume=resume) for kind, sink in _SINKS.items()}
+    return {kind: partial(_open, kind, rules=rules, resume=resume) for kind in _SINKS}
+
+
+def _open(kind: str, path: Path, **options: object) -> Sink:
+    module, name = _SINKS[kind]
+    sink: Sink = getattr(import_module(f".{module}", __package__), name)(path, **options)
+    return sink
 
 
 def _is_standard_output(path: Path) -> bool:

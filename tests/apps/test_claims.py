@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.apps import claims
 from pipeline.apps.claims import Claims
-from pipeline.apps.journal import SUFFIX
+from pipeline.apps.outputs import JOURNAL_SUFFIX
 from pipeline.apps.recordings import plan
 from pipeline.apps.results import Result
 from pipeline.apps.translate import run as translate
@@ -105,7 +105,7 @@ def test_existing_subtitles_are_not_replaced_by_machines_that_claim(folder, caps
 def test_machines_on_one_folder_write_what_one_process_writes(archive, config, whole, tmp_path):
     """One is killed and leaves its claim and its journal; the others share the rest, and one goes on from the journal."""
     command = arguments(archive, "--output-dir", tmp_path, "--claim", config=config)
-    journal = tmp_path / f"a{SUFFIX}"
+    journal = tmp_path / f"a{JOURNAL_SUFFIX}"
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         while not (journal.exists() and b'"translation"' in journal.read_bytes()):
             assert process.poll() is None
@@ -129,7 +129,7 @@ sys.exit(run({command[3:]}))
 def test_a_folder_that_vanishes_ends_a_machine_that_claims_and_it_goes_on_later(archive, config, whole, tmp_path):
     out, gone = tmp_path / "out", tmp_path / "gone"
     command = arguments(archive, "--output-dir", out, "--claim", config=config)
-    journal = out / f"a{SUFFIX}"
+    journal = out / f"a{JOURNAL_SUFFIX}"
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         while not (journal.exists() and b'"translation"' in journal.read_bytes()):
             assert process.poll() is None

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from distributed.cli import dask_scheduler, dask_worker
 
-from pipeline.apps.journal import SUFFIX
+from pipeline.apps.outputs import JOURNAL_SUFFIX
 from pipeline.apps.translate import arguments as translate_arguments
 from tests.apps.test_several import archive, arguments, config, files, run, whole
 from tests.apps.test_translate import save
@@ -65,7 +65,7 @@ def cluster(tmp_path_factory):
 def begun(archive, config, out, cluster):
     """The command, once the first recording is in progress; and the worker that does it."""
     command = arguments(archive, "--output-dir", out, "--cluster", cluster.address, config=config)
-    journal = out / f"a{SUFFIX}"
+    journal = out / f"a{JOURNAL_SUFFIX}"
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while not (journal.exists() and b'"translation"' in journal.read_bytes()):
             assert process.poll() is None, process.stderr.read()
@@ -124,9 +124,9 @@ def test_an_interrupted_command_cancels_its_jobs_and_goes_on(archive, config, wh
         assert process.returncode == 130
         assert "interrupted" in said
         assert told.splitlines()[-1] == "interrupted: the same command resumes the run"
-        while opens(worker.pid, tmp_path / f"a{SUFFIX}"):
+        while opens(worker.pid, tmp_path / f"a{JOURNAL_SUFFIX}"):
             assert worker.poll() is None
-    assert (tmp_path / f"a{SUFFIX}").exists(), "the job was cancelled before its end"
+    assert (tmp_path / f"a{JOURNAL_SUFFIX}").exists(), "the job was cancelled before its end"
     assert "finished" in again(archive, config, tmp_path, cluster).stdout
     assert files(tmp_path) == whole
 
@@ -203,7 +203,7 @@ def test_a_folder_that_vanishes_ends_the_command_which_goes_on_later(archive, co
     assert "Traceback" not in told
     assert not out.exists(), "nobody makes another in its place"
     for worker in cluster.workers:
-        while opens(worker.pid, gone / f"a{SUFFIX}"):
+        while opens(worker.pid, gone / f"a{JOURNAL_SUFFIX}"):
             assert worker.poll() is None
     gone.rename(out)
     assert "finished" in again(archive, config, out, cluster).stdout

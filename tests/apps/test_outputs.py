@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.apps.journal import SUFFIX
 from pipeline.apps.outputs import (
+    JOURNAL_SUFFIX,
     SUFFIXES,
     Folder,
     OutputName,
@@ -44,7 +44,7 @@ def test_only_a_recordings_suffix_is_removed(name, stem):
 
 @given(
     st.text(st.characters(exclude_characters="\0/", exclude_categories=("Cs",)), min_size=1, max_size=300),
-    st.sampled_from([".srt", ".jsonl", SUFFIX]),
+    st.sampled_from([".srt", ".jsonl", JOURNAL_SUFFIX]),
     st.sampled_from(["", "zh-Hant"]),
 )
 def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem, suffix, tag):
@@ -58,14 +58,16 @@ def test_a_name_is_shortened_between_characters_and_only_where_it_must_be(stem, 
     assert name.endswith(end)
     assert stem.startswith(kept)
     assert len(mark) == 12
-    assert len(os.fsencode(kept)) > 255 - 13 - len(end) - len(SUFFIX) - 4  # hardly more than necessary is removed
+    assert (
+        len(os.fsencode(kept)) > 255 - 13 - len(end) - len(JOURNAL_SUFFIX) - 4
+    )  # hardly more than necessary is removed
     others = {OutputName(Path(), other, tag).path(suffix).name for other in (stem + "x", "x" + stem)}
     assert len(others | {name}) == 3
 
 
 def test_all_shortened_names_of_a_recording_are_alike():
     name = OutputName(Path(), "会" * 84, "zh")
-    assert len({name.path(suffix).name.removesuffix(suffix) for suffix in (".srt", ".jsonl", SUFFIX)}) == 1
+    assert len({name.path(suffix).name.removesuffix(suffix) for suffix in (".srt", ".jsonl", JOURNAL_SUFFIX)}) == 1
 
 
 def test_bytes_that_are_not_utf_8_are_kept():
@@ -79,7 +81,7 @@ def test_the_file_systems_name_limit_is_used(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "pathconf", lambda *_: 143)
     assert longest_name(tmp_path) == 143
     name = OutputName(tmp_path, "x" * 140, longest=longest_name(tmp_path))
-    assert len(name.path(SUFFIX).name) == 143
+    assert len(name.path(JOURNAL_SUFFIX).name) == 143
     assert name.is_shorter(".srt")
 
 
@@ -156,14 +158,14 @@ def test_a_format_has_a_file_per_language_and_jsonl_has_one_for_all():
     names = OutputNames(OutputName(Path("d"), "talk"), {"zh": "zh", "de": "de"})
     found = [names.path(output).name for output in several]
     assert found == ["talk.zh.srt", "talk.de.srt", "talk.jsonl", "talk.zh.txt", "talk.de.txt"]
-    assert names.journal == Path("d") / f"talk{SUFFIX}"
+    assert names.journal == Path("d") / f"talk{JOURNAL_SUFFIX}"
     one = OutputNames(OutputName(Path("d"), "talk", "zh"), {"zh": "zh"})
     assert [one.path(output).name for output in outputs_of(kinds, ["zh"])] == [
         "talk.zh.srt",
         "talk.zh.jsonl",
         "talk.zh.txt",
     ]
-    assert one.journal == Path("d") / f"talk.zh{SUFFIX}"
+    assert one.journal == Path("d") / f"talk.zh{JOURNAL_SUFFIX}"
 
 
 @pytest.mark.parametrize("targets", [["zh"], ["zh-TW", "de"]])

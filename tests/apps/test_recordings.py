@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import PipelineConfig, load_config
-from pipeline.apps.journal import SUFFIX, header
-from pipeline.apps.outputs import language_tags
+from pipeline.apps.journal import header
+from pipeline.apps.outputs import JOURNAL_SUFFIX, language_tags
 from pipeline.apps.recordings import Begin, Job, begin, labels_of, plan
 from pipeline.errors import UsageError
 from tests.conftest import PHRASES
@@ -43,7 +43,7 @@ def test_a_recording_has_a_file_per_language_and_one_journal(tmp_path):
         ("srt", "de"): "talk.de.srt",
         ("jsonl", ""): "talk.jsonl",
     }
-    assert job.journal == tmp_path / f"talk{SUFFIX}"
+    assert job.journal == tmp_path / f"talk{JOURNAL_SUFFIX}"
     (tmp_path / "talk.de.mp3").touch()  # talk.de.srt could belong to it
     assert planned(tmp_path).outputs["srt", "de"].name == "talk.wav.de.srt"
 

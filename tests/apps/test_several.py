@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.apps.journal import SUFFIX
+from pipeline.apps.outputs import JOURNAL_SUFFIX
 from pipeline.resources import CONFIGS
 from tests.apps.test_translate import save
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav
@@ -123,7 +123,7 @@ def test_a_recording_that_ends_its_process_fails_alone(archive, config, whole, t
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed(sent, archive, config, whole, tmp_path):
     command = arguments(archive, "--output-dir", tmp_path, "--processes", 2, config=config)
-    journal = tmp_path / f"a{SUFFIX}"
+    journal = tmp_path / f"a{JOURNAL_SUFFIX}"
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while not (journal.exists() and journal.read_bytes().count(b'"translation"') >= 1):
             assert process.poll() is None, process.stderr.read()

@@ -13,7 +13,8 @@ import pytest
 
 from pipeline import Models, SpeechTranslator, TargetText, Translation, TranslationLost, load_config, load_models
 from pipeline.apps import live, translate
-from pipeline.apps.journal import SUFFIX, header
+from pipeline.apps.journal import header
+from pipeline.apps.outputs import JOURNAL_SUFFIX
 from pipeline.apps.recordings import Begin, begin, plan
 from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
@@ -128,12 +129,12 @@ def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypa
     for kind in ("srt", "txt"):
         assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
     assert (tmp_path / "out" / "meeting.de.txt").read_text("utf-8") == "Ja.\n"
-    assert (tmp_path / "out" / f"meeting{SUFFIX}").is_file()
+    assert (tmp_path / "out" / f"meeting{JOURNAL_SUFFIX}").is_file()
 
     broken = models  # the same command finishes the language
     status, printed = command()
     assert status == 0, printed
-    assert not (tmp_path / "out" / f"meeting{SUFFIX}").exists()
+    assert not (tmp_path / "out" / f"meeting{JOURNAL_SUFFIX}").exists()
     for kind in ("srt", "txt"):
         assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
 
@@ -143,7 +144,7 @@ def test_a_killed_run_into_two_languages_goes_on(whole, tmp_path):
     options = ["--output-dir", str(tmp_path / "out"), "--format", "srt,txt,jsonl"]
     options += ["--config", str(config_file(tmp_path, ["zh", "de"]))]
     running = subprocess.Popen([sys.executable, "-m", "pipeline.translate", str(MEETING), *options], cwd=ROOT)
-    journal = tmp_path / "out" / f"meeting{SUFFIX}"
+    journal = tmp_path / "out" / f"meeting{JOURNAL_SUFFIX}"
     while running.poll() is None and not (journal.exists() and b'"translation"' in journal.read_bytes()):
         pass
     running.send_signal(signal.SIGKILL)

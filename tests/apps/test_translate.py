@@ -28,8 +28,7 @@ from rich.console import Console
 
 from pipeline import Models, PipelineConfig, TargetText, Transcript, Translation
 from pipeline.apps import translate
-from pipeline.apps.journal import SUFFIX
-from pipeline.apps.outputs import OutputName, OutputNames
+from pipeline.apps.outputs import JOURNAL_SUFFIX, OutputName, OutputNames
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
 from pipeline.apps.results import Result, plain, table
 from pipeline.asr.recognizer import RecognitionOptions
@@ -136,7 +135,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory, demo_models: Models) -> dict
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.suffix: path.read_bytes() for path in folder.glob("phrases.*") if not path.name.endswith(SUFFIX)}
+    return {
+        path.suffix: path.read_bytes() for path in folder.glob("phrases.*") if not path.name.endswith(JOURNAL_SUFFIX)
+    }
 
 
 def finished(journal: Path | None) -> tuple[int, int]:
@@ -155,11 +156,11 @@ def test_a_run_resumes_where_the_previous_one_failed(translated, tmp_path, whole
     assert "stage failed" in said
     for suffix, content in files(tmp_path).items():
         assert whole[suffix].startswith(content)
-    transcripts, tokens = finished(next(tmp_path.glob(f"*{SUFFIX}"), None))
+    transcripts, tokens = finished(next(tmp_path.glob(f"*{JOURNAL_SUFFIX}"), None))
     status, said, second = translated(*arguments)
     assert status == 0, said
     assert files(tmp_path) == whole
-    assert not list(tmp_path.glob(f"*{SUFFIX}"))
+    assert not list(tmp_path.glob(f"*{JOURNAL_SUFFIX}"))
     # Finished work is not repeated.
     assert second.segments == COUNT - transcripts
     assert second.tokens == sum(b'"type": "delta"' in line for line in whole[".jsonl"].splitlines()) - tokens
@@ -216,7 +217,7 @@ def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(trans
         status, said, _ = translated(*arguments)
     assert status == 1
     assert "Input/output error" in said
-    assert finished(next(tmp_path.glob(f"*{SUFFIX}")))[0] == 3  # the third is cut off
+    assert finished(next(tmp_path.glob(f"*{JOURNAL_SUFFIX}")))[0] == 3  # the third is cut off
     status, said, second = translated(*arguments)
     assert (status, second.segments) == (0, COUNT - 2), said
     assert files(tmp_path) == whole
@@ -247,7 +248,7 @@ def test_groups_are_resumed_too(translated, tmp_path):
     status, said, first = translated(*arguments, tmp_path / "whole")
     assert (status, first.segments) == (0, COUNT), said
     assert translated(*arguments, tmp_path / "cut", fail_at_segment=COUNT - 1)[0] == 1
-    done = finished(next((tmp_path / "cut").glob(f"*{SUFFIX}")))[0]
+    done = finished(next((tmp_path / "cut").glob(f"*{JOURNAL_SUFFIX}")))[0]
     assert 2 <= done < COUNT - 1
     status, said, second = translated(*arguments, tmp_path / "cut")
     # The run may have ended before all transcripts of a window were written; such a window is recognised again.
@@ -447,7 +448,7 @@ def test_a_name_with_room_for_subtitles_and_none_for_the_journal_keeps_its_own(t
     recording = tmp_path / ("会" * 80 + ".wav")
     shutil.copy(PHRASES, recording)
     assert translated(recording, fail_at_segment=2)[0] == 1
-    (journal,) = tmp_path.glob(f"*{SUFFIX}")
+    (journal,) = tmp_path.glob(f"*{JOURNAL_SUFFIX}")
     assert len(os.fsencode(journal.name)) <= 255
     assert translated(recording)[2].segments == COUNT - 2
     assert {path.name for path in tmp_path.iterdir()} == {recording.name, "会" * 80 + ".srt"}
@@ -662,7 +663,7 @@ def test_each_language_has_files_and_a_journal_of_its_own(translated, tmp_path, 
     (tmp_path / "other.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace('"zh"', '"zho_Hant"'))
     other = (tmp_path / "film.wav", "--lang-suffix", "--config", tmp_path / "other.toml")
     assert translated(*other, fail_at_segment=2)[0] == 1
-    assert (tmp_path / f"film.zh-Hant{SUFFIX}").is_file()
+    assert (tmp_path / f"film.zh-Hant{JOURNAL_SUFFIX}").is_file()
     status, said, counting = translated(tmp_path / "film.wav", "--lang-suffix")
     assert (status, counting.segments) == (0, COUNT), said
     assert (tmp_path / "film.zh.srt").read_bytes() == whole[".srt"]
@@ -770,7 +771,7 @@ def test_any_container_is_read(translated, tmp_path, name):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
 def test_two_runs_never_write_the_same_subtitles(translated, tmp_path):
-    other = BlockFile(tmp_path / f"phrases{SUFFIX}", "the other run's")
+    other = BlockFile(tmp_path / f"phrases{JOURNAL_SUFFIX}", "the other run's")
     with pytest.raises(UsageError, match=r"is being written by another run; wait for it to end"):
         translated(PHRASES, "--output-dir", tmp_path)
     other.close()
