@@ -130,13 +130,10 @@ class Service:
             self.refused[error.code] += 1
             raise
         session = Session(
-            chain.config,
-            chain.models,
+            chain,
             self.limits,
             wanted.sample_rate,
             self.record,
-            glossary=chain.glossary,
-            masking=chain.masking.fresh(),
             room=room,
             scheduler=self.scheduler,
             voices=self._voices(chain.config.languages.targets) if self._voices is not None else None,

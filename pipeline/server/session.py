@@ -13,13 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..captions.masking import Masking
-from ..config import PipelineConfig
 from ..errors import PipelineError
 from ..events import SAMPLE_RATE, PipelineEvent, SourceSentence
-from ..glossary.current import CurrentGlossary
 from ..glossary.terms import Glossary
-from ..loading import Models
 from ..nmt.translator import unspellable
 from ..run.stats import PipelineStats
 from ..translator import SpeechTranslator
@@ -57,21 +53,18 @@ class Session:
 
     def __init__(
         self,
-        config: PipelineConfig,
-        models: Models,
+        chain: Chain,
         limits: ServerLimits,
         sample_rate: int,
         record: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
-        glossary: CurrentGlossary | None = None,
-        masking: Masking | None = None,
         room: str | None = None,
         scheduler: Scheduler | None = None,
         voices: SessionVoices | None = None,
     ) -> None:
-        """``record``: the folder for the session's record; None: nothing is kept. ``glossary``, ``masking``: the server's.
+        """``record``: the folder for the session's record; None: nothing is kept. ``room``: the name of the speaker's room.
 
-        ``room``: the name of the speaker's room. ``scheduler``: of all sessions that use the models.
+        ``scheduler``: of all sessions that use the models.
         """
         self.name = new_name()
         """For the log and the record."""
@@ -80,6 +73,7 @@ class Session:
         self.key = secrets.token_urlsafe(24)
         """Who knows it may go on speaking."""
         self.room = room
+        config, models = chain.config, chain.models
         self.config, self.sample_rate = config, sample_rate
         self.intake = Intake(sample_rate, limits.backlog_s)
         self.failure: ProtocolError | None = None
@@ -89,10 +83,10 @@ class Session:
         """Sends the text elsewhere; never waits."""
         self.voices = voices
         self._limits, self._clock, self._models = limits, clock, models
-        self.glossary = SessionGlossary(glossary)
+        self.glossary = SessionGlossary(chain.glossary)
         if scheduler is not None:
             models = scheduled(models, scheduler, self._age_s)
-        masking = Masking() if masking is None else masking
+        masking = chain.masking.fresh()
         self.targets = SessionTargets(config.languages, limits)
         self._translator = SpeechTranslator(
             config, models, live=True, glossary=self.glossary, masking=masking, late=self.targets.late

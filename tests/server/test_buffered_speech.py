@@ -6,6 +6,7 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.events import SAMPLE_RATE
+from pipeline.server.chains import Chain
 from pipeline.server.intake import BufferedSpeech
 from pipeline.server.limits import ServerLimits
 from pipeline.server.session import Session
@@ -49,7 +50,7 @@ def test_a_recording_was_not_kept(parts):
 
 
 def session(config: PipelineConfig, models: Models) -> Session:
-    return Session(config, models, ServerLimits(), SAMPLE_RATE)
+    return Session(Chain(config, models), ServerLimits(), SAMPLE_RATE)
 
 
 async def test_a_session_is_as_late_as_the_speech_that_was_kept(demo_config, demo_models):

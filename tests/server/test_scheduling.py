@@ -15,6 +15,7 @@ from pipeline.asr.live.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, DraftRefusedError, RecognitionOptions
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.options import DraftOptions
+from pipeline.server.chains import Chain
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import Call, CallQueue, DraftBudget, Priority, ScheduledRecognizer, Scheduler, scheduled
 from pipeline.server.session import Session
@@ -331,7 +332,7 @@ def test_a_session_that_is_sent_faster_than_it_plays_has_no_drafts(demo_models):
 
 @pytest.mark.parametrize("ahead_s", [29.0, 31.0])
 def test_a_stream_far_ahead_of_real_time_is_a_recording(ahead_s, demo_config, demo_models):
-    session = Session(demo_config, demo_models, ServerLimits(), SAMPLE_RATE, scheduler=Scheduler())
+    session = Session(Chain(demo_config, demo_models), ServerLimits(), SAMPLE_RATE, scheduler=Scheduler())
     session.stats.clock = lambda: 100.0
     session.stats.received(SAMPLE_RATE)
     session.stats.clock = lambda: 110.0

@@ -19,6 +19,7 @@ from pipeline.languages.marks import letters
 from pipeline.server import session as session_module
 from pipeline.server import websocket
 from pipeline.server.access import Access
+from pipeline.server.chains import Chain
 from pipeline.server.feed import Snapshot
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import snapshot_text
@@ -234,7 +235,7 @@ async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, dem
     now_s = 0.0
     monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
     limits = ServerLimits(idle_s=300.0, backlog_s=1.0)
-    session = Session(demo_config, demo_models, limits, 16_000, clock=lambda: now_s)
+    session = Session(Chain(demo_config, demo_models), limits, 16_000, clock=lambda: now_s)
     hearing = asyncio.create_task(session.hear(bytes(4 * 16_000)))  # 2 s
     watching = asyncio.create_task(session._watch())
     for _ in range(3):
@@ -254,7 +255,7 @@ async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, dem
 async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkeypatch):
     now_s = 0.0
     monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
-    session = Session(demo_config, demo_models, ServerLimits(idle_s=300.0), 16_000, clock=lambda: now_s)
+    session = Session(Chain(demo_config, demo_models), ServerLimits(idle_s=300.0), 16_000, clock=lambda: now_s)
     await session.operator.pause(True)
     watching = asyncio.create_task(session._watch())
     for later_s in (1_000.0, 0.0, 301.0):
@@ -271,7 +272,7 @@ async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkey
 async def test_the_sentence_of_a_speaker_who_sends_nothing_more_ends(demo_config, demo_models, monkeypatch):
     now_s = 0.0
     monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
-    session = Session(demo_config, demo_models, ServerLimits(), 16_000, clock=lambda: now_s)
+    session = Session(Chain(demo_config, demo_models), ServerLimits(), 16_000, clock=lambda: now_s)
     speaker = object()
     feed = session.connect(speaker)
     working = asyncio.create_task(session.run())
@@ -340,7 +341,7 @@ async def test_the_client_of_the_examples_prints_the_translation(new_service, ex
 
 @pytest.mark.slow
 async def test_a_reader_who_comes_when_all_is_said_gets_the_texts_and_the_end(demo_config, demo_models, expected):
-    session = Session(demo_config, demo_models, ServerLimits(), 16_000)
+    session = Session(Chain(demo_config, demo_models), ServerLimits(), 16_000)
     await session.hear(SPEECH.tobytes())
     session.end()
     await session.run()
