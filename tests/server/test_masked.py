@@ -21,7 +21,6 @@ async def test_every_protocol_masks(demo_config, demo_models, tmp_path):
     config = replace(demo_config, captions=CaptionOptions(str(path)))
     async with (
         running(Service(config, demo_models)) as server,
-        server.connect() as speaker,
         httpx.AsyncClient(base_url=server.url, timeout=None) as client,
     ):
         body = {"q": "Please send me the budget before Friday.", "source": "en", "target": "zh"}
@@ -33,9 +32,10 @@ async def test_every_protocol_masks(demo_config, demo_models, tmp_path):
                 data={"model": "m", "response_format": "text"},
             )
             translated += answer.text
-        await ask(speaker, type="start")
-        await speak(speaker, read_wav(MEETING)[: 10 * 16_000])
-        records = await finish(speaker)
+        async with server.connect() as speaker:
+            await ask(speaker, type="start")
+            await speak(speaker, read_wav(MEETING)[: 10 * 16_000])
+            records = await finish(speaker)
         translated += "".join(final(records).values())
         assert translated.count("预*") == 3
         assert translated.count("b*****") == 2
