@@ -209,10 +209,7 @@ class MarianModel(ModelText):
         """The attention of the tokens over the source, [tokens, S]; None without a search, or if it was cut."""
         if (state := search.state) is None or tokens[-1].truncated:
             return None
-        history = [self.generation.start_token, *(token.id for token in tokens[:-1])]
-        self.decoder.reveal(state)
-        self.decoder.truncate(state, 0)
-        return self.decoder.attention(state, history)
+        return self.decoder.attention(state, [self.generation.start_token, *(token.id for token in tokens[:-1])])
 
     def _tokens(
         self,

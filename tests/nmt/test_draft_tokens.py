@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pipeline import MarianModel
 from pipeline.captions.policy import at_once, rewritten, updates
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation
+from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.chinese import conversion
 from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, Token, log_softmax
 from pipeline.nmt.options import NmtConfig
@@ -261,27 +262,44 @@ def test_all_of_a_sentence_that_ends_in_a_pause_is_shown_as_it_will_be(en_pt):
     assert again == []
 
 
-def test_the_attention_is_that_of_single_steps(en_pt):
-    pushed = list[PartDraft]()
+class Watched(DraftTokens):
+    """Notes the drafts."""
 
-    class Watched(DraftTokens):
-        def push(self, part, draft):
-            pushed.append(draft)
-            return super().push(part, draft)
+    def __init__(self):
+        super().__init__()
+        self.pushed = list[PartDraft]()
 
+    def push(self, part, draft):
+        self.pushed.append(draft)
+        return super().push(part, draft)
+
+
+def draft_of(model, words, drafted, glossary=None):
+    drafted.source = text = " ".join(words)
+    request = TranslationRequest(SourceSentence(0, "en", text), "pt", draft=True, drafted=drafted, glossary=glossary)
+    *_, translated = model.stream(request)
+    return translated
+
+
+@pytest.mark.parametrize("glossary", [None, Glossary((Term("table", "Xavante"),))], ids=["plain", "glossary"])
+def test_the_attention_is_that_of_the_tokens_fed_alone(glossary, en_pt):
+    """Also where a term has taken the place of what the search had found."""
     drafted, words = Watched(), LONG.split()
-    for count in (8, 12, 16):
-        drafted.source = " ".join(words[:count])
-        list(
-            en_pt.stream(TranslationRequest(SourceSentence(0, "en", drafted.source), "pt", draft=True, drafted=drafted))
-        )
-    draft = pushed[-1]
-    assert draft.attention is not None
-    (source,) = en_pt.sources(drafted.source, "en", None)
-    state = en_pt.decoder.encode(source)
-    ids = [token.id for token in draft.tokens]
-    rows = [en_pt.decoder.attention(state, [token]) for token in [en_pt.generation.start_token, *ids[:-1]]]
-    assert draft.attention == pytest.approx(np.concatenate([row for row in rows if row is not None]), abs=1e-5)
+    for count in range(4, len(words) + 1, 2):
+        end = draft_of(en_pt, words[:count], drafted, glossary)
+        draft = drafted.pushed[-1]
+        (source,) = en_pt.sources(" ".join(words[:count]), "en", None)
+        ids = [en_pt.generation.start_token, *(token.id for token in draft.tokens)]
+        assert np.array_equal(draft.attention, en_pt.decoder.attention(en_pt.decoder.encode(source), ids[:-1]))
+    assert ("Xavante" in end.text) == (glossary is not None)
+
+
+def test_no_token_of_a_draft_is_fed_twice(en_pt, monkeypatch):
+    run, fed = en_pt.decoder._run_one, []
+    monkeypatch.setattr(en_pt.decoder, "_run_one", lambda state, token: fed.append(token) or run(state, token))
+    drafted = Watched()
+    draft_of(en_pt, LONG.split(), drafted)
+    assert fed == [en_pt.generation.start_token, *(token.id for token in drafted.pushed[-1].tokens[:-1])]
 
 
 # The searches

@@ -149,17 +149,29 @@ def test_a_fork_at_an_earlier_step_knows_nothing_of_the_later_ones(student, tmp_
     assert np.array_equal(fork.cells, cells.history[2])
 
 
-def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student, tmp_path):
+def test_hidden_source_tokens_are_not_looked_at_until_the_state_restarts(student, tmp_path):
     decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
     whole, hidden = decoder.encode(SOURCES[0]), decoder.encode(SOURCES[0])
     decoder.hide(hidden, [1, 2])
     decoder.step(hidden, start)
     row = decoder.attended(hidden)
     assert row.shape == (3,)
-    decoder.reveal(hidden)
-    decoder.truncate(hidden, 0)
+    hidden = decoder.restarted(hidden)
     assert decoder.choose(hidden, start, start) == decoder.choose(whole, start, start)
-    assert decoder.attention(decoder.encode(SOURCES[0]), [start, 7, 8]).shape == (3, 5)
+
+
+def test_the_attention_that_a_state_keeps_is_that_of_the_tokens_fed_alone(student, tmp_path):
+    decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
+    state = decoder.encode(SOURCES[0])
+    decoder.force(state, [start, 7, 8, 9])
+    fork = state.fork()
+    decoder.truncate(state, 2)
+    decoder.force(state, [30, 31])
+    for each, ids in ((state, [start, 7, 30]), (fork, [start, 7, 8, 9]), (fork, [start, 9])):
+        rows = decoder.attention(each, ids)
+        assert rows.shape == (len(ids), 5)
+        assert np.array_equal(rows, decoder.attention(decoder.encode(SOURCES[0]), ids))
+        assert each.tokens == tuple(ids)
 
 
 def test_greedy_search_goes_on_after_committed_tokens(student, tmp_path):

@@ -19,7 +19,6 @@ from pipeline.nmt.decode.tokenizer import SPACE
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search.beams import greedy
-from pipeline.nmt.search.draft_tokens import DraftTokens
 from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.terms.term_search import TermSearch, Wording
@@ -187,25 +186,6 @@ def test_a_cached_sentence_has_the_terms_of_its_glossary():
 WORDS = ("Chang Wei", "Grand Harbour Hotel", "the", "station", "yesterday", "I", "met", "at", "waits", "friend")
 
 
-def test_the_whole_source_decides_what_is_steady(english, monkeypatch):
-    """Also where the search has hidden a term."""
-    attention, widths = english.decoder.attention, []
-
-    def noted(state, tokens):
-        rows = attention(state, tokens)
-        widths.append(rows.shape[1])
-        return rows
-
-    monkeypatch.setattr(english.decoder, "attention", noted)
-    text, drafted = "I met Chang Wei at the station", DraftTokens()
-    drafted.source = text
-    *_, end = english.stream(
-        TranslationRequest(SourceSentence(0, "en", text), "zh", drafted=drafted, draft=True, glossary=BOTH)
-    )
-    assert end.terms == ("Chang Wei",)
-    assert widths == [len(english.sources(text, "en", None)[0])]
-
-
 def test_the_stage_takes_the_glossary_as_it_is_now(english):
     current = [Glossary()]
     text = "Do you know Chang Wei?"
@@ -323,8 +303,8 @@ def test_hidden_source_tokens_are_out_of_view(english):
     again = decoder.encode(ids)
     decoder.step(again, start)
     assert np.array_equal(decoder.step(again, known), first)  # the first state is as it was
-    decoder.truncate(fewer, 1)
-    decoder.reveal(fewer)
+    fewer = decoder.restarted(fewer)
+    decoder.step(fewer, start)
     assert np.array_equal(decoder.step(fewer, known), first)
     row = decoder.attended(fewer)
     assert row is not None

@@ -132,9 +132,10 @@ class Decoder(ABC):
         return Choice(best, -float(np.log(np.exp(scores - scores[best]).sum())), best)
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
-        """Feed several tokens in one run, and return the attention of each over the source: [tokens, S].
+        """Make ``state`` one that was fed ``tokens`` alone, and return the attention of each over the source: [tokens, S].
 
-        Each row sums to 1. None, without a run, if the model does not give out an alignment head.
+        Each row sums to 1. A recurrent decoder keeps it, and runs only from the first token on that ``state`` was not fed.
+        None, without a run, if the model does not give out an alignment head.
         """
         return None
 
@@ -150,10 +151,6 @@ class Decoder(ABC):
 
         Only for models that give out an alignment head.
         """
-        raise NotImplementedError
-
-    def reveal(self, state: DecoderState) -> None:
-        """Make ``state`` look at the whole source again. Only for models that give out an alignment head."""
         raise NotImplementedError
 
     def restarted(self, state: DecoderState) -> DecoderState:

@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from ...captions.states import common_length
 from ...errors import ModelError
 from ...run.onnx_header import OnnxHeader
 from ...run.onnx_session import open_session, translate_ort_errors
@@ -39,6 +40,8 @@ class _Cells(BoundStep):
         self._decoder, self._state = decoder, state
         self.history = list(history)
         """The states [layers, d_model] before the first token, and after each."""
+        self.rows: list[Array] = []
+        """The attention of each token over the source, [S]."""
         self.cells = self.history[-1].copy()
         self.embedded = np.zeros((1, 1, self.cells.shape[1]), np.float32)
         self.logits = np.zeros((1, len(state.ids)), np.float32)
@@ -67,13 +70,14 @@ class _Cells(BoundStep):
     def fork(self, steps: int) -> _Cells:
         other = _Cells(self._decoder, self._state, self.history[: steps + 1])
         other.look_at(self._encoder_kv)
+        other.rows = self.rows[:steps]
         if self.alignment is not None and other.alignment is not None:
             other.alignment[:] = self.alignment
         return other
 
     def truncate(self, steps: int) -> None:
         if steps < len(self.history) - 1:
-            del self.history[steps + 1 :]
+            del self.history[steps + 1 :], self.rows[steps:]
             self.cells[:] = self.history[-1]
 
 
@@ -169,12 +173,12 @@ class RecurrentDecoder(StreamingDecoder):
 
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         assert isinstance(state, RecurrentState)
-        rows = []
-        for token in tokens:
-            found = self._run_one(state, token).alignment
-            assert found is not None
-            rows.append(found[0, 0].copy())
-        return np.stack(rows)
+        same = common_length(state.tokens, tokens)
+        self.truncate(state, same)
+        for token in tokens[same:]:
+            self._run_one(state, token)
+        assert isinstance(state.memory, _Cells)
+        return np.stack(state.memory.rows)
 
     def truncate(self, state: DecoderState, steps: int) -> None:
         assert isinstance(state, RecurrentState)
@@ -210,6 +214,8 @@ class RecurrentDecoder(StreamingDecoder):
         with translate_ort_errors(self.layout.first.path, steps, state.options):
             self._first.run_with_iobinding(cells.binding, state.options)
         cells.history.append(cells.cells.copy())
+        assert cells.alignment is not None
+        cells.rows.append(cells.alignment[0, 0].copy())
         state.tokens += (token,)
         return cells
 

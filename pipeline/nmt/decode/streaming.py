@@ -224,6 +224,7 @@ class StreamingDecoder(Decoder):
     def attention(self, state: DecoderState, tokens: Sequence[int]) -> NDArray[np.float32] | None:
         if not self.aligned:
             return None
+        self.truncate(state, 0)
         self._run_step(state, tuple(tokens), scores=False)
         assert isinstance(state, StreamingState)
         return state.alignment
@@ -245,12 +246,6 @@ class StreamingDecoder(Decoder):
             for name, value in state.encoder_kv.items()
         }
         state.look_at(fewer)
-
-    def reveal(self, state: DecoderState) -> None:
-        assert isinstance(state, StreamingState)
-        if state.whole_kv:
-            state.look_at(state.whole_kv)
-            state.whole_kv = {}
 
     def restarted(self, state: DecoderState) -> DecoderState:
         assert isinstance(state, StreamingState)
