@@ -74,3 +74,17 @@ def test_segments_that_are_rejected_together_leave_no_lag_behind():
     assert stats.lag_s == 66.0  # the first segment still waits for its text
     stats.delivered(Transcript(0, 1.0, 2.0, "", "en", rejected="uncertain", heard_s=3.0))
     assert stats.lag_s == 0.0
+
+
+def test_a_language_that_is_lost_leaves_no_lag_behind():
+    now_s = 0.0
+    stats = PipelineStats(clock=lambda: now_s, languages={"de", "zh"})
+    stats.received(10 * 16_000)
+    stats.audio_samples = 10 * 16_000
+    stats.segment_closed(SpeechSegment(0, 16_000, np.zeros(16_000, np.int16), heard_sample=3 * 16_000))
+    now_s, stats.audio_samples = 60.0, 70 * 16_000
+    stats.received(60 * 16_000)
+    stats.translated("zh", 3.0)
+    assert stats.lag_s == 60.0  # into the other language nothing has come
+    stats.language_lost("de", "out of memory")
+    assert stats.lag_s == 0.0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import StageError
-from pipeline.run.worker import Worker
+from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
 from tests.conftest import HANG_S, ROOT, Panic
 
 
@@ -157,7 +157,7 @@ def test_a_killed_thread_fails_its_accepted_and_its_later_calls(count):
 def test_a_worker_in_a_forked_process_refuses_calls():
     program = """
 import asyncio, os
-from pipeline.run.worker import Worker
+from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
 
 worker = Worker("test")
 if os.fork() == 0:
@@ -182,7 +182,7 @@ def last():  # runs after the workers' own exit handler, which is registered lat
     except RuntimeError as error:
         print(error)
 
-from pipeline.run.worker import Worker
+from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
 worker = Worker("test")
 """
     assert printed(program) == "the worker 'test' is closed and runs nothing more; make another one\n"
@@ -198,7 +198,7 @@ def test_a_process_that_exits_lets_a_running_call_end():
     """The interpreter crashes if it shuts down during a model call. A long sum replaces the call."""
     program = """
 import asyncio
-from pipeline.run.worker import Worker
+from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
 
 def call():
     started.set()
@@ -236,3 +236,14 @@ def test_the_result_of_a_cancelled_call_is_dropped():
 
     asyncio.run(work())
     assert not problems
+
+
+def test_only_calls_that_fail_one_after_another_end_a_run():
+    calls, error = FailedCalls(), OSError("connection refused")
+    for _ in range(2):
+        assert [calls.reason(error) for _ in range(MOST_IN_A_ROW - 1)] == ["connection refused"] * (MOST_IN_A_ROW - 1)
+        calls.worked()
+    for _ in range(MOST_IN_A_ROW - 1):
+        calls.reason(error)
+    with pytest.raises(OSError, match="connection refused"):
+        calls.reason(error)
