@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.resources import CONFIGS
-from pipeline.store import FileSet, resolve, resolve_model
+from pipeline.store import FileSet, resolve, resolve_model, transfer
 from pipeline.store.listing import Listing, RemoteFile
 from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.store.hub_server import HubServer, python
@@ -89,6 +90,27 @@ def test_an_unreadable_cache_is_reported(tmp_path, monkeypatch):
         DownloadError, match="cannot be read: Permission denied; give the right to read it, or set HF_HOME"
     ):
         resolve_model("owner/name", None, FileSet(("config.json",)))
+
+
+def test_a_link_whose_file_is_gone_is_damaged(tmp_path):
+    snapshot = cache(tmp_path, ["config.json"])
+    (snapshot / "model.bin").symlink_to(snapshot.parents[1] / "blobs" / ("b" * 64))
+    assert resolve.drop_damaged(snapshot) == ["model.bin"]
+    assert [path.name for path in snapshot.iterdir()] == ["config.json"]
+
+
+def test_what_follows_the_listed_size_of_a_file_is_not_read(tmp_path, monkeypatch):
+    read = list[bytes]()
+
+    @contextmanager
+    def connection(url: str, start: int) -> Iterator[tuple[bool, Iterator[bytes]]]:
+        yield False, (read.append(bytes(1_000)) or read[-1] for _ in range(1_000))
+
+    monkeypatch.setattr(transfer, "_connection", connection)
+    file = RemoteFile("model.bin", 1_500, "b" * 64)
+    with pytest.raises(DownloadError, match="has 2,000 bytes; the hub lists 1,500"):
+        transfer.fetch_blob(Listing("owner/name", None, "a" * 40, (file,)), file, tmp_path, lambda size: None)
+    assert len(read) == 2
 
 
 def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch):
