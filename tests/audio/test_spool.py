@@ -47,6 +47,18 @@ def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps, memory):
     spool.close()
 
 
+def test_new_samples_do_not_overtake_those_in_the_file_when_there_is_room_in_memory_again():
+    spool = Spool(1_000, 50)
+    spool.append(numbered(0, 50))
+    spool.append(numbered(50, 10))  # into the file
+    taken = [spool.take()]
+    spool.append(numbered(60, 10))
+    while len(rest := spool.take()):
+        taken.append(rest)
+    assert (np.concatenate(taken) == numbered(0, 70)).all()
+    spool.close()
+
+
 def test_hours_of_audio_keep_a_minute_in_memory():
     spool = Spool(600 * SAMPLE_RATE)
     second = numbered(0, SAMPLE_RATE)
