@@ -8,7 +8,7 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.audio.channels import ChannelWeights, mono_weights
+from pipeline.audio.channels import ChannelWeights, MonoMixer, mono_weights
 from pipeline.audio.recording import read_audio
 from pipeline.bench.words import scored_units
 from pipeline.errors import AudioError
@@ -200,6 +200,15 @@ def test_a_recording_whose_channels_change_is_read_whole(tmp_path):
     found = read_audio(tmp_path / "joined.ac3")
     assert likeness(found[: len(SAID)], SAID)[0] > 0.97
     assert likeness(found[len(SAID) :], OTHER)[0] > 0.97
+
+
+def test_what_was_held_back_before_a_gap_is_not_heard_again_after_it():
+    mixer = MonoMixer(av.AudioLayout("stereo"))
+    for level in (1_000, 2_000):
+        frame = av.AudioFrame.from_ndarray(np.full((1, 2 * 2_000), level, np.int16), "s16", "stereo")
+        frame.sample_rate = 16_000
+        heard = np.concatenate([*mixer.push(frame), *mixer.drain()])
+        assert (heard == np.full(2_000, level)).all()
 
 
 def test_the_choice_does_not_flip_in_stereo_with_room_and_music():
