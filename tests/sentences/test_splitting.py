@@ -24,6 +24,11 @@ def test_sentences(language, text, expected):
     assert split_sentences(text, language) == expected
 
 
+def test_a_text_longer_than_what_is_split_at_once_has_the_same_sentences():
+    sentences = [f"The train number {number} leaves in the morning. " for number in range(300)]
+    assert split_sentences("".join(sentences), "en") == sentences
+
+
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t "])
 def test_blank_text_has_no_sentence(blank):
     assert split_sentences(blank, "en") == []
