@@ -219,9 +219,10 @@ def test_a_number_is_steady_when_it_has_surely_ended():
 
 def test_a_number_is_steady_when_two_words_follow_it():
     agreement = Agreement(0.4)
-    for heard in (["8,800"], ["8,800", "and"], ["8,800", "and"]):
+    for heard in (["8,800"], ["8,800", "and"]):
         agreement.push(words(["It", "is", *heard]), 4.0)
-    assert texts(agreement.steady) == "It is"
+    agreement.push(words(["8,800", "and"], start_s=1.0), 4.0)
+    assert (texts(agreement.steady), texts(agreement.draft)) == ("It is", "8,800 and")
     for _ in range(2):
         agreement.push(words(["8,849", "metres", "high"], start_s=1.0), 4.0)
     assert texts(agreement.steady) == "It is 8,849 metres high"
