@@ -350,6 +350,27 @@ def test_a_search_follows_the_draft_before_unless_another_token_is_clearly_more_
     assert left
 
 
+class Scored:
+    """A decoder with the same probabilities at each step, whatever it is fed."""
+
+    def __init__(self, *probabilities):
+        self._left = iter(np.log(probabilities))
+
+    def encode(self, source, on_start):
+        return None
+
+    def step(self, state, token):
+        return next(self._left)
+
+
+def test_a_search_that_has_left_the_draft_before_follows_no_more_of_it():
+    # 0 is the end token, 4 pads
+    decoder = Scored([0.04, 0.8, 0.1, 0.05, 0.01], [0.02, 0.46, 0.01, 0.5, 0.01], [0.9, 0.03, 0.03, 0.03, 0.01])
+    options = GenerationOptions(start_token=4, end_token=0, pad_token=4, no_repeat_ngram=9)
+    found = [token.id for token in greedy(SearchRequest(decoder, [1, 0], options, preferred=[2, 1]))]
+    assert found == [1, 3, 0]
+
+
 def checked_from(committed, searches):
     """The tokens of a sentence of which each search gives other ids after the committed ones; 0 is the end token."""
     left = iter(searches)
