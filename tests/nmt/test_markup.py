@@ -133,6 +133,12 @@ def test_marks_go_with_the_words_that_they_are_at():
     assert [at for at, _ in Places("the red house.", "en", "a casa vermelha.", "pt", None).of(red)] == [2, 6]
 
 
+def test_a_mark_stays_in_its_line():
+    places = Places("a b c d e f g h i j", "en", "x y z", "pt", None)
+    marks = [Mark("\n", 1, line=True), Mark("\n", 3, line=True), Mark("<img>", 6)]
+    assert [at for at, _ in places.of(marks)] == [2, 4, 4]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
