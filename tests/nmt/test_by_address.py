@@ -227,6 +227,15 @@ def test_a_server_that_does_not_answer_in_time_gets_a_break_that_grows(local):
     assert len(server.requests) == 4
 
 
+def test_a_server_that_fails_now_and_then_gets_no_break(local):
+    replies = iter([(500, b""), (200, answer("非常感谢。"))] * 3)
+    with Server(lambda _: next(replies)) as server:
+        model = ByAddress(local, NmtConfig(url=server.url))
+        events, _ = translated(model, [*sentences(["Thank you."] * 6)])
+    assert [made.instead is None for made in final(events)] == [False, True] * 3
+    assert len(server.requests) == 6
+
+
 def test_a_server_that_is_not_there_costs_no_sentence(local):
     with fixed("无") as gone:
         pass
