@@ -17,6 +17,7 @@ The decoder's rules, and the tests that fail if a rule is broken (tests/nmt/test
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -25,9 +26,10 @@ import pytest
 from sacrebleu.metrics import CHRF
 
 from pipeline.errors import DecodingStoppedError, ModelError
+from pipeline.nmt.decode import generation
 from pipeline.nmt.decode.decoder import Decoder, DecoderState
 from pipeline.nmt.decode.decoders import PrefixDecoder, load_decoder
-from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, Stopwatch
 from pipeline.nmt.decode.layout import find_layout
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
@@ -347,3 +349,15 @@ def test_the_search_ends_at_the_step_where_the_time_runs_out(beams):
     assert decoder.steps == 1
     assert tokens[-1].last
     assert tokens[-1].truncated or tokens[-1].id == 0
+
+
+def test_a_stopwatch_counts_the_time_in_its_blocks_alone(monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr(generation, "time", SimpleNamespace(monotonic=lambda: now_s))
+    stopwatch = Stopwatch(3.0)
+    for seconds, expired in ((2.0, False), (1.0, False), (0.5, True)):
+        with stopwatch:
+            now_s += seconds
+            assert stopwatch.expired() == expired
+        now_s += 60.0
+        assert stopwatch.expired() == expired
