@@ -177,6 +177,13 @@ def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(
     assert replayed(path) == "你好。谢谢"
 
 
+def test_nothing_waits_for_a_sentence_that_later_ones_have_passed(tmp_path):
+    path = tmp_path / "run.jsonl"
+    last = [SourceText(2, "en", "Bye", heard_s=4.0), TargetText(2, "zh", "再见", heard_s=4.0)]
+    logged(path, [AHEAD[0], *AHEAD[2:], *translated(1, ["谢谢。"], heard_s=3.0), *last])
+    assert replayed(path) == "谢谢。再见"
+
+
 @pytest.mark.parametrize("name", ["run.jsonl", "instances.log"])
 def test_what_waits_is_logged_if_the_stream_is_stopped(name, tmp_path):
     logged(tmp_path / name, AHEAD).close()
