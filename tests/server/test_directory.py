@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 from pipeline.errors import PipelineError, UsageError
 from pipeline.server.access import Access
 from pipeline.server.directory import GONE_S, Directory, Peers, read_report
-from pipeline.server.protocol import room_name
+from pipeline.server.protocol import ProtocolError, Start, room_name
 from pipeline.server.service import Service
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.server.running import Running, ask, final, rest, running, say, speak, until
@@ -211,6 +211,15 @@ def test_a_room_goes_to_a_server_of_its_languages_with_the_lowest_load():
     assert peers.with_room_for("zh", ["en"], 0.3) == "http://three"
     assert peers.with_room_for("zh", ["en"], 0.0) is None
     assert peers.with_room_for("fr", [], 0.9) is None
+
+
+def test_a_room_on_a_server_that_drains_is_begun_anew_elsewhere(new_service):
+    here, start = Directory(new_service(), "http://here"), Start(room_key=KEY)
+    here._take(report(sessions={"session": ROOM}))
+    with pytest.raises(ProtocolError, match="another server takes this"):
+        here.check(start, Access(), {})
+    here._take(report(sessions={"session": ROOM}, draining=True))
+    here.check(start, Access(), {})
 
 
 def test_the_sessions_of_a_server_that_is_not_heard_have_ended_unless_the_directory_was_away():
