@@ -226,6 +226,14 @@ async def test_endless_messages_end_the_connection(fragments, new_service):
         assert (await finish(speaker))[-1]["type"] == "end"
 
 
+async def test_the_frames_of_a_message_count_for_that_message_alone(new_service):
+    async with running(new_service()) as server, server.connect() as speaker:
+        await ask(speaker, type="start")
+        for _ in range(3):
+            await speaker.send([bytes(32)] * 600)
+        assert (await finish(speaker))[-1]["type"] == "end"
+
+
 async def test_audio_that_comes_too_fast_is_taken_as_fast_as_it_is_used(new_service, monkeypatch):
     most_s, push = 0.0, Intake.push
 
