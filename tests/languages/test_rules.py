@@ -73,6 +73,14 @@ def test_the_rules_of_a_language_have_any_of_its_codes_and_others_have_none():
     assert rules("fa") == Rules(own_digits=True)
 
 
+@pytest.mark.parametrize("code", sorted(_KNOWN))
+def test_a_record_has_what_amounts_and_times_need(code):
+    currencies, clock = rules(code).currencies, rules(code).clock
+    for sign in ("$", "€", "£", "¥", "R$") if currencies else ():
+        assert [after for before, after in currencies[sign] if not before]
+    assert clock is None or clock.counts_to_24 or clock.written_parts[-1][1] == 24
+
+
 def test_only_the_rules_of_languages_that_are_used_are_imported():
     code = "import sys; from pipeline.languages.rules import rules; rules('pt'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
