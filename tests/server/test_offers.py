@@ -170,6 +170,19 @@ async def test_translators_that_nobody_uses_make_room(demo_config, catalogue):
     assert shared.used_bytes <= shared.limit_bytes
 
 
+async def test_a_few_languages_are_prepared_at_once(service, catalogue):
+    catalogue.open.clear()
+    offers = service.offers
+    running = [offers.prepare("en", [target]) for target in ("de", "fr", "it", "es")]
+    assert offers.prepare("en", ["de"]) is running[0]
+    with pytest.raises(ProtocolError, match="preparing other languages") as refused:
+        offers.prepare("en", ["pl"])
+    assert refused.value.code == "busy"
+    catalogue.open.set()
+    await asyncio.gather(*(each.chain() for each in running), return_exceptions=True)
+    await offers.prepare("en", ["de"]).chain()
+
+
 async def test_no_client_can_name_an_address(service, catalogue):
     address = f"{catalogue.base}/models.json"
     async with running(service) as server, server.connect() as speaker, server.connect() as other:
