@@ -277,6 +277,36 @@ LEVELS = """async (peaks) => {
 }"""
 
 
+SENT_AGAIN = """async () => {
+  const { Connection } = await import("/static/connection.js");
+  const [WebSocket, sockets] = [window.WebSocket, []];
+  window.WebSocket = class {
+    constructor() { this.sent = []; sockets.push(this); }
+    send(data) { this.sent.push(typeof data === "string" ? JSON.parse(data).type : [...data]); }
+    close() {}
+  };
+  const nothing = () => {};
+  const connection = new Connection({ type: "start" }, { onState: nothing, onEvent: nothing, onSound: nothing });
+  const answer = (message) => sockets.at(-1).onmessage({ data: JSON.stringify(message) });
+  sockets[0].onopen();
+  answer({ type: "started", session: "s", key: "k", received: 0 });
+  for (const samples of [[1, 2, 3], [4, 5, 6], [7, 8]]) connection.speak(Int16Array.from(samples));
+  sockets[0].onclose();
+  window.dispatchEvent(new Event("online"));
+  sockets[1].onopen();
+  answer({ type: "resumed", session: "s", key: "k", received: 4 });
+  connection.close();
+  window.WebSocket = WebSocket;
+  return sockets.map(({ sent }) => sent);
+}"""
+
+
+def test_audio_is_sent_again_from_where_the_server_has_it(runner, page):
+    first, second = runner.run(page.evaluate(SENT_AGAIN))
+    assert first == ["start", [1, 2, 3], [4, 5, 6], [7, 8]]
+    assert second == ["resume", [5, 6], [7, 8]]
+
+
 @pytest.mark.parametrize(
     ("peaks", "said"),
     [
