@@ -93,6 +93,20 @@ def test_a_machine_at_work_touches_its_claims(folder, monkeypatch):
             pass
 
 
+def test_a_machine_that_goes_on_touches_its_own_claim(folder, monkeypatch, at_once):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(claims, "TOUCH_S", 0.0)
+    ended, second = machine(folder), machine(folder)
+    assert [ended.take(), *(second.take() for _ in range(3))] == [2, 1, 0, None]
+    clock.now += claims.STALE_S + 1
+    assert second.take() == 2
+    claim = folder / "c.claimed.2"
+    os.utime(claim, (0, 0))
+    with second:
+        while claim.stat().st_mtime == 0:
+            pass
+
+
 def test_existing_subtitles_are_not_replaced_by_machines_that_claim(folder, capsys):
     assert translate([str(folder), "--claim", "--config", "demo-zh"]) == 1
     assert capsys.readouterr().err.count("is not audio") == 3

@@ -349,3 +349,10 @@ def test_a_long_sentence_is_divided_into_cues(runner, page):
         assert min(widths) >= 42
         assert (cues[0].start.total_seconds(), cues[-1].end.total_seconds()) == (2, 20)
         assert all(before.end == after.start for before, after in pairwise(cues))
+
+
+def test_a_short_cue_ends_where_the_next_one_begins(runner, page):
+    events = [*spoken(0, "Yes.", 1.0, 1.2), *spoken(1, "No.", 1.5, 1.6), *spoken(2, "Why?", 4.0, 5.0)]
+    cues = list(srt.parse(runner.run(page.evaluate(SUBTITLES, records(events)))[0]))
+    times = [(cue.start.total_seconds(), cue.end.total_seconds()) for cue in cues]
+    assert times == [(1.0, 1.5), (1.5, 2.3), (4.0, 5.0)]

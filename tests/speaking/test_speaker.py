@@ -209,3 +209,14 @@ def test_a_voice_that_fails_costs_its_sentence(output, caplog):
     assert output.played == [[4]]
     assert (speaker.spoken, speaker.lost) == (2, 1)
     assert caplog.messages[0] == "a sentence is not heard: no such phoneme"
+
+
+def test_all_sentences_that_are_spoken_together_are_lost_together(output):
+    speaker = Speaker(SpellingVoice(), "de", output)
+    say(speaker, long(0))
+    assert output.begun.acquire(timeout=HANG_S)
+    say(speaker, "geht", "kaputt")
+    output.held.release(100)
+    speaker.finish()
+    assert (speaker.spoken, speaker.lost) == (1, 2)
+    assert speaker.summary().startswith("1 of 3 sentences spoken")
