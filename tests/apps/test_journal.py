@@ -81,6 +81,19 @@ def test_the_translation_of_another_text_or_into_another_language_is_not_taken(d
         assert others.count == 1
 
 
+def test_a_translation_that_failed_is_made_again(demo_models, tmp_path):
+    failed = Translation(0, "zh", "", error="connection refused")
+    whole = said(demo_models)
+    second = whole.index(SENTENCES[1])
+    others = Counting(demo_models.translations["zh"])
+    known = KnownTranslation(
+        others, journal_of(tmp_path / "journal", [SAID, SENTENCES[0], failed, *whole[second:]]), "zh"
+    )
+    found = [event for sentence in SENTENCES for event in known.stream(TranslationRequest(sentence, "zh"))]
+    assert found == [event for event in whole if isinstance(event, TargetText | Translation)]
+    assert others.count == 1
+
+
 def test_transcripts_come_back_exactly(demo_models, tmp_path):
     segments = cut(read_wav(PHRASES), 1600)[:2]
     heard = demo_models.recognizer.transcribe([segments[0]])[0]
