@@ -37,7 +37,7 @@ from written import ATTRIBUTION as WRITTEN
 from pipeline.nmt.compile.build import compile_model
 
 PIECES = {"en": 6000, "zh": 7000}
-SAMPLE = 75  # training pairs of each origin that the compiled model is measured on
+SAMPLE = 75  # training pairs of each origin whose translations tell which output rows are needed
 # How often a pass has the pairs of each origin. Tatoeba's sentences are the most varied.
 REPEATS = {"Tatoeba": 2, "everyday": 1, "conversations": 1, "phrasebook": 1}
 
@@ -48,7 +48,7 @@ def size(direction: str) -> Size:
 
 
 def ship(work: Path, shape: Size, sample: list[Pair], destination: Path) -> None:
-    """Save the checkpoint and compile it to the streaming layout. ``sample`` is for comparing it with fp32."""
+    """Save the checkpoint and compile it to the streaming layout. ``sample`` tells which output rows it needs."""
     save(averaged(work, shape), work / "vocabulary", work / "hf")
     lines = work / "sample.tsv"
     lines.write_text("".join(f"{source}\t{target}\n" for source, target in sample), "utf-8")

@@ -25,7 +25,7 @@ class _Command(NamedTuple):
     """As ``Parser`` takes them."""
 
 
-_EXAMPLES = ("%(prog)s list --pairs", "%(prog)s pull en-zh", "%(prog)s compile opus-mt-en-de my-model --report")
+_EXAMPLES = ("%(prog)s list --pairs", "%(prog)s pull en-zh", "%(prog)s compile opus-mt-en-de my-model")
 
 
 def arguments(prog: str = "python -m pipeline.models") -> Parser:
@@ -82,7 +82,6 @@ def _add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAYER:HEAD",
         help="the head of cross-attention that was trained to align (default: the best one on the sample)",
     )
-    parser.add_argument("--report", action="store_true", help="print size, agreement with fp32 and speed")
 
 
 def _add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,15 +144,12 @@ def run_pull(options: argparse.Namespace) -> int:
 
 
 def run_compile(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     if options.shortlist is None and options.shortlist_size is not None:
         raise UsageError(
             "--shortlist-size is the size of the list made from --shortlist, which is missing; give --shortlist FILE"
         )
     with importing():
         from ..nmt.compile.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
-    from ..nmt.compile.measure import as_table
     from ..run.progress import progress_bar
 
     with progress_bar() as progress:
@@ -167,8 +163,6 @@ def run_compile(options: argparse.Namespace) -> int:
             alignment=options.alignment,
             progress=progress,
         )
-    if options.report:
-        Console().print(as_table(report))
     print(f"{escaped(str(options.destination))}: {report.weights}, {report.rows} of {report.vocabulary} output rows")
     return 0
 
@@ -193,7 +187,7 @@ _COMMANDS: dict[str, _Command] = {
         _add_compile_arguments,
         run_compile,
         "convert a translation model to the streaming layout, the fastest to decode",
-        ("%(prog)s opus-mt-en-de my-model", "%(prog)s opus-mt-en-de my-model --weights int4 --report"),
+        ("%(prog)s opus-mt-en-de my-model", "%(prog)s opus-mt-en-de my-model --weights int4"),
     ),
     "inspect": _Command(
         _add_inspect_arguments,

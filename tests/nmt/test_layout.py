@@ -121,7 +121,7 @@ def test_a_suffix_selects_another_precision(tmp_path):
 def test_an_uncompiled_checkpoint_gives_an_error_with_the_compile_command(tmp_path):
     with pytest.raises(ModelError, match="has no .onnx files; export it with"):
         find_layout(tmp_path)
-    for name in ("model.safetensors", "pytorch_model.bin", "opus.npz"):
+    for name in ("model.safetensors", "pytorch_model.bin"):
         (tmp_path / name).touch()
         with pytest.raises(ModelError, match="compile it with: python -m pipeline.models compile"):
             find_layout(tmp_path)

@@ -1,5 +1,6 @@
 """Students of Firefox Translations: a made-up one, compared with numpy, and the real ones of the demo's package."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pipeline.errors import ModelError
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.compile.build import compile_model
+from pipeline.nmt.compile.marian import read_options, sizes
 from pipeline.nmt.compiled import find_translation_model
 from pipeline.nmt.decode.generation import SearchRequest, log_softmax
 from pipeline.nmt.decode.recurrent import RecurrentState
@@ -205,6 +207,38 @@ def test_a_damaged_or_unknown_model_is_refused_with_a_reason(tmp_path, damage, r
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ModelError, match=reason):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("type", "s2s"),
+        ("right-left", "true"),
+        ("transformer-preprocess", "n"),
+        ("transformer-postprocess", "da"),
+        ("transformer-postprocess-emb", "nd"),
+        ("transformer-postprocess-top", "n"),
+        ("transformer-decoder-autoreg", "self-attention"),
+        ("transformer-train-position-embeddings", "true"),
+        ("transformer-no-projection", "true"),
+        ("transformer-ffn-depth", "3"),
+        ("transformer-ffn-activation", "gelu"),
+        ("output-omit-bias", "true"),
+    ],
+)
+def test_an_option_that_makes_another_model_is_refused(option, value):
+    with pytest.raises(ModelError, match=f"--{option} {value}"):
+        read_options(f"{option}: {value}".encode(), Path("model.bin"))
+
+
+def test_a_file_without_options_or_a_size_is_refused():
+    with pytest.raises(ModelError, match=r"has no special:model.yml"):
+        read_options(None, Path("model.bin"))
+    for content in (b"- dim-emb", b"\xff", b"[" * 5000):
+        with pytest.raises(ModelError, match=r"special:model.yml (is not readable|does not map)"):
+            read_options(content, Path("model.bin"))
+    with pytest.raises(ModelError, match="says transformer-dim-ffn ''"):
+        sizes(read_options(b"dim-emb: 8", Path("model.bin")), Path("model.bin"))
 
 
 def test_a_matrix_whose_shape_is_turned_is_refused(tmp_path):

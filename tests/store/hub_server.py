@@ -15,7 +15,7 @@ from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
 # Patterns of the hub's .gitattributes for large file storage, which serves files from another host.
-LARGE = (".bin", ".onnx", "_data", ".data", ".spm", ".safetensors", ".npz")
+LARGE = (".bin", ".onnx", "_data", ".data", ".spm", ".safetensors")
 
 
 @dataclass

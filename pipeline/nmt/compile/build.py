@@ -107,7 +107,7 @@ def compile_model(
 def _compiled(
     compiler: _Compiler, weights: str, sample: Sample | None, frequent: list[str] | None, shortlist_size: int
 ) -> CompileReport:
-    """Build and measure each precision; the chosen one is in the directory of its name. See ``compile_model``."""
+    """Build the precision, or measure several; the chosen one is in the directory of its name. See ``compile_model``."""
     whole = compiler.write("fp32", compiler.all_rows, "whole", tapped=True)
     text = sample or Sample(tuple(whole.tokenizer.pseudo_text(_PSEUDO_SENTENCES)), made_up=True)
     calibration, evaluation = (text, text) if text.made_up or len(text.sources) < 2 else text.halves()
@@ -122,17 +122,20 @@ def _compiled(
         compiler.calibrate(whole, fp32_calibration)
     del whole
     compiler.remove("whole")
-    kept = {"fp32": compiler.all_rows} if frequent is None else {}
-    found = {name: compiler.measure(name, kept.get(name, rows), evaluation, fp32) for name in names}
-    chosen = _fastest(found)
+    rows_of = dict.fromkeys(names, rows)
+    if frequent is None and "fp32" in names:
+        rows_of["fp32"] = compiler.all_rows
+    candidates: list[Candidate] = []
+    for name in names:
+        model = compiler.write(name, rows_of[name], name)
+        if len(names) > 1:
+            candidates.append(compare(name, compiler.translate(model, evaluation, name), fp32, evaluation))
+    chosen = _fastest(candidates) if candidates else names[0]
     return CompileReport(
-        origin=compiler.checkpoint.origin,
         weights=chosen,
-        rows=found[chosen].rows,
+        rows=len(rows_of[chosen]),
         vocabulary=len(compiler.all_rows),
-        candidates=tuple(found.values()),
-        sample_sentences=len(evaluation.sources),
-        sample_is_made_up=text.made_up,
+        candidates=tuple(candidates),
         alignment=head,
     )
 
@@ -201,13 +204,6 @@ class _Compiler:
 
     def translate(self, model: MarianModel, sample: Sample, name: str) -> Translated:
         return translate_sample(model, sample, lambda done: self._progress(f"translating the sample, {name}", done))
-
-    def measure(self, preset: str, rows: Rows, sample: Sample, fp32: Translated) -> Candidate:
-        """Build one precision in the directory of its name, and compare it with fp32."""
-        model = self.write(preset, rows, preset)
-        graphs = [path for kind in ("*.onnx", "*.data") for path in (self._work / preset).glob(kind)]
-        megabytes = sum(path.stat().st_size for path in graphs) / 1e6
-        return compare(preset, megabytes, len(rows), self.translate(model, sample, preset), fp32, sample)
 
     def calibrate(self, model: MarianModel, translated: Translated) -> None:
         """Collect the input moments of the decoder's layers in fp32. Models written afterwards are fitted to them."""
@@ -290,18 +286,17 @@ def _special_tokens(model: MarianModel) -> set[int]:
     return {token for token in found if token is not None}
 
 
-def _fastest(found: dict[str, Candidate]) -> str:
+def _fastest(candidates: Sequence[Candidate]) -> str:
     """The fastest precision within ``auto``'s limit of chrF loss; if there is none, the one with the least loss."""
-    good = [each for each in found.values() if each.chrf_loss <= _MAX_CHRF_LOSS]
+    good = [each for each in candidates if each.chrf_loss <= _MAX_CHRF_LOSS]
     if good:
         return min(good, key=lambda each: each.token_ms).weights
-    best = min(found.values(), key=lambda each: each.chrf_loss)
-    if len(found) > 1:
-        logger.warning(
-            "with this shortlist no precision stays within %g chrF of fp32 on the sample; using %s, which loses the "
-            "least, %.1f. A larger shortlist, or one made from text like the sample, loses less",
-            _MAX_CHRF_LOSS,
-            best.weights,
-            best.chrf_loss,
-        )
+    best = min(candidates, key=lambda each: each.chrf_loss)
+    logger.warning(
+        "with this shortlist no precision stays within %g chrF of fp32 on the sample; using %s, which loses the "
+        "least, %.1f. A larger shortlist, or one made from text like the sample, loses less",
+        _MAX_CHRF_LOSS,
+        best.weights,
+        best.chrf_loss,
+    )
     return best.weights

@@ -95,7 +95,7 @@ class Checkpoint:
     """The other files of a model directory by name: source.spm, target.spm, vocab.json and, if present,
     target_vocab.json, generation_config.json, tokenizer_config.json."""
     origin: str
-    """The source format, for the report: "safetensors", "PyTorch", "ONNX (merged)", "ONNX (split)", "Marian npz"."""
+    """The source format, part of the graphs' metadata: "safetensors", "PyTorch", "ONNX (merged)", "ONNX (split)", "Marian bin"."""
 
 
 def expected_shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Marian's own options and parameter names, as in its model files, in the terms of transformers."""
+"""Marian's own options and parameter names, as in its model files with a recurrent decoder, in the terms of transformers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Options = Mapping[str, Any]
 OPTIONS = "special:model.yml"
 """Name of the item that holds the options."""
 # Options that change the computation → the values with which Marian computes the same as the graphs. The first value is the
-# default if another version of Marian does not write the option. Options of recurrent models and of training have no effect.
+# default if another version of Marian does not write the option. Options of training have no effect.
 _REQUIRED_OPTIONS: dict[str, tuple[Any, ...]] = {
     "type": ("transformer",),
     "right-left": ("false",),
@@ -27,7 +27,9 @@ _REQUIRED_OPTIONS: dict[str, tuple[Any, ...]] = {
     "transformer-postprocess": ("dan",),
     "transformer-postprocess-emb": ("d", ""),
     "transformer-postprocess-top": ("",),
-    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-decoder-autoreg": ("rnn",),
+    "dec-cell": ("ssru",),
+    "transformer-rnn-projection": ("false",),
     "transformer-train-position-embeddings": ("false",),
     "transformer-no-projection": ("false",),
     "transformer-no-bias": ("false",),
@@ -39,11 +41,6 @@ _REQUIRED_OPTIONS: dict[str, tuple[Any, ...]] = {
     "output-omit-bias": ("false",),
     "ulr": ("false",),
     "lemma-dim-emb": ("0",),
-}
-_RECURRENT_OPTIONS: dict[str, tuple[Any, ...]] = {
-    "transformer-decoder-autoreg": ("rnn",),
-    "dec-cell": ("ssru",),
-    "transformer-rnn-projection": ("false",),
 }
 # Not gelu: Marian's is x·sigmoid(1.702 x), unlike transformers'.
 _ACTIVATIONS = ("swish", "relu")
@@ -60,8 +57,8 @@ _WHOLE = {
 _RECURRENT = {"W": f"{UPDATE}.weight", "Wf": f"{FORGET}.weight", "bf": f"{FORGET}.bias"}
 
 
-def read_options(content: bytes | None, path: Path, *, recurrent: bool = False) -> dict[str, Any]:
-    """Parse and check special:model.yml. All values stay strings. ``recurrent``: the decoder's layers are SSRU cells."""
+def read_options(content: bytes | None, path: Path) -> dict[str, Any]:
+    """Parse and check special:model.yml. All values stay strings."""
     if content is None:
         raise ModelError(f"{path} has no {OPTIONS} with the model's options; expected a file that Marian saved")
     try:
@@ -70,7 +67,7 @@ def read_options(content: bytes | None, path: Path, *, recurrent: bool = False) 
         raise ModelError(f"{path}: {OPTIONS} is not readable ({error}); fetch the file again") from None
     if not isinstance(options, dict):
         raise ModelError(f"{path}: {OPTIONS} does not map options to values; fetch the file again")
-    for key, allowed in (_REQUIRED_OPTIONS | (_RECURRENT_OPTIONS if recurrent else {})).items():
+    for key, allowed in _REQUIRED_OPTIONS.items():
         if options.get(key, allowed[0]) not in allowed:
             raise ModelError(
                 f"{path} was trained with --{key} {options[key]}; only models with {allowed[0]!r} there are supported"

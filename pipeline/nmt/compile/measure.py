@@ -1,4 +1,4 @@
-"""Compares compiled models with fp32 on sample text (tokens, chrF, time), and reports it as a table."""
+"""Compares compiled models with fp32 on sample text by chrF and time, to choose among precisions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
 from ...errors import UsageError
-from ...names import escaped
 from ..decode.generation import SearchRequest
 from ..model import MarianModel
 from ..search.beams import greedy
@@ -82,14 +78,6 @@ class Candidate:
     """One precision, compared with fp32."""
 
     weights: str
-    megabytes: float
-    """Size of the graphs, with their external data."""
-    rows: int
-    """Rows of the output projection."""
-    same_tokens: float
-    """Percentage of fp32's tokens that are at the same position."""
-    same_sentences: float
-    """Percentage of sentences that are identical."""
     chrf_loss: float
     """fp32's chrF minus this model's; negative if this model is better."""
     token_ms: float
@@ -99,8 +87,6 @@ class Candidate:
 class CompileReport:
     """The result of ``compile_model``."""
 
-    origin: str
-    """The format of the source; see ``Checkpoint``."""
     weights: str
     """The chosen precision."""
     rows: int
@@ -108,11 +94,7 @@ class CompileReport:
     vocabulary: int
     """Size of the model's target vocabulary."""
     candidates: tuple[Candidate, ...]
-    """All precisions that were measured, including the chosen one."""
-    sample_sentences: int
-    """Number of sentences used for measuring."""
-    sample_is_made_up: bool
-    """True if no text was given and sentences were drawn from the source vocabulary."""
+    """All precisions that were measured, including the chosen one; none if there was no choice."""
     alignment: AlignmentHead | None = None
     """The best alignment head, if it was measured. It is part of the model if it agrees with ``LEAST_AGREEMENT``."""
 
@@ -156,23 +138,11 @@ def _target_codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
     return (model.target_code(target),)
 
 
-def compare(
-    weights: str, megabytes: float, rows: int, found: Translated, fp32: Translated, sample: Sample
-) -> Candidate:
-    """Compare ``found`` with ``fp32``, whose translations are the references if ``sample`` has none."""
+def compare(weights: str, translated: Translated, fp32: Translated, sample: Sample) -> Candidate:
+    """Compare with ``fp32``, whose translations are the references if ``sample`` has none."""
     references: Sequence[str] = sample.references or fp32.texts
-    pairs = list(zip(found.ids, fp32.ids, strict=True))
-    tokens = sum(len(theirs) for _, theirs in pairs)
-    same = sum(a == b for ours, theirs in pairs for a, b in zip(ours, theirs, strict=False))
-    return Candidate(
-        weights=weights,
-        megabytes=megabytes,
-        rows=rows,
-        same_tokens=100 * same / max(1, tokens),
-        same_sentences=100 * sum(a == b for a, b in pairs) / max(1, len(pairs)),
-        chrf_loss=chrf(fp32.texts, references) - chrf(found.texts, references),
-        token_ms=found.token_ms,
-    )
+    loss = chrf(fp32.texts, references) - chrf(translated.texts, references)
+    return Candidate(weights=weights, chrf_loss=loss, token_ms=translated.token_ms)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
@@ -202,27 +172,3 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 def _ngrams(text: str, order: int) -> Counter[str]:
     without_spaces = "".join(text.split())
     return Counter(without_spaces[at : at + order] for at in range(len(without_spaces) - order + 1))
-
-
-def as_table(report: CompileReport) -> Table:
-    """The size, agreement with fp32 and speed of each measured precision."""
-    text = "made-up sentences" if report.sample_is_made_up else "sentences"
-    head = report.alignment
-    aligned = (
-        "" if head is None else f"; best alignment head {head.layer}:{head.head}, {100 * head.agreement:.0f} % right"
-    )
-    title = Text(f"from {escaped(report.origin)}; {report.sample_sentences} {text}, beside fp32{aligned}")
-    table = Table(title=title, title_justify="left")
-    for heading in ("weights", "MB", "rows", "same tokens", "same sentences", "chrF", "ms a token"):
-        table.add_column(heading, justify="left" if heading == "weights" else "right")
-    for candidate in report.candidates:
-        table.add_row(
-            candidate.weights + (" ← taken" if candidate.weights == report.weights else ""),
-            f"{candidate.megabytes:.1f}",
-            f"{candidate.rows}",
-            f"{candidate.same_tokens:.1f} %",
-            f"{candidate.same_sentences:.1f} %",
-            f"{-candidate.chrf_loss:+.2f}",
-            f"{candidate.token_ms:.2f}",
-        )
-    return table

@@ -1,4 +1,4 @@
-"""Detects the format of a Marian model — transformers', ONNX or Marian's own — and reads the checkpoint."""
+"""Detects the format of a Marian model, transformers' or ONNX, and reads the checkpoint."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from ..settings import read_json
 from .assemble import assemble, read_architecture
 from .checkpoint import Checkpoint
 from .huggingface import PYTORCH, SAFETENSORS, Weights, can_read_pytorch, has, read_pytorch, read_safetensors
-from .marian_npz import read_npz
 from .onnx_export import has_onnx, read_onnx
-
-_SENTENCEPIECE = TOKENIZER[:2]
 
 
 def read_checkpoint(directory: Path) -> Checkpoint:
     """Read and check the Marian model in ``directory``.
 
-    If a directory has several formats, the order is safetensors, Marian's own, PyTorch's if PyTorch is installed, ONNX.
+    If a directory has several formats, the order is safetensors, PyTorch's if PyTorch is installed, ONNX.
     """
     if not os.path.isdir(directory):  # Path.is_dir raises for long names
         raise ModelError(f"no such model directory: {directory}; give the directory of the checkpoint")
@@ -30,8 +27,6 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         raise ModelError(f"the model directory {directory} is not readable; check its permissions")
     if has(directory, SAFETENSORS):
         return _from_transformers(directory, read_safetensors, "safetensors")
-    if any(directory.glob("*.npz")):
-        return _from_marian(directory)
     if has(directory, PYTORCH) and (can_read_pytorch() or not has_onnx(directory)):
         return _from_transformers(directory, read_pytorch, "PyTorch")
     if has_onnx(directory):
@@ -41,8 +36,8 @@ def read_checkpoint(directory: Path) -> Checkpoint:
             f"{directory} holds a student of Firefox Translations, which runs as it is; use it with --nmt {directory}"
         )
     raise ModelError(
-        f"{directory} holds no checkpoint; expected model.safetensors, pytorch_model.bin, an fp32 ONNX export, or an "
-        f"OPUS-MT archive's .npz; found {_listing(directory)}"
+        f"{directory} holds no checkpoint; expected model.safetensors, pytorch_model.bin or an fp32 ONNX export; "
+        f"found {_listing(directory)}"
     )
 
 
@@ -58,22 +53,17 @@ def _from_onnx(directory: Path) -> Checkpoint:
     return assemble(weights, config, _files(directory), origin, directory)
 
 
-def _from_marian(directory: Path) -> Checkpoint:
-    if (directory / "source.bpe").is_file():
-        raise ModelError(f"{directory} uses BPE (source.bpe); only models with SentencePiece can be compiled")
-    weights, config, generated = read_npz(directory)
-    return assemble(weights, config, _files(directory, _SENTENCEPIECE, ()) | generated, "Marian npz", directory)
-
-
-def _files(
-    directory: Path, names: tuple[str, ...] = TOKENIZER, optional: tuple[str, ...] = OPTIONAL_SETTINGS
-) -> dict[str, bytes]:
+def _files(directory: Path) -> dict[str, bytes]:
     """The content of the tokenizer and generation settings files."""
-    missing = [name for name in names if not (directory / name).is_file()]
+    missing = [name for name in TOKENIZER if not (directory / name).is_file()]
     if missing:
         raise ModelError(f"{directory} lacks {', '.join(missing)}; copy them from the original checkpoint")
     try:
-        return {name: (directory / name).read_bytes() for name in (*names, *optional) if (directory / name).is_file()}
+        return {
+            name: (directory / name).read_bytes()
+            for name in (*TOKENIZER, *OPTIONAL_SETTINGS)
+            if (directory / name).is_file()
+        }
     except OSError as error:
         raise ModelError(f"cannot read the files of {directory}: {error}; check their permissions") from None
 

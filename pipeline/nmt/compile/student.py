@@ -94,7 +94,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     except (struct.error, ValueError) as error:
         raise ModelError(f"{path} is not a readable Marian model ({error}); fetch it again") from None
-    return weights, read_options(stored, path, recurrent=True)
+    return weights, read_options(stored, path)
 
 
 def _items(content: bytes) -> Iterator[tuple[_Item, memoryview]]:

@@ -14,7 +14,7 @@ from ...run.onnx_header import OnnxHeader, read_header
 PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
 _ENCODER_KV = re.compile(r"present\.\d{1,4}\.encoder\.(key|value)")
 EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text2text-generation-with-past DIRECTORY"
-_CHECKPOINTS = ("model.safetensors*", "pytorch_model.bin*", "*.npz")
+_CHECKPOINTS = ("model.safetensors*", "pytorch_model.bin*")
 COMPILE_HINT = "compile it again with: python -m pipeline.models compile CHECKPOINT DIRECTORY"
 _SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
 # All inputs known from Marian graphs, except past inputs.

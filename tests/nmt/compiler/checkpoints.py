@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
@@ -22,13 +21,6 @@ Weights = dict[str, NDArray[Any]]
 def true_weights():
     """The tiny model's weights by transformers' names."""
     return dict(load_file(TINY / "model.safetensors"))
-
-
-def weights_with_empty_pad():
-    """As ``true_weights``, but with zeros for <pad>, as in all converted opus-mt models: Marian has no such token."""
-    weights = true_weights()
-    weights["model.shared.weight"][-1] = 0
-    return weights
 
 
 def tiny_config():
@@ -64,121 +56,6 @@ def write_export(folder, layout, below=""):
     for name in LAYOUTS[layout]:
         (folder / below / Path(name).name).write_bytes((TINY / name).read_bytes())
     return folder
-
-
-def write_with_pad_of(folder, layout, checkpoint):
-    """Write the tiny model as an ONNX export, with the row of <pad> from ``checkpoint``."""
-    write_export(folder, layout)
-    for path in folder.glob("*.onnx"):
-        model = onnx.load(path)
-        for tensor in model.graph.initializer:
-            array = onnx.numpy_helper.to_array(tensor).copy()
-            if array.shape == (878, 48):
-                array[-1] = checkpoint.weights["decoder.embed_tokens.weight"][-1]
-            elif array.shape == (48, 878):
-                array[:, -1] = checkpoint.weights["lm_head.weight"][-1]
-            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
-        onnx.save(model, path)
-    return folder
-
-
-# Content of special:model.yml. A trained model has some 200 options; these are the relevant ones.
-MODEL_OPTIONS = """
-dec-cell-base-depth: 2
-dec-cell-high-depth: 1
-dec-depth: 2
-dim-emb: 48
-dim-vocabs:
-  - 877
-  - 877
-enc-depth: 2
-layer-normalization: false
-right-left: false
-tied-embeddings: false
-tied-embeddings-all: true
-tied-embeddings-src: false
-transformer-aan-depth: 2
-transformer-aan-nogate: false
-transformer-decoder-autoreg: self-attention
-transformer-dim-ffn: 128
-transformer-ffn-activation: swish
-transformer-ffn-depth: 2
-transformer-guided-alignment-layer: last
-transformer-heads: 4
-transformer-no-projection: false
-transformer-postprocess: dan
-transformer-postprocess-emb: d
-transformer-preprocess: ""
-transformer-tied-layers:
-  []
-transformer-train-position-embeddings: false
-type: transformer
-ulr: false
-ulr-dim-emb: 0
-version: v1.9.0 2020-03-10
-"""
-DECODING = """
-relative-paths: true
-models:
-  - opus.model1.npz.best-perplexity.npz
-vocabs:
-  - opus.vocab.yml
-  - opus.vocab.yml
-beam-size: 6
-normalize: 1
-word-penalty: 0
-"""
-NPZ = "opus.model1.npz.best-perplexity.npz"
-_PARTS = {
-    "self_attn.q_proj": "self_{}q",
-    "self_attn.k_proj": "self_{}k",
-    "self_attn.v_proj": "self_{}v",
-    "self_attn.out_proj": "self_{}o",
-    "self_attn_layer_norm": "self_Wo_ln_{}",
-    "encoder_attn.q_proj": "context_{}q",
-    "encoder_attn.k_proj": "context_{}k",
-    "encoder_attn.v_proj": "context_{}v",
-    "encoder_attn.out_proj": "context_{}o",
-    "encoder_attn_layer_norm": "context_Wo_ln_{}",
-    "fc1": "ffn_{}1",
-    "fc2": "ffn_{}2",
-    "final_layer_norm": "ffn_ffn_ln_{}",
-}
-
-
-def marian_weights():
-    """The tiny model in Marian's format: its names, matrices [in, out], vectors [1, n], without <pad>."""
-    found: Weights = {}
-    for name, array in true_weights().items():
-        if name == "model.shared.weight":
-            found["Wemb"] = array[:-1]
-        elif name == "final_logits_bias":
-            found["decoder_ff_logit_out_b"] = array[:, :-1]
-        else:
-            side, _, layer, rest = name.removeprefix("model.").split(".", 3)
-            module, _, kind = rest.rpartition(".")
-            letter = {"weight": "scale", "bias": "bias"} if "norm" in module else {"weight": "W", "bias": "b"}
-            value = array.T if array.ndim == 2 else array[None]
-            found[f"{side}_l{int(layer) + 1}_{_PARTS[module].format(letter[kind])}"] = value
-    return found
-
-
-def write_archive(folder, weights=None, options=MODEL_OPTIONS):
-    """Write a directory like an unpacked OPUS-MT archive."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("source.spm", "target.spm"):
-        (folder / name).write_bytes((TINY / name).read_bytes())
-    stored = np.frombuffer(options.strip().encode() + b"\n\0", np.int8)
-    arrays: dict[str, Any] = marian_weights() if weights is None else weights
-    np.savez(folder / NPZ, **arrays, **{"special:model.yml": stored})
-    (folder / "decoder.yml").write_text(DECODING, "utf-8")
-    write_vocabulary(folder / "opus.vocab.yml", list(tiny_vocabulary())[:-1])
-    return folder
-
-
-def write_vocabulary(path, pieces):
-    lines = (f"{json.dumps(piece, ensure_ascii=False)}: {index}\n" for index, piece in enumerate(pieces))
-    path.write_text("".join(lines), "utf-8", newline="\n")
 
 
 def tiny_vocabulary():

@@ -20,33 +20,23 @@ from pipeline.nmt.search.beams import greedy
 from tests.conftest import golden
 from tests.nmt.compiler.checkpoints import (
     DAMAGES,
-    NPZ,
     assert_same_weights,
     refusal,
     tiny_config,
     true_weights,
-    weights_with_empty_pad,
-    write_archive,
     write_checkpoint,
     write_export,
     write_settings,
-    write_with_pad_of,
 )
 
 
 @pytest.fixture
 def sources(tmp_path):
-    """The same model in each format, by the reader's name of the format.
-
-    Marian's files have no row for <pad>, so it is zero in all of them.
-    """
-    safetensors = write_checkpoint(tmp_path / "safetensors", weights_with_empty_pad())
-    checkpoint = read_checkpoint(safetensors)
+    """The same model in each format, by the reader's name of the format."""
     return {
-        "safetensors": safetensors,
-        "ONNX (merged)": write_with_pad_of(tmp_path / "merged", "merged", checkpoint),
-        "ONNX (split)": write_with_pad_of(tmp_path / "split", "split", checkpoint),
-        "Marian npz": write_archive(tmp_path / "archive"),
+        "safetensors": write_checkpoint(tmp_path / "safetensors"),
+        "ONNX (merged)": write_export(tmp_path / "merged", "merged"),
+        "ONNX (split)": write_export(tmp_path / "split", "split"),
     }
 
 
@@ -163,13 +153,11 @@ def test_positions_are_those_of_transformers():
     assert tiny_config()["max_position_embeddings"] == 256
 
 
-@pytest.mark.parametrize("kind", ["safetensors", "merged", "one-file", "archive"])
+@pytest.mark.parametrize("kind", ["safetensors", "merged", "one-file"])
 def test_a_file_with_some_bytes_changed_is_read_or_refused(tmp_path, kind):
     """No other exception than ModelError, for which the command line prints a message."""
     if kind == "safetensors":
         path = write_checkpoint(tmp_path) / "model.safetensors"
-    elif kind == "archive":
-        path = write_archive(tmp_path) / NPZ
     else:
         path = write_export(tmp_path, kind) / ("model.onnx" if kind == "one-file" else "decoder_model_merged.onnx")
     whole, rng, refused = path.read_bytes(), random.Random(7), 0
