@@ -27,7 +27,7 @@ from ..nmt.routing import Pair, all_pairs
 from ..resources import named_configs
 from ..run.progress import Progress
 from ..store import FileSet
-from ..store.cache import readable
+from ..store.cache import translate_read_errors
 from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
 from ..store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
 from ..store.packages import forget_verified, is_complete, model_from_packages
@@ -295,5 +295,5 @@ def _translation(config: NmtConfig) -> NamedModel:
 
 def _disk_usage(folder: Path) -> int:
     """Bytes of all files below ``folder``, without following links."""
-    with readable(folder):
+    with translate_read_errors(folder):
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

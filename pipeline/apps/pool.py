@@ -30,7 +30,7 @@ class Processes(Executor):
     """
 
     def __init__(self, count: int, receive: Callable[[Any], None]) -> None:
-        """``receive`` gets what calls ``tell``, on a thread."""
+        """``receive`` gets what calls ``tell_first_process``, on a thread."""
         self._receive = receive
         self._threads = ThreadPoolExecutor(count)  # each waits for a process of its own
         self._own = threading.local()
@@ -86,7 +86,7 @@ _to_first: Connection | None = None
 """In a process of ``Processes``: the connection to the one that started it."""
 
 
-def tell(message: object) -> None:
+def tell_first_process(message: object) -> None:
     """In a call: send a message to the process that made it. Raises OSError if that has ended."""
     assert _to_first is not None
     _to_first.send(("told", message))

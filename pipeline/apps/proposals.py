@@ -31,7 +31,7 @@ def proposals_of(paths: Sequence[Path], config: PipelineConfig, models: Models) 
     """The terms of all documents together. Raises UsageError: one cannot be read."""
     if not paths:
         return ()
-    from ..glossary.documents import document_text
+    from ..glossary.document_text import document_text
     from ..server.terms import proposed
 
     texts = []

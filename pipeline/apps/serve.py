@@ -207,8 +207,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         from ..server.languages.offers import Offers
         from ..server.languages.served import ServedLanguages
         from ..server.pushes import Pushes
-        from ..server.record import check_folder
         from ..server.service import Service
+        from ..server.session_record import check_folder
         from ..sinks.sink import close_all
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session

@@ -53,7 +53,7 @@ class Link:
 
 class _ProcessLink(Link):
     def tell(self, message: Message) -> None:
-        pool.tell(message)
+        pool.tell_first_process(message)
 
 
 @dataclass(frozen=True)

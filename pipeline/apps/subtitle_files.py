@@ -14,7 +14,7 @@ from ..events import SourceSentence, Translation
 from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
 from ..languages import language_tag
-from ..nmt.forced import marked
+from ..nmt.forced import place_marks
 from ..nmt.stage import DirectedGlossary
 from ..nmt.terms.markup import Fragment
 from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
@@ -148,7 +148,7 @@ class _Translator:
         assert isinstance(found, Translation)
         if found.error is not None:
             raise UsageError(found.error)
-        return marked(sentence, model, self._spoken, self._masking.text(found.text, target), target)
+        return place_marks(sentence, model, self._spoken, self._masking.text(found.text, target), target)
 
 
 def _loaded(config: PipelineConfig) -> Mapping[str, TextTranslator]:

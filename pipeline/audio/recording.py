@@ -28,7 +28,7 @@ from .source import CHUNK_SAMPLES, Address
 from .tracks import (
     SELF_CONTAINED,
     Sound,
-    choose,
+    choose_track,
     open_container,
     open_input,
     probe_tracks,
@@ -155,7 +155,7 @@ class Recording:
             sounds: dict[int, Sound] = {}
             if len(tracks) > 1 and not self.read_once and isinstance(self.path, Path):
                 sounds = probe_tracks(self.path, tracks)
-            choice = choose(tracks, sounds, language)
+            choice = choose_track(tracks, sounds, language)
         if len(tracks) > 1:
             self.track_note = selection_note(self.path, tracks, choice)
             log.info("%s", self.track_note)

@@ -110,7 +110,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenTrack:
     """A track, and the reason for choosing it, to follow the word "because"."""
 
     track: Track
@@ -152,7 +152,7 @@ def _printable(text: str) -> str:
     return shown if len(shown) <= _TITLE_LENGTH else shown[:_TITLE_LENGTH] + "…"
 
 
-def track_by_number(path: Path | Address, tracks: Sequence[Track], number: int) -> Choice:
+def track_by_number(path: Path | Address, tracks: Sequence[Track], number: int) -> ChosenTrack:
     """The track with this number."""
     if not 1 <= number <= len(tracks):
         count = "1 track" if len(tracks) == 1 else f"{len(tracks)} tracks"
@@ -162,10 +162,10 @@ def track_by_number(path: Path | Address, tracks: Sequence[Track], number: int) 
         others = [other for other in tracks if other.decodable]
         advice = f"choose one of: {listed(others)}" if others else "convert it first"
         raise AudioError(f"audio track {number} of {path} has an unknown codec; {advice}")
-    return Choice(track, "it was requested")
+    return ChosenTrack(track, "it was requested")
 
 
-def choose(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str | None) -> Choice:
+def choose_track(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str | None) -> ChosenTrack:
     """Choose a track by the rules of this module.
 
     Args:
@@ -186,7 +186,7 @@ def choose(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str |
 
     best, *others = sorted(tracks, key=rank)
     if not others:
-        return Choice(best, "it is the only one")
+        return ChosenTrack(best, "it is the only one")
     of_language = [track for track in tracks if _is_tagged(track, language)]
     if best in of_language:
         reason = f"it is tagged as the source language, {language}"
@@ -196,7 +196,7 @@ def choose(tracks: Sequence[Track], sounds: Mapping[int, Sound], language: str |
         reason = "it is the file's default" if best.default else "it is the first that can be used"
         if language is not None and not of_language:
             reason += f", and none is tagged as the source language, {language}"
-    return Choice(best, "; ".join([reason, *_problems(best, tracks, sounds)]))
+    return ChosenTrack(best, "; ".join([reason, *_problems(best, tracks, sounds)]))
 
 
 def _problems(best: Track, tracks: Sequence[Track], sounds: Mapping[int, Sound]) -> Iterator[str]:
@@ -226,7 +226,7 @@ def listed(tracks: Sequence[Track]) -> str:
     return ", ".join([*map(str, tracks[:_MAX_LISTED]), *more])
 
 
-def selection_note(path: Path | Address, tracks: Sequence[Track], choice: Choice) -> str:
+def selection_note(path: Path | Address, tracks: Sequence[Track], choice: ChosenTrack) -> str:
     """A message that says which of several tracks is used, and why."""
     others = [track for track in tracks if track != choice.track]
     return (

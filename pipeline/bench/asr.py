@@ -164,11 +164,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _turns(clips: Sequence[Clip], asr: AsrConfig, options: argparse.Namespace) -> int:
-    from .quick_turns import as_text, counted, joined
+    from .quick_turns import as_text, counted, joined_clips
 
     languages = LanguageConfig(options.language, options.language)
     speech = [(_spoken(clip), clip.text) for clip in clips if clip.segments]
-    turns = [joined(speech, seed, long=options.long_pauses) for seed in options.turns]
+    turns = [joined_clips(speech, seed, long=options.long_pauses) for seed in options.turns]
     counts = counted(turns, PipelineConfig(languages=languages, asr=asr), live=options.live)
     print(as_text(counts, len(turns)))
     if options.json:

@@ -23,8 +23,8 @@ from ..audio.recording import Recording, read_audio
 from ..config import PipelineConfig
 from ..errors import UsageError
 from ..events import Samples, SourceSentence
+from ..latency.delay_measures import Reference
 from ..latency.emissions import Unit, unit_of, units
-from ..latency.metrics import Reference
 from ..names import escaped
 from ..resources import DEMO_SPEECH
 from ..run.worker import Worker

@@ -16,8 +16,8 @@ from ..captions.states import State
 from ..events import SourceSentence, SourceText, TargetText, Translation
 from ..latency import emissions
 from ..latency.alignment import aligned
+from ..latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores
 from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
-from ..latency.metrics import Reference, Scores, mean_scores, normalized_erasure, stream_scores
 from ..sentences.splitting import trimmed_words
 from .words import (
     Newest,

@@ -37,7 +37,7 @@ _PEER_BEAMS = 5
 
 
 @dataclass(frozen=True)
-class Turns:
+class QuickTurns:
     """Clips in random order, each at a speed of its own."""
 
     samples: Samples
@@ -84,9 +84,9 @@ def _runs(words: Iterable[str | None]) -> list[str]:
     return [" ".join(group) for group in groups if len(group) >= _LEAST_RUN]
 
 
-def joined(
+def joined_clips(
     clips: Sequence[tuple[Samples, str]], seed: int, pauses_s: tuple[float, float] = (0.1, 0.7), *, long: bool = False
-) -> Turns:
+) -> QuickTurns:
     """Clips in random order with short pauses; ``long``: some of 2 to 12 s, too.
 
     Args:
@@ -100,7 +100,7 @@ def joined(
         texts.append(text)
     whole = np.concatenate([*parts, np.zeros(SAMPLE_RATE, np.int16)])
     noise = np.random.default_rng(seed).normal(0, _NOISE, len(whole))
-    return Turns(np.clip(whole + noise, -32768, 32767).astype(np.int16), " ".join(texts))
+    return QuickTurns(np.clip(whole + noise, -32768, 32767).astype(np.int16), " ".join(texts))
 
 
 def at_speed(samples: Samples, speed: float) -> Samples:
@@ -123,7 +123,7 @@ def at_speed(samples: Samples, speed: float) -> Samples:
             return np.concatenate(parts)
 
 
-def counted(turns: Sequence[Turns], config: PipelineConfig, *, live: bool) -> list[Count]:
+def counted(turns: Sequence[QuickTurns], config: PipelineConfig, *, live: bool) -> list[Count]:
     """What ``transcribe``, recordings and, with ``live``, live runs at real pace make of the turns.
 
     Args:

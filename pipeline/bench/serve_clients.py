@@ -26,7 +26,7 @@ class ServerError(PipelineError):
 
 
 @dataclass
-class Heard:
+class Reception:
     """What a speaker or reader received."""
 
     session: str = ""
@@ -60,7 +60,7 @@ class Heard:
 
 
 @asynccontextmanager
-async def opened(url: str, first: dict[str, Any]) -> AsyncIterator[tuple[ClientConnection, Heard]]:
+async def opened(url: str, first: dict[str, Any]) -> AsyncIterator[tuple[ClientConnection, Reception]]:
     """A connection whose first message was accepted.
 
     Raises:
@@ -71,17 +71,17 @@ async def opened(url: str, first: dict[str, Any]) -> AsyncIterator[tuple[ClientC
         answer = json.loads(await socket.recv())
         if answer["type"] == "error":
             raise ServerError(answer["message"])
-        yield socket, Heard(answer["session"])
+        yield socket, Reception(answer["session"])
 
 
-async def listen(socket: ClientConnection, heard: Heard, began_s: Callable[[], float]) -> None:
+async def listen(socket: ClientConnection, heard: Reception, began_s: Callable[[], float]) -> None:
     """Take all messages until the server closes the connection."""
     with suppress(ConnectionClosed):
         async for message in socket:
             heard.take(json.loads(message), time.monotonic() - began_s())
 
 
-async def speak(url: str, samples: Samples, began: asyncio.Future[float], heard: asyncio.Future[Heard]) -> None:
+async def speak(url: str, samples: Samples, began: asyncio.Future[float], heard: asyncio.Future[Reception]) -> None:
     """Speak at real pace, and set ``began`` to when the first sample was spoken and ``heard`` when the session exists."""
     async with opened(url, {"type": "start"}) as (socket, mine):
         began.set_result(time.monotonic())
@@ -96,7 +96,7 @@ async def speak(url: str, samples: Samples, began: asyncio.Future[float], heard:
         await listening
 
 
-async def read(url: str, session: str, began: asyncio.Future[float]) -> Heard:
+async def read(url: str, session: str, began: asyncio.Future[float]) -> Reception:
     """Read a session to its end."""
     async with opened(url, {"type": "watch", "session": session}) as (socket, mine):
         await listen(socket, mine, began.result)
@@ -107,8 +107,8 @@ async def read(url: str, session: str, began: asyncio.Future[float]) -> Heard:
 class Played:
     """One speaker and its readers."""
 
-    speaker: Heard
-    readers: list[Heard]
+    speaker: Reception
+    readers: list[Reception]
     seconds: float
 
     @property
@@ -131,10 +131,10 @@ async def played(url: str, samples: Samples, speakers: int, readers: int, apart_
     """
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
-        sessions: list[tuple[Heard, list[asyncio.Task[Heard]]]] = []
+        sessions: list[tuple[Reception, list[asyncio.Task[Reception]]]] = []
         for number in range(speakers):
             began: asyncio.Future[float] = loop.create_future()
-            heard: asyncio.Future[Heard] = loop.create_future()
+            heard: asyncio.Future[Reception] = loop.create_future()
             group.create_task(speak(url, samples, began, heard))
             mine = await heard
             count = readers // speakers + (number < readers % speakers)

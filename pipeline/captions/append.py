@@ -29,7 +29,7 @@ class Piece:
     """With the space before it."""
 
 
-def joined(pieces: Iterable[Piece]) -> str:
+def joined_text(pieces: Iterable[Piece]) -> str:
     """The text of pieces."""
     return "".join(piece.text for piece in pieces)
 
@@ -122,7 +122,9 @@ class AppendOnlySentences:
         whole = newest if isinstance(state, SourceText | TargetText) else max(newest, state.sentence + 1)
         ready = [piece for piece in self._waiting if piece.sentence < whole]
         self._waiting = [piece for piece in self._waiting if piece.sentence >= whole]
-        texts = [(number, joined(pieces).strip()) for number, pieces in groupby(ready, lambda piece: piece.sentence)]
+        texts = [
+            (number, joined_text(pieces).strip()) for number, pieces in groupby(ready, lambda piece: piece.sentence)
+        ]
         return [Piece(number, text) for number, text in texts if letters(text)]
 
 

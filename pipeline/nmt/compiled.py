@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import HubUnreachableError, ModelError
 from ..run.progress import Progress, progress_bar
 from ..store import FileSet, resolve_model
-from ..store.cache import locked, readable
+from ..store.cache import locked, translate_read_errors
 from ..store.firefox import PREFIX, cached_student, fetch_student, is_student
 from ..store.known import known_translator
 from ..store.packages import assets, model_from_packages
@@ -131,7 +131,7 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
 def cached_compiled(config: NmtConfig) -> Path | None:
     """Return the directory of the compiled model if it is in the cache and complete."""
     folder = _cache_directory(config, cached_commit(config.model, config.revision))
-    with readable(folder):
+    with translate_read_errors(folder):
         return folder if _is_complete(folder) else None
 
 
@@ -159,7 +159,7 @@ def _sizes_and_hashes(folder: Path) -> dict[str, tuple[int, str]]:
 def drop_damaged_compiled(config: NmtConfig) -> bool:
     """Verify the hashes of a cached compiled model. If they differ, return True and mark it for recompilation."""
     folder = _cache_directory(config, cached_commit(config.model, config.revision))
-    with readable(folder):
+    with translate_read_errors(folder):
         if not _is_complete(folder) or _sizes_and_hashes(folder) == _read_manifest(folder):
             return False
     try:

@@ -17,7 +17,7 @@ from .terms.markup import Fragment
 
 
 @dataclass(frozen=True)
-class Forced:
+class ForcedTranslation:
     """What a model says of a translation, token by token, with the end token."""
 
     source: tuple[int, ...]
@@ -29,7 +29,7 @@ class Forced:
     """[tokens, source tokens]; None if the model gives out none."""
 
 
-def forced(model: MarianModel, source: Sequence[int], translation: str) -> Forced:
+def force_translation(model: MarianModel, source: Sequence[int], translation: str) -> ForcedTranslation:
     """Feed a translation to a model token by token."""
     tokens = (*model.tokenizer.target_tokens(translation), model.generation.end_token)
     decoder, rows, scores = model.decoder, [], []
@@ -41,10 +41,10 @@ def forced(model: MarianModel, source: Sequence[int], translation: str) -> Force
         if (row := decoder.attended(state)) is not None:
             rows.append(row.copy())
     attention = np.stack(rows) if rows and len({len(row) for row in rows}) == 1 else None
-    return Forced(tuple(source), tokens, np.array(scores), attention)
+    return ForcedTranslation(tuple(source), tokens, np.array(scores), attention)
 
 
-def marked(sentence: Fragment, model: object, language: str, translation: str, target: str) -> str:
+def place_marks(sentence: Fragment, model: object, language: str, translation: str, target: str) -> str:
     """The translation of a sentence by ``model`` with the marks of the sentence in their places."""
     alignment = None
     if sentence.needs_alignment:
@@ -61,7 +61,7 @@ def word_alignment(model: object, text: str, language: str, translation: str, ta
     parts = model.parts(text, language, target, complete=True)
     if len(parts) != 1 or not translation or said * found > MOST_ALIGNED:
         return None
-    fed = forced(model, parts[0].ids, translation)
+    fed = force_translation(model, parts[0].ids, translation)
     if fed.attention is None:
         return None
     of_source = np.cumsum([model.tokenizer.source_piece(token).startswith(SPACE) for token in fed.source]) - 1

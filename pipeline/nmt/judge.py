@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from .decode.generation import Token
-from .forced import forced
+from .forced import force_translation
 from .model import MarianModel
 from .model_text import SourcePart
 from .terms.term_search import given
@@ -68,14 +68,14 @@ class Judge:
         parts = self._back.parts(translation, self._target, self._source, complete=True)
         if not parts:
             return -np.inf
-        scores = forced(self._back, parts[0].ids, text).log_probabilities if len(parts) == 1 else np.zeros(0)
+        scores = force_translation(self._back, parts[0].ids, text).log_probabilities if len(parts) == 1 else np.zeros(0)
         if part is not None and len((plain := part.alone or part).ids) == len(scores):
             scores = np.delete(scores, [at for term in plain.terms if term.literal for at in term.tokens])
         known = scores[np.isfinite(scores)]
         return float(known.mean()) if known.size else None
 
     def _own(self, part: SourcePart, tokens: Sequence[Token]) -> float:
-        scores = forced(self._model, (part.alone or part).ids, self._text(tokens)).log_probabilities
+        scores = force_translation(self._model, (part.alone or part).ids, self._text(tokens)).log_probabilities
         return float(scores[np.isfinite(scores)].mean())
 
     def _text(self, tokens: Sequence[Token]) -> str:

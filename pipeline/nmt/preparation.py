@@ -54,13 +54,13 @@ def prepared(text: str, language: str, script: str | None = None) -> str:
     """
     tag = language_tag(language)
     if not text.isascii():
-        text = normalized(text)
+        text = common_characters(text)
         if tag.language == "zh" and script != "Hant":
             text = simplified(text)
     return lowered(_SPACE.sub(" ", _DROPPED.sub("", text)), tag.language)
 
 
-def normalized(text: str) -> str:
+def common_characters(text: str) -> str:
     """Apply NFC and replace compatibility characters by common ones."""
     text = unicodedata.normalize("NFC", _DROPPED.sub("", text))
     text = _FRACTION.sub(lambda found: _fraction(*found.groups()), text)

@@ -30,8 +30,8 @@ from .languages.session_targets import SessionTargets
 from .limits import ServerLimits
 from .operator import Operator
 from .protocol import ProtocolError
-from .record import Record, new_name
 from .scheduling import Scheduler, scheduled
+from .session_record import Record, new_name
 
 if TYPE_CHECKING:
     from .speaking import SessionVoices

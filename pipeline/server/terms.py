@@ -12,7 +12,7 @@ from starlette.routing import Route
 from ..asr.whisper import WhisperRecognizer
 from ..errors import UsageError
 from ..glossary.candidates import Candidate, candidates
-from ..glossary.documents import document_text
+from ..glossary.document_text import document_text
 from ..loading import Models
 from .access import Access, bearer_token
 from .protocol import ProtocolError

@@ -28,8 +28,8 @@ from ..translator import SpeechTranslator
 from .chains import Chain
 from .limits import ServerLimits
 from .protocol import ProtocolError, shown
-from .record import new_name
 from .service import Service
+from .session_record import new_name
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def readable(place: Path) -> Iterator[None]:
+def translate_read_errors(place: Path) -> Iterator[None]:
     """Raise OSErrors from reading the cache as DownloadError."""
     try:
         yield

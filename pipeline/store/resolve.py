@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import DownloadError, ModelError, UsageError, first_line
 from ..run.progress import Progress, progress_bar
-from .cache import check_room, locked, readable, writable
+from .cache import check_room, locked, translate_read_errors, writable
 from .known import KnownModel, known_model
 from .listing import FileSet, Listing, RemoteFile, list_files
 from .packages import is_complete, model_from_packages
@@ -104,14 +104,14 @@ def cached_commit(model: str, revision: str | None) -> str:
 
     name = revision or constants.DEFAULT_REVISION
     reference = repository_folder(model) / "refs" / name
-    with readable(reference):
+    with translate_read_errors(reference):
         return reference.read_text(errors="replace").strip() if reference.is_file() else name
 
 
 def cached_snapshot(model: str, revision: str | None) -> Path | None:
     """The cached snapshot of a repository at a revision, complete or not, or None. Its name is the commit."""
     snapshot = repository_folder(model) / "snapshots" / cached_commit(model, revision)
-    with readable(snapshot):
+    with translate_read_errors(snapshot):
         return snapshot if snapshot.is_dir() else None
 
 
@@ -121,7 +121,7 @@ def cached_model(model: str, revision: str | None, *choices: FileSet) -> Path | 
     # An interrupted download leaves an incomplete snapshot.
     if snapshot is None:
         return None
-    with readable(snapshot):
+    with translate_read_errors(snapshot):
         return snapshot if any(not choice.missing_from(snapshot) for choice in choices) else None
 
 
@@ -156,7 +156,7 @@ def drop_damaged(snapshot: Path) -> list[str]:
     checked.
     """
     damaged = []
-    with readable(snapshot):
+    with translate_read_errors(snapshot):
         for path in sorted(snapshot.rglob("*")):
             if path.is_symlink() and len(digest := Path(os.readlink(path)).name) in (40, 64):
                 blob = path.parent / os.readlink(path)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from ..nmt.terms.markup import NEXT, Fragment, joined, parts
+from ..nmt.terms.markup import NEXT, Fragment, joined_sentences, parts
 from .documents import FileCue
 from .lines import layout
 from .rules import SubtitleRules
@@ -31,7 +31,9 @@ def translated_cues(
     for run in _runs(cues):
         whole = ""
         for part in parts(NEXT.join(_LINE_END.sub(" ", cue.text) for cue in run), one_text=True):
-            whole += part if isinstance(part, str) else joined([*map(translation, part.sentences(source))], target)
+            whole += (
+                part if isinstance(part, str) else joined_sentences([*map(translation, part.sentences(source))], target)
+            )
         found += whole.split(NEXT)
     texts = ["\n".join(_laid_out(line.strip(), rules) for line in text.split("\n")) for text in found]
     if rules.bilingual:

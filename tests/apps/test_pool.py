@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from pipeline.apps.pool import ProcessEndedError, Processes, tell
+from pipeline.apps.pool import ProcessEndedError, Processes, tell_first_process
 
 
 def test_calls_return_from_other_processes_and_messages_arrive_first():
@@ -16,7 +16,7 @@ def test_calls_return_from_other_processes_and_messages_arrive_first():
         calls = [executor.submit(os.path.join, "a", str(number)) for number in range(7)]
         assert [call.result() for call in calls] == [os.path.join("a", str(number)) for number in range(7)]
         assert executor.submit(os.getpid).result() != os.getpid()
-        assert executor.submit(tell, "begun").result() is None
+        assert executor.submit(tell_first_process, "begun").result() is None
         assert told.get_nowait() == "begun"
 
 

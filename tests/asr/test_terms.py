@@ -1,7 +1,7 @@
 """Tests of a stream's glossary: which terms are expected, and how misheard ones are corrected."""
 
 from pipeline.asr.terms import HeardTerms, Replacement
-from pipeline.asr.whisper.words import TimedWord, marked
+from pipeline.asr.whisper.words import TimedWord, mark_replaced
 from pipeline.events import Transcript
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.run.options import GlossaryOptions
@@ -78,5 +78,5 @@ def test_words_of_a_term_say_what_was_heard():
     words = [TimedWord(text, 0.0, 0.0) for text in (" The", " load", " balancer,", " Quindarra")]
     text = " The load balancer, Quindarra"
     replaced = [Replacement(5, 18, "lode balance or"), Replacement(20, len(text), "Quin Dara")]
-    assert [word.heard for word in marked(words, replaced)] == [None, "lode balance or", "", "Quin Dara"]
-    assert marked(words, ()) == words
+    assert [word.heard for word in mark_replaced(words, replaced)] == [None, "lode balance or", "", "Quin Dara"]
+    assert mark_replaced(words, ()) == words

@@ -13,7 +13,7 @@ from av.stream import Disposition
 from pipeline.apps import live
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.audio.tracks import Sound as Found
-from pipeline.audio.tracks import Track, choose
+from pipeline.audio.tracks import Track, choose_track
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.languages import is_tag_of
@@ -211,11 +211,11 @@ def test_a_silent_track_loses_to_one_in_another_language():
         Track(1, "eng", "", "stereo", "aac", default=True, secondary=False, decodable=True),
         Track(2, "rus", "", "stereo", "aac", default=False, secondary=False, decodable=True),
     ]
-    assert choose(tracks, {}, "en").track.number == 1
-    choice = choose(tracks, {1: Found.SILENT, 2: Found.HEARD}, "en")
+    assert choose_track(tracks, {}, "en").track.number == 1
+    choice = choose_track(tracks, {1: Found.SILENT, 2: Found.HEARD}, "en")
     assert choice.track.number == 2
     assert choice.reason.endswith("track 1 is silent")
-    choice = choose(tracks, {1: Found.SILENT, 2: Found.SILENT}, "en")
+    choice = choose_track(tracks, {1: Found.SILENT, 2: Found.SILENT}, "en")
     assert choice.track.number == 1
     assert "silent in all passages that were read" in choice.reason
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.bench import __main__ as bench
 from pipeline.bench.asr import Clip, Row, as_text
 from pipeline.bench.play import segments_of
-from pipeline.bench.quick_turns import Count, joined
+from pipeline.bench.quick_turns import Count, joined_clips
 from pipeline.bench.words import edits, scored_units, spelt
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
@@ -108,12 +108,12 @@ def test_words_of_turns_that_are_lost_or_doubled_in_runs_are_counted():
 def test_turns_have_all_clips_at_several_speeds():
     tone = (8000 * np.sin(np.arange(2 * SAMPLE_RATE) / 8)).astype(np.int16)
     clips = [(tone, f"word{number}") for number in range(4)]
-    turns, again = joined(clips, 3), joined(clips, 3)
+    turns, again = joined_clips(clips, 3), joined_clips(clips, 3)
     assert sorted(turns.text.split()) == [text for _, text in clips]
     assert np.array_equal(turns.samples, again.samples)
     loud = np.abs(turns.samples.astype(np.int32)) > 1000
     assert 4 * 2 / 1.3 < loud.mean() * len(loud) / SAMPLE_RATE / 0.92 < 4 * 2 / 0.8
-    assert len(joined(clips, 1, long=True).samples) > len(joined(clips, 1).samples)
+    assert len(joined_clips(clips, 1, long=True).samples) > len(joined_clips(clips, 1).samples)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from pipeline.bench import serve_clients as clients
 from pipeline.bench.__main__ import run
 from pipeline.bench.capacity import Trial, most_carried, repeated, table
 from pipeline.bench.processes import Load, Sampler, Usage
-from pipeline.bench.serve_clients import Heard, Played
+from pipeline.bench.serve_clients import Played, Reception
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples
 from pipeline.server.limits import ServerLimits
@@ -159,8 +159,8 @@ def test_the_share_of_other_programs_is_of_all_cores(monkeypatch):
     assert (load.cpu_share, load.others_share) == (0.5, 0.5)
 
 
-def heard(*records: dict[str, object]) -> Heard:
-    found = Heard()
+def heard(*records: dict[str, object]) -> Reception:
+    found = Reception()
     for record in records:
         found.take(dict(record), 3.0)
     return found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.captions.append import AppendOnlySentences, AppendOnlyText, Piece, joined
+from pipeline.captions.append import AppendOnlySentences, AppendOnlyText, Piece, joined_text
 from pipeline.captions.states import State
 from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from pipeline.languages.chinese import conversion
@@ -23,7 +23,7 @@ def pieces(text: AppendOnlyText, events: Iterable[PipelineEvent], language: str 
         if isinstance(event, TargetText | Translation if language else SourceText | SourceSentence):
             assert isinstance(event, State)
             if not language or event.language == language:
-                found.append(joined(text.push(event)))
+                found.append(joined_text(text.push(event)))
     return found
 
 
@@ -66,7 +66,7 @@ def test_right_drafts_give_the_final_text_in_whole_words(texts, data):
                 SourceText(number, "en", final[:steady] + data.draw(st.sampled_from(["", " wro", "x"])), steady)
             )
         for state in [*states, SourceSentence(number, "en", final)]:
-            found.append(joined(text.push(state)))
+            found.append(joined_text(text.push(state)))
     assert "".join(found) == " ".join(texts)
     assert all(piece.startswith(" ") for piece in [piece for piece in found if piece][1:])
     assert not text.differing
@@ -84,38 +84,38 @@ def test_text_is_converted_as_a_whole_wherever_it_is_steady(text):
             Translation(0, "zh", text),
         )
         appended = AppendOnlyText()
-        assert "".join(joined(appended.push(state, convert)) for state in states) == convert(text)
+        assert "".join(joined_text(appended.push(state, convert)) for state in states) == convert(text)
 
 
 def test_text_comes_when_it_is_steady_and_sentences_are_set_apart():
     text = AppendOnlyText()
-    assert joined(text.push(SourceText(0, "en", "Thank you fo", steady=5))) == "Thank"
-    assert joined(text.push(SourceText(0, "en", "Thank you all.", steady=14))) == " you all."
-    assert joined(text.push(SourceSentence(0, "en", "Thank you all.", 0.0, 1.0))) == ""
+    assert joined_text(text.push(SourceText(0, "en", "Thank you fo", steady=5))) == "Thank"
+    assert joined_text(text.push(SourceText(0, "en", "Thank you all.", steady=14))) == " you all."
+    assert joined_text(text.push(SourceSentence(0, "en", "Thank you all.", 0.0, 1.0))) == ""
     assert pieces(text, spoken(1, "Bye.")) == [" Bye.", ""]
     assert pieces(text, spoken(2, "再见。", language="zh")) == ["再见。", ""]
 
 
 def test_text_that_turns_out_otherwise_goes_on_after_the_words_that_correspond():
     text = AppendOnlyText()
-    assert joined(text.push(SourceText(0, "en", "He leafs at nine", steady=11))) == "He leafs at"
-    assert joined(text.push(SourceSentence(0, "en", "She leaves at nine. Bye."))) == " nine. Bye."
+    assert joined_text(text.push(SourceText(0, "en", "He leafs at nine", steady=11))) == "He leafs at"
+    assert joined_text(text.push(SourceSentence(0, "en", "She leaves at nine. Bye."))) == " nine. Bye."
     assert text.differing == 2
 
 
 def test_words_of_a_sentence_that_was_divided_are_appended_once():
     text = AppendOnlyText()
-    assert joined(text.push(SourceText(0, "en", "Good morning we begin", steady=21))) == "Good morning we begin"
-    assert joined(text.push(SourceSentence(0, "en", "Good morning."))) == ""
-    assert joined(text.push(SourceSentence(1, "en", "We begin now."))) == " now."
+    assert joined_text(text.push(SourceText(0, "en", "Good morning we begin", steady=21))) == "Good morning we begin"
+    assert joined_text(text.push(SourceSentence(0, "en", "Good morning."))) == ""
+    assert joined_text(text.push(SourceSentence(1, "en", "We begin now."))) == " now."
 
 
 def test_a_number_that_was_withdrawn_is_used_again():
     text = AppendOnlyText()
     for state in (SourceText(0, "en", "Hm"), SourceText(0, "en", ""), SourceText(0, "en", "Yes, sir", steady=4)):
         last = text.push(state)
-    assert joined(last) == "Yes,"
-    assert joined(text.push(SourceSentence(0, "en", "Yes, sir."))) == " sir."
+    assert joined_text(last) == "Yes,"
+    assert joined_text(text.push(SourceSentence(0, "en", "Yes, sir."))) == " sir."
 
 
 def test_what_is_kept_does_not_grow_with_the_session():
@@ -132,7 +132,7 @@ def test_whole_sentences_add_up_to_the_appended_text(stream):
     text, sentences, appended, given_sentences = AppendOnlyText(), AppendOnlySentences(), "", []
     for event in stream.events:
         if isinstance(event, SourceText | SourceSentence):
-            appended += joined(text.push(event))
+            appended += joined_text(text.push(event))
             given_sentences += sentences.push(event)
     assert [letters(word) for one in given_sentences for word in one.text.split() if letters(word)] == [
         letters(word) for word in appended.split() if letters(word)

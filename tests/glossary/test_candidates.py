@@ -11,7 +11,7 @@ from pptx.util import Inches
 
 from pipeline.errors import UsageError
 from pipeline.glossary.candidates import MOST, candidates
-from pipeline.glossary.documents import MOST_CHARACTERS, document_text
+from pipeline.glossary.document_text import MOST_CHARACTERS, document_text
 
 TALK = """QUARTERLY REVIEW OF THE BERLIN OFFICE
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipeline.latency.emissions import Emission
-from pipeline.latency.metrics import (
+from pipeline.latency.delay_measures import (
     Reference,
     average_lagging,
     length_adaptive_average_lagging,
     normalized_erasure,
     stream_scores,
 )
+from pipeline.latency.emissions import Emission
 
 
 def test_a_text_one_unit_behind_its_source_lags_by_that_unit():

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.events import TargetText, Translation
+from pipeline.latency.delay_measures import average_lagging, length_adaptive_average_lagging
 from pipeline.latency.emissions import Emission, TextSoFar, Unit, units
-from pipeline.latency.metrics import average_lagging, length_adaptive_average_lagging
 from pipeline.sinks.latency_log import open_latency_log
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.rules import SubtitleRules

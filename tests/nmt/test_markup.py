@@ -5,9 +5,9 @@ from time import process_time
 import numpy as np
 import pytest
 
-from pipeline.nmt.forced import marked, word_alignment
+from pipeline.nmt.forced import place_marks, word_alignment
 from pipeline.nmt.terms.mark_places import Mark, Places
-from pipeline.nmt.terms.markup import as_fragment, joined, parts
+from pipeline.nmt.terms.markup import as_fragment, joined_sentences, parts
 
 
 def untranslated(text, **options):
@@ -15,7 +15,7 @@ def untranslated(text, **options):
     return "".join(
         part
         if isinstance(part, str)
-        else joined([one.written(one.text, "en", "en") for one in part.sentences("en")], "en")
+        else joined_sentences([one.written(one.text, "en", "en") for one in part.sentences("en")], "en")
         for part in parts(text, **options)
     )
 
@@ -29,7 +29,9 @@ def translated(model, text):
             continue
         sentences = part.sentences(source)
         found.append(
-            joined([marked(one, model, source, model.translate(one.text), target) for one in sentences], target)
+            joined_sentences(
+                [place_marks(one, model, source, model.translate(one.text), target) for one in sentences], target
+            )
         )
     return "".join(found)
 

@@ -9,8 +9,8 @@ import srt
 
 from pipeline.events import Correction, EndOfInput, PipelineEvent, Translation
 from pipeline.server.history import History
-from pipeline.server.record import Record
 from pipeline.server.service import Service
+from pipeline.server.session_record import Record
 from pipeline.sinks.jsonl import read_event
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav

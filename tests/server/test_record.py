@@ -16,8 +16,8 @@ from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, SourceSentence, Translation
 from pipeline.server.limits import ServerLimits
-from pipeline.server.record import Record, check_folder
 from pipeline.server.service import Service
+from pipeline.server.session_record import Record, check_folder
 from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.server.running import Texts, ask, final, finish, running, speak

@@ -17,7 +17,7 @@ from .coverage import inserted, unheard, without_others_time
 from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection, was_said
 from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
-from .words import TimedWord, marked, moved, placed, timed_words
+from .words import TimedWord, mark_replaced, moved, placed, timed_words
 
 log = logging.getLogger(__name__)
 
@@ -307,7 +307,7 @@ class Searcher:
             return []
         texts, lengths = self._engine.divide(found.tokens, encoded.language)
         words = timed_words(texts, lengths, starts_s.tolist(), sure.tolist())
-        return marked(words, found.replaced)
+        return mark_replaced(words, found.replaced)
 
 
 def _evidence(found: Hypothesis) -> Evidence:

@@ -46,7 +46,7 @@ _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)
 _Word = TypeVar("_Word", bound=Word)
 
 
-def marked(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[TimedWord]:
+def mark_replaced(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[TimedWord]:
     """``words`` of which those of terms say what was heard in their place. Positions are those in the joined words."""
     found: list[TimedWord] = []
     at = 0

@@ -21,12 +21,13 @@ from ..model import MarianModel
 from ..options import NmtConfig
 from ..settings import integer
 from .checkpoint import Checkpoint
+from .checkpoint_files import read_checkpoint
 from .forced_decoding import AlignmentHead, TappedModel
 from .graph import Precision, save
 from .measure import (
     SHIPPED,
-    Candidate,
     CompileReport,
+    Measurement,
     Sample,
     Translated,
     compare,
@@ -34,9 +35,8 @@ from .measure import (
     read_sample,
     translate_sample,
 )
-from .network import Precisions, Rows, build_encoder, build_step
+from .model_graphs import Precisions, Rows, build_encoder, build_step
 from .quantize import Moment
-from .source import read_checkpoint
 
 logger = logging.getLogger(__name__)
 
@@ -125,17 +125,17 @@ def _compiled(
     rows_of = dict.fromkeys(names, rows)
     if frequent is None and "fp32" in names:
         rows_of["fp32"] = compiler.all_rows
-    candidates: list[Candidate] = []
+    measurements: list[Measurement] = []
     for name in names:
         model = compiler.write(name, rows_of[name], name)
         if len(names) > 1:
-            candidates.append(compare(name, compiler.translate(model, evaluation, name), fp32, evaluation))
-    chosen = _fastest(candidates) if candidates else names[0]
+            measurements.append(compare(name, compiler.translate(model, evaluation, name), fp32, evaluation))
+    chosen = _fastest(measurements) if measurements else names[0]
     return CompileReport(
         weights=chosen,
         rows=len(rows_of[chosen]),
         vocabulary=len(compiler.all_rows),
-        candidates=tuple(candidates),
+        measurements=tuple(measurements),
         alignment=head,
     )
 
@@ -286,12 +286,12 @@ def _special_tokens(model: MarianModel) -> set[int]:
     return {token for token in found if token is not None}
 
 
-def _fastest(candidates: Sequence[Candidate]) -> str:
+def _fastest(measurements: Sequence[Measurement]) -> str:
     """The fastest precision within ``auto``'s limit of chrF loss; if there is none, the one with the least loss."""
-    good = [each for each in candidates if each.chrf_loss <= _MAX_CHRF_LOSS]
+    good = [each for each in measurements if each.chrf_loss <= _MAX_CHRF_LOSS]
     if good:
         return min(good, key=lambda each: each.token_ms).weights
-    best = min(candidates, key=lambda each: each.chrf_loss)
+    best = min(measurements, key=lambda each: each.chrf_loss)
     logger.warning(
         "with this shortlist no precision stays within %g chrF of fp32 on the sample; using %s, which loses the "
         "least, %.1f. A larger shortlist, or one made from text like the sample, loses less",

@@ -29,7 +29,7 @@ _LEAST_TOKENS = 30
 # Enough sentences for several times as many positions as the widest layer has columns (2,048 in opus-mt).
 _MOMENT_SENTENCES = 400
 
-Forced = Sequence[tuple[Sequence[int], Sequence[int]]]
+ForcedPairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 """Source ids and decoder input ids of each sentence: the start token, and the translation."""
 
 
@@ -55,7 +55,7 @@ class TappedModel:
         (output_ids,) = self._run([0], self._encoded([0]), ["output_ids"])
         self._row_of = {index: row for row, index in enumerate(output_ids.tolist())}
 
-    def best_head(self, sentences: Forced, progress: Callable[[float], None]) -> AlignmentHead | None:
+    def best_head(self, sentences: ForcedPairs, progress: Callable[[float], None]) -> AlignmentHead | None:
         """The best head on some sentences, whose translations have their end token; None if they say too little."""
         chosen = [pair for pair in sentences if 2 < len(pair[0]) <= _HEAD_TOKENS and len(pair[1]) > 2][:_HEAD_SENTENCES]
         right: NDArray[np.float64] | None = None
@@ -72,7 +72,7 @@ class TappedModel:
         layer, head = np.unravel_index(int(right.argmax()), right.shape)
         return AlignmentHead(int(layer), int(head), float(right.max()) / counted)
 
-    def input_moments(self, sentences: Forced, progress: Callable[[float], None]) -> dict[str, Moment]:
+    def input_moments(self, sentences: ForcedPairs, progress: Callable[[float], None]) -> dict[str, Moment]:
         """The mean of x·xᵀ [columns, columns] over the inputs x of each linear layer, by the layer's name."""
         linear_inputs: dict[str, str] = json.loads(self._decode.get_modelmeta().custom_metadata_map["linear_inputs"])
         tensors = list(dict.fromkeys(linear_inputs.values()))

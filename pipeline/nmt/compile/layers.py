@@ -1,4 +1,4 @@
-"""The layers of encoder and decoder as nodes of an ONNX graph. Shapes are as in ``pipeline.nmt.compile.network``."""
+"""The layers of encoder and decoder as nodes of an ONNX graph. Shapes are as in ``pipeline.nmt.compile.model_graphs``."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Translated:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Measurement:
     """One precision, compared with fp32."""
 
     weights: str
@@ -93,7 +93,7 @@ class CompileReport:
     """Rows of the output projection."""
     vocabulary: int
     """Size of the model's target vocabulary."""
-    candidates: tuple[Candidate, ...]
+    measurements: tuple[Measurement, ...]
     """All precisions that were measured, including the chosen one; none if there was no choice."""
     alignment: AlignmentHead | None = None
     """The best alignment head, if it was measured. It is part of the model if it agrees with ``LEAST_AGREEMENT``."""
@@ -138,11 +138,11 @@ def _target_codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
     return (model.target_code(target),)
 
 
-def compare(weights: str, translated: Translated, fp32: Translated, sample: Sample) -> Candidate:
+def compare(weights: str, translated: Translated, fp32: Translated, sample: Sample) -> Measurement:
     """Compare with ``fp32``, whose translations are the references if ``sample`` has none."""
     references: Sequence[str] = sample.references or fp32.texts
     loss = chrf(fp32.texts, references) - chrf(translated.texts, references)
-    return Candidate(weights=weights, chrf_loss=loss, token_ms=translated.token_ms)
+    return Measurement(weights=weights, chrf_loss=loss, token_ms=translated.token_ms)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:

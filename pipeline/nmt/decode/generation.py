@@ -105,7 +105,7 @@ def mask(scores: NDArray[np.float64], history: list[int], options: GenerationOpt
                 scores[history[at + size - 1]] = -np.inf
 
 
-def forced(count: int, options: GenerationOptions, otherwise: int) -> int:
+def forced_token(count: int, options: GenerationOptions, otherwise: int) -> int:
     """Return the token that the settings force at step ``count``, else ``otherwise``."""
     if count == options.max_tokens and options.forced_end_token is not None:
         return options.forced_end_token

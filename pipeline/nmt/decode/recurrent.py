@@ -19,7 +19,7 @@ from ...run.onnx_session import open_session, translate_ort_errors
 from ..compile.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
 from ..compile.checkpoint import Array, Checkpoint, Quantised
 from ..compile.graph import Precision
-from ..compile.network import Precisions, build_encoder, build_recurrent_step
+from ..compile.model_graphs import Precisions, build_encoder, build_recurrent_step
 from .decoder import Choice, DecoderState, Logits
 from .layout import Kind, Layout
 from .shortlist import Shortlist

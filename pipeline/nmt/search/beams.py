@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decode.decoder import Choice, DecoderState
-from ..decode.generation import GenerationOptions, SearchRequest, Token, forced, log_softmax, mask
+from ..decode.generation import GenerationOptions, SearchRequest, Token, forced_token, log_softmax, mask
 
 # Share of the next token's probability that is set aside for the token of the draft before, as in the biased search of
 # Arivazhagan et al. (2020, Re-translation strategies for long form, simultaneous, spoken language translation). Measured in docs/benchmarks.md.
@@ -57,7 +57,7 @@ def choose(request: SearchRequest, state: DecoderState, history: list[int], pref
     ``preferred``: chosen unless another token is clearly more probable.
     """
     options, decoder, count = request.options, request.decoder, len(history)
-    if preferred is None and options.guards_only_pad and forced(count, options, -1) < 0:
+    if preferred is None and options.guards_only_pad and forced_token(count, options, -1) < 0:
         return decoder.choose(state, history[-1], options.pad_token)
     scores = decoder.step(state, history[-1]).astype(np.float64)
     # The pad token's score is exactly 0. Unmasked, it would win whenever all real tokens score below 0.
@@ -70,7 +70,7 @@ def choose(request: SearchRequest, state: DecoderState, history: list[int], pref
     if preferred is not None and scores[preferred] > -np.inf:
         less = np.exp(log_probabilities[allowed]) - np.exp(log_probabilities[preferred])
         allowed = preferred if (1 - _BIAS) * less <= _BIAS else allowed
-    token = forced(count, options, allowed)
+    token = forced_token(count, options, allowed)
     return Choice(token, float(log_probabilities[token]), allowed, guarded)
 
 
@@ -157,7 +157,7 @@ def _expand(
         likeliest.append(int(np.argmax(masked)))
         mask(masked, list(hypothesis.history), options)
         guarded.append(bool(masked[likeliest[-1]] == -np.inf))
-        only = forced(count, options, -1)
+        only = forced_token(count, options, -1)
         if only >= 0:
             masked[:] = -np.inf
             masked[only] = 0.0

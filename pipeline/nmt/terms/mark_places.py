@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...languages import spaced
 
 Alignment = NDArray[np.float32]
-"""[units of the translation, units of the source]: how much of each is the translation of each; see ``units``."""
+"""[units of the translation, units of the source]: how much of each is the translation of each; see ``unit_spans``."""
 MOST_ALIGNED = 1 << 16
 """Of the numbers of an alignment. Longer sentences are taken to be translated in order."""
 
@@ -35,7 +35,7 @@ class Mark:
     """The number of a pair of tags, which both have."""
 
 
-def units(text: str, language: str) -> list[tuple[int, int]]:
+def unit_spans(text: str, language: str) -> list[tuple[int, int]]:
     """Begin and end of each word; in languages without blanks, of each character."""
     pattern = _WORDS if spaced(language) else _CHARACTERS
     return [match.span() for match in pattern.finditer(text)]
@@ -46,7 +46,7 @@ class Places:
 
     def __init__(self, text: str, source: str, translation: str, target: str, alignment: Alignment | None) -> None:
         self._text, self._translation = text, translation
-        self._said, self._found = units(text, source), units(translation, target)
+        self._said, self._found = unit_spans(text, source), unit_spans(translation, target)
         self._starts, self._ends = [start for start, _ in self._said], [end for _, end in self._said]
         fits = alignment is not None and alignment.shape == (len(self._found), len(self._said))
         self._alignment = alignment if fits else None

@@ -148,7 +148,7 @@ def parts_of_page(text: str) -> list[str | Fragment]:
     return [*found, *parts(text[at:], one_text=True)]
 
 
-def joined(sentences: Sequence[str], target: str) -> str:
+def joined_sentences(sentences: Sequence[str], target: str) -> str:
     """The translations of sentences of one fragment."""
     blank = " " if sets_sentences_apart(target) else ""
     text = ""

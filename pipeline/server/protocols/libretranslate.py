@@ -29,10 +29,10 @@ from ...languages import english_name, nearest, normalized_code, same_language
 from ...languages.options import AUTO_SOURCE
 from ...nmt.by_language import ByLanguage
 from ...nmt.decode.decoder import DecoderState
-from ...nmt.forced import marked
+from ...nmt.forced import place_marks
 from ...nmt.same_language import SameLanguageText
 from ...nmt.stage import DirectedGlossary
-from ...nmt.terms.markup import Fragment, joined, parts, parts_of_page
+from ...nmt.terms.markup import Fragment, joined_sentences, parts, parts_of_page
 from ...nmt.translator import TermTranslator, TextTranslator, TranslationRequest
 from ..access import Access, bearer_token
 from ..guard import Rate
@@ -263,11 +263,13 @@ class _Texts:
             for sentence in await self._run(partial(part.sentences, source)):
                 try:
                     translation = await self._sentence(SourceSentence(0, source, sentence.text), target, model, terms)
-                    sentences.append(await self._run(partial(marked, sentence, model, source, translation, target)))
+                    sentences.append(
+                        await self._run(partial(place_marks, sentence, model, source, translation, target))
+                    )
                 except Exception as error:
                     log.error("a text was not translated: %s", described(error))
                     raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
-            whole.append(joined(sentences, target))
+            whole.append(joined_sentences(sentences, target))
         return "".join(whole)
 
     async def _sentence(

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...captions.append import AppendOnlyText, joined
+from ...captions.append import AppendOnlyText, joined_text
 from ...events import SourceSentence, SourceText, TargetText, Translation
 from ...languages import LONGEST_CODE, nearest, normalized_code, same_text
 from ...languages.chinese import Convert
@@ -184,10 +184,10 @@ class RealtimeConnection(Connection):
             for event in item.events if isinstance(item, Snapshot) else (item,):
                 match event:
                     case SourceText() | SourceSentence():
-                        text = joined(source.push(event))
+                        text = joined_text(source.push(event))
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case TargetText() | Translation() if self._language in (None, event.language):
-                        text, kinds = joined(translation.push(event, self._convert)), ["output"]
+                        text, kinds = joined_text(translation.push(event, self._convert)), ["output"]
                     case _:
                         continue
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS

@@ -21,7 +21,7 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ...captions.append import AppendOnlyText, joined
+from ...captions.append import AppendOnlyText, joined_text
 from ...events import SourceSentence, SourceText, TargetText, Translation
 from ...languages import same_language
 from ...languages.options import AUTO_SOURCE
@@ -262,10 +262,10 @@ class WyomingConnection:
             while (item := await feed.take()) is not None:
                 for event in item.events if isinstance(item, Snapshot) else (item,):
                     kinds = TargetText | Translation if program.translates else SourceText | SourceSentence
-                    if isinstance(event, kinds) and (piece := joined(text.push(event))):
+                    if isinstance(event, kinds) and (piece := joined_text(text.push(event))):
                         await self._write(TranscriptChunk(piece))
                     if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
-                        whole += joined(final.push(event))
+                        whole += joined_text(final.push(event))
             session.stats.appended_otherwise += text.differing
             if session.failure is not None:
                 await self._write(Error(str(session.failure), session.failure.code))

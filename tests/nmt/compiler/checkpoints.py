@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from pipeline.errors import ModelError
 from pipeline.nmt.compile.checkpoint import expected_shapes
-from pipeline.nmt.compile.source import read_checkpoint
+from pipeline.nmt.compile.checkpoint_files import read_checkpoint
 from tests.conftest import LAYOUTS, SETTINGS, TINY
 
 Weights = dict[str, NDArray[Any]]

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compile.assemble import read_architecture
-from pipeline.nmt.compile.build import Candidate, _fastest, compile_model
+from pipeline.nmt.compile.build import Measurement, _fastest, compile_model
 from pipeline.nmt.compile.checkpoint import expected_shapes
 from pipeline.nmt.compile.measure import read_sample
 from pipeline.nmt.decode.generation import SearchRequest
@@ -55,7 +55,7 @@ def test_the_command_compiles(tmp_path, sample):
 @pytest.mark.parametrize(("weights", "least"), [("int8", 97), ("int4", 75)])
 def test_quantised_models_mostly_agree_with_fp32(weights, least, sample, tmp_path):
     report = compile_model(TINY, tmp_path / "out", weights=weights, sample=sample)
-    assert (report.weights, report.candidates) == (weights, ())  # one precision is not measured: there is no choice
+    assert (report.weights, report.measurements) == (weights, ())  # one precision is not measured: there is no choice
     model = MarianModel.load(tmp_path / "out", NmtConfig(max_tokens=512))
     rows = golden("tiny-marian")
     agreement = same_tokens([found_ids(model, row["source_ids"]) for row in rows], [row["target_ids"] for row in rows])
@@ -71,16 +71,16 @@ def same_tokens(ours, theirs):
 
 def test_auto_takes_the_fastest_that_is_good_enough(sample, tmp_path):
     report = compile_model(TINY, tmp_path / "out", sample=sample)
-    assert {candidate.weights for candidate in report.candidates} == {"fp32", "int8", "int4"}
-    good = [candidate for candidate in report.candidates if candidate.chrf_loss <= 0.3]
-    assert report.weights == min(good, key=lambda candidate: candidate.token_ms).weights
-    lossy = next(candidate for candidate in report.candidates if candidate.weights == "int4")
+    assert {one.weights for one in report.measurements} == {"fp32", "int8", "int4"}
+    good = [one for one in report.measurements if one.chrf_loss <= 0.3]
+    assert report.weights == min(good, key=lambda one: one.token_ms).weights
+    lossy = next(one for one in report.measurements if one.weights == "int4")
     assert lossy not in good  # 4 bits are too few for a model this small
 
 
 def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(caplog):
     def measured(weights, loss, token_ms):
-        return Candidate(weights, loss, token_ms)
+        return Measurement(weights, loss, token_ms)
 
     fp32, int8, int4 = measured("fp32", 0.4, 10.0), measured("int8", 0.45, 1.6), measured("int4", 5.0, 1.3)
     assert _fastest([fp32, int8, int4]) == "fp32"
@@ -93,13 +93,13 @@ def test_auto_takes_the_best_and_warns_if_a_shortlist_costs_too_much(caplog):
 
 def test_auto_without_text_takes_int8(tmp_path):
     report = compile_model(TINY, tmp_path / "out")
-    assert (report.weights, report.candidates) == ("int8", ())
+    assert (report.weights, report.measurements) == ("int8", ())
 
 
 def test_a_sample_that_the_directory_ships_is_used(sample, tmp_path):
     folder = make_model_dir(tmp_path / "model", "merged")
     (folder / "sample.tsv").write_bytes(sample.read_bytes())
-    assert compile_model(folder, tmp_path / "out").candidates
+    assert compile_model(folder, tmp_path / "out").measurements
 
 
 def test_rows_are_the_ids_that_the_target_tokenizer_can_produce():

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.nmt.compile.build import compile_model
-from pipeline.nmt.compile.source import read_checkpoint
+from pipeline.nmt.compile.checkpoint_files import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from tests.conftest import LAYOUTS, TINY
 from tests.nmt.compiler.checkpoints import (

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from pipeline.nmt.compile.assemble import sinusoids
 from pipeline.nmt.compile.build import compile_model
-from pipeline.nmt.compile.source import read_checkpoint
+from pipeline.nmt.compile.checkpoint_files import read_checkpoint
 from pipeline.nmt.model import MarianModel
 from tests.conftest import TINY, golden
 from tests.nmt.compiler.checkpoints import (

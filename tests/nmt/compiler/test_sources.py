@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.compile import huggingface, source
+from pipeline.nmt.compile import checkpoint_files, huggingface
 from pipeline.nmt.compile.assemble import sinusoids
 from pipeline.nmt.compile.build import compile_model
-from pipeline.nmt.compile.source import read_checkpoint
+from pipeline.nmt.compile.checkpoint_files import read_checkpoint
 from pipeline.nmt.decode.generation import SearchRequest
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.search.beams import greedy
@@ -85,14 +85,14 @@ class TestPyTorch:
             raise OSError("libcudart.so.12: cannot open shared object file")
 
         monkeypatch.setattr(huggingface, "can_read_pytorch", lambda: True)
-        monkeypatch.setattr(source, "can_read_pytorch", lambda: True)
+        monkeypatch.setattr(checkpoint_files, "can_read_pytorch", lambda: True)
         monkeypatch.setattr(huggingface.importlib, "import_module", broken)
         (write_settings(tmp_path) / "pytorch_model.bin").touch()
         with pytest.raises(ModelError, match=r"PyTorch, which is installed but cannot be imported \(libcudart"):
-            source.read_checkpoint(tmp_path)
+            checkpoint_files.read_checkpoint(tmp_path)
 
     def test_file_is_skipped_without_pytorch_if_there_is_an_export(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(source, "can_read_pytorch", lambda: False)
+        monkeypatch.setattr(checkpoint_files, "can_read_pytorch", lambda: False)
         (write_export(tmp_path, "merged") / "pytorch_model.bin").touch()
         assert read_checkpoint(tmp_path).origin == "ONNX (merged)"
 
@@ -105,7 +105,7 @@ class TestPyTorch:
             return {}
 
         monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(load=load, Tensor=np.ndarray))
-        for module in (huggingface, source):
+        for module in (huggingface, checkpoint_files):
             monkeypatch.setattr(module, "can_read_pytorch", lambda: True)
         (write_settings(tmp_path) / "pytorch_model.bin").touch()
         assert "not a readable file of PyTorch tensors (Weights only load failed.)" in refusal(tmp_path)
