@@ -13,8 +13,8 @@ from .model import MarianModel
 from .model_text import SourcePart
 from .terms.term_search import given
 
-# Mean log-probability of the source's tokens, below which a translation is marked, and below which others are tried. A loss of
-# one word of six gives about -3; right translations have -0.1 to -1.5. See docs/benchmarks.md.
+# Mean log-probability of the source's tokens, below which a translation is marked, and below which others are tried
+# (docs/benchmarks.md).
 _DOUBTFUL, _TRIED = -1.9, -1.3
 # What another translation has to gain by the judge, and may lose by the translator. Without the second, words that are copied win.
 _GAIN, _LOSS = 0.4, 0.12

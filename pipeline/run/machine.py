@@ -9,7 +9,7 @@ import sys
 
 # Parameters of glibc's mallopt (malloc.h).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-# The largest block of a recognition by Whisper base is 72 MB, one of small 108 MB: the attention of 1,500 positions.
+# More than the largest block of a recognition, the attention of 1,500 positions (108 MB with Whisper small).
 _KEPT_BYTES = 256 << 20
 # glibc before about 2.35 refuses a higher M_MMAP_THRESHOLD (HEAP_MAX_SIZE / 2 in its malloc.c).
 _MOST_UNMAPPED_BYTES = 32 << 20
@@ -20,9 +20,8 @@ def keep_freed_memory() -> None:
     a thread that has allocated memory keeps its own pool.
 
     By default a thread gets pools of 64 MB. A block that does not fit into one, or that is freed at the end of one, goes
-    back to the system at once, and new memory costs a page fault every 4 KB. (Three minutes of speech by Whisper base:
-    112,000 page faults and 17.1 s of CPU time, and with this 1,100 and 15.2 s. The peak of resident memory is 70 MB lower,
-    because threads share the pool.)
+    back to the system at once, and new memory costs a page fault every 4 KB: a tenth of the time of a recognition
+    (docs/benchmarks.md). Threads that share the pool take less memory, too.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # not glibc

@@ -14,11 +14,10 @@ from ..errors import UsageError
 from ..events import SAMPLE_RATE
 from .limits import MOST_SESSIONS
 
-# Recognition time of a session without drafts, in encoder runs a second of its audio. Measured on 80 s of read speech in 14
-# segments, two cores: 0.60 with base, 0.55 with tiny.en. Other programs ran, which make both times longer.
+# Recognition time of a session without drafts, in encoder runs a second of its audio: that of base (docs/benchmarks.md).
 _RUNS_A_S = 0.6
-# CPU time for the rest of a session, in seconds a second: voice detection, translation, connections, and a few drafts.
-# Measured on two cores at the largest number of sessions whose text comes within 5 s: 0.06 with base, 0.1 with tiny.en.
+# CPU time for the rest of a session, in seconds a second: voice detection, translation, connections, and a few drafts; the
+# most that was measured (docs/benchmarks.md).
 _OTHER_S = 0.1
 # Share of all time that is used then.
 _SHARE = 0.85

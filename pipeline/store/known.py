@@ -60,11 +60,8 @@ _MULTILINGUAL = (
     KnownFile("vocabulary.txt", 459_861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
 )
 
-# Thresholds are measured on 173 segments of read and spontaneous speech by 30 people, clean and with babble at 10 dB,
-# and on ten minutes each of babble, applause, music-like tones, hum, white noise and silence. For base, 1 in 200 right
-# transcripts has a mean log-probability below -0.5. Of its inventions in babble, 3 in 4 are below -0.7, and most others
-# have a no-speech probability above 0.4, which 1 in 200 right transcripts has. Sizes and hashes are those of the hub's
-# files at that revision; the packages have identical files.
+# Thresholds are measured (docs/benchmarks.md): 1 in 200 right transcripts is beyond them. Sizes and hashes are those of the
+# hub's files at that revision; the packages have identical files.
 KNOWN_MODELS = (
     KnownModel(
         "tiny.en",

@@ -18,9 +18,8 @@ WINDOW_SAMPLES = 512
 """Input length of the model: 32 ms."""
 _CONTEXT_SAMPLES = 64  # end of the previous window, prepended to the next
 _INPUTS = {"input", "h", "c"}
-# The recurrent state degrades: after 30 s of fan noise it detects speech 300 ms late, and in long speech it misses more
-# than a new state. Therefore a state is used for 4 s, and a new one is warmed up with the last second of audio. On
-# meetings this raised the area under the ROC curve from 0.959 to 0.972; 2 s or 8 s of use, or less warm-up, gave less.
+# The recurrent state degrades: after noise it detects speech late, and in long speech it misses more than a new state.
+# Therefore a state is used for 4 s, and a new one is warmed up with the last second of audio (docs/benchmarks.md).
 _STATE_WINDOWS = 125
 _WARM_UP_WINDOWS = 31
 

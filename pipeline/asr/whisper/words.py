@@ -11,10 +11,10 @@ from ...events import MissingSpeech, Word
 from ..terms import Replacement
 
 # The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
-# than times in proportion to letters (measured on pairs of phrases).
+# than times in proportion to letters.
 _MAX_UNPLACED = 0.3
 # The alignment may add the silence before a sentence to its first word. Its duration is limited to this constant plus
-# an amount per letter or syllable (measured: this halves the error of a sentence's start).
+# an amount per letter or syllable, which halves the error of a sentence's start.
 _FIRST_WORD_S, _LETTER_S, _SYLLABLE_S = 0.15, 0.05, 0.2
 SENTENCE_ENDS = tuple(".!?。！？…؟۔।॥")
 # Whisper's times are multiples of 20 ms, and its window may end one step after the audio.

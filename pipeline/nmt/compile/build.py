@@ -57,11 +57,8 @@ _PSEUDO_SENTENCES = 24
 # Maximum length of a translation in tokens: the translation of made-up text may never end.
 _SAMPLE_TOKENS = 48
 LEAST_AGREEMENT = 0.5
-"""A model gives out its best head if it agrees with at least this share of a sample's tokens; see ``AlignmentHead``.
-
-The heads that the training of the demo's translators guides agree with 87 and 94 % of tokens of text, and 63 and 70 % of
-those of made-up text, where they are the best, too; the others with 10 to 89 %, and 10 to 58 %.
-"""
+"""A model gives out its best head if it agrees with at least this share of a sample's tokens; see ``AlignmentHead``. Heads that
+are trained to align agree with more, also on made-up text (docs/benchmarks.md)."""
 
 
 def compile_model(

@@ -9,8 +9,7 @@ from .checkpoint import Array, Quantised
 
 Moment = NDArray[np.float64]
 
-# Numbers of weights that share a scale. Long blocks are faster on one core (512 x 1536, 8 bits, one row: 16 µs at 128,
-# 20 µs at 32) and as exact at 8 bits. ONNX Runtime requires a power of two of at least 16.
+# Numbers of weights that share a scale. Long blocks are faster (docs/benchmarks.md) and as exact at 8 bits. ONNX Runtime requires a power of two of at least 16.
 _BLOCKS = (128, 64, 32, 16)
 # Candidates for 4-bit scales, relative to the one that just represents a block's largest weight. The one with the least
 # squared error is taken.
