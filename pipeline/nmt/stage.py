@@ -239,15 +239,10 @@ class NmtStage:
             before=tuple(self._before) if final else None,
         )
         found = self.model.stream(request)
-        if final:
-            yield from updates(opened.shown, found, final=True)
-            return
-        if whole or self._attends:
-            found = at_once(found)
-        else:
+        if not final:
             shown = opened.shown.text if opened.shown else ""
-            found = opened.agreeing.events(found, shown)
-        yield from updates(opened.shown, found, final=False)
+            found = at_once(found) if whole or self._attends else opened.agreeing.events(found, shown)
+        yield from updates(opened.shown, found, final=final)
 
     async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
         """Do not translate a sentence that is spoken in the target language."""
