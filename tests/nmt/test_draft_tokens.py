@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline import MarianModel
 from pipeline.captions.policy import at_once, rewritten, updates
+from pipeline.captions.states import common_length
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.languages.chinese import conversion
@@ -281,7 +282,12 @@ def draft_of(model, words, drafted, glossary=None):
     return translated
 
 
-@pytest.mark.parametrize("glossary", [None, Glossary((Term("table", "Xavante"),))], ids=["plain", "glossary"])
+either_way = pytest.mark.parametrize(
+    "glossary", [None, Glossary((Term("table", "Xavante"),))], ids=["plain", "glossary"]
+)
+
+
+@either_way
 def test_the_attention_is_that_of_the_tokens_fed_alone(glossary, en_pt):
     """Also where a term has taken the place of what the search had found."""
     drafted, words = Watched(), LONG.split()
@@ -294,12 +300,17 @@ def test_the_attention_is_that_of_the_tokens_fed_alone(glossary, en_pt):
     assert ("Xavante" in end.text) == (glossary is not None)
 
 
-def test_no_token_of_a_draft_is_fed_twice(en_pt, monkeypatch):
-    run, fed = en_pt.decoder._run_one, []
+@either_way
+def test_no_token_of_a_draft_is_fed_twice(glossary, en_pt, monkeypatch):
+    """A term, and what follows it, are fed after what the search had found."""
+    (source,) = en_pt.sources(LONG, "en", None)
+    searched = [en_pt.generation.start_token, *found_ids(en_pt, source)[:-1]]
+    run, fed, drafted = en_pt.decoder._run_one, list[int](), Watched()
     monkeypatch.setattr(en_pt.decoder, "_run_one", lambda state, token: fed.append(token) or run(state, token))
-    drafted = Watched()
-    draft_of(en_pt, LONG.split(), drafted)
-    assert fed == [en_pt.generation.start_token, *(token.id for token in drafted.pushed[-1].tokens[:-1])]
+    draft_of(en_pt, LONG.split(), drafted, glossary)
+    shown = [en_pt.generation.start_token, *(token.id for token in drafted.pushed[-1].tokens[:-1])]
+    assert fed == [*searched, *shown[common_length(searched, shown) :]]
+    assert (searched == shown) == (glossary is None)
 
 
 # The searches

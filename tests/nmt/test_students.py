@@ -123,7 +123,7 @@ def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path):
             assert token.log_probability == pytest.approx(float(scores[token.id]), abs=1e-3)
 
 
-def test_a_state_forgets_forks_and_restarts(student, tmp_path):
+def test_a_state_forgets_forks_and_begins_again(student, tmp_path):
     decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
     source = SOURCES[0]
     state = decoder.encode(source)
@@ -138,7 +138,10 @@ def test_a_state_forgets_forks_and_restarts(student, tmp_path):
     decoder.truncate(state, 0)
     assert [decoder.choose(state, token, start) for token in (start, 7)] == once[:2]
     assert isinstance(state, RecurrentState)
-    assert decoder.choose(decoder.restarted(state), start, start) == once[0]
+    again = decoder.revealed(state)
+    decoder.truncate(again, 0)
+    assert decoder.choose(again, start, start) == once[0]
+    assert state.steps == 2
 
 
 def test_a_fork_at_an_earlier_step_knows_nothing_of_the_later_ones(student, tmp_path):
@@ -151,14 +154,14 @@ def test_a_fork_at_an_earlier_step_knows_nothing_of_the_later_ones(student, tmp_
     assert np.array_equal(fork.cells, cells.history[2])
 
 
-def test_hidden_source_tokens_are_not_looked_at_until_the_state_restarts(student, tmp_path):
+def test_hidden_source_tokens_are_not_looked_at_until_they_are_revealed(student, tmp_path):
     decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
     whole, hidden = decoder.encode(SOURCES[0]), decoder.encode(SOURCES[0])
     decoder.hide(hidden, [1, 2])
     decoder.step(hidden, start)
     row = decoder.attended(hidden)
     assert row.shape == (3,)
-    hidden = decoder.restarted(hidden)
+    hidden = decoder.revealed(hidden)
     assert decoder.choose(hidden, start, start) == decoder.choose(whole, start, start)
 
 

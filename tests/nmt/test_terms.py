@@ -303,7 +303,7 @@ def test_hidden_source_tokens_are_out_of_view(english):
     again = decoder.encode(ids)
     decoder.step(again, start)
     assert np.array_equal(decoder.step(again, known), first)  # the first state is as it was
-    fewer = decoder.restarted(fewer)
+    fewer = decoder.revealed(fewer)
     decoder.step(fewer, start)
     assert np.array_equal(decoder.step(fewer, known), first)
     row = decoder.attended(fewer)

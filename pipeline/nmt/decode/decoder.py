@@ -153,8 +153,11 @@ class Decoder(ABC):
         """
         raise NotImplementedError
 
-    def restarted(self, state: DecoderState) -> DecoderState:
-        """A state of the same source to which no token has been fed. Only for models that give out an alignment head."""
+    def revealed(self, state: DecoderState) -> DecoderState:
+        """An independent state of the same source, of which nothing is hidden, that was fed the same tokens or none.
+
+        Only for models that give out an alignment head.
+        """
         raise NotImplementedError
 
     def can_write(self, token: int) -> bool:

@@ -180,6 +180,10 @@ class RecurrentDecoder(StreamingDecoder):
         assert isinstance(state.memory, _Cells)
         return np.stack(state.memory.rows)
 
+    def revealed(self, state: DecoderState) -> DecoderState:
+        assert isinstance(state, RecurrentState)
+        return super().revealed(state) if state.whole_kv else state.fork()
+
     def truncate(self, state: DecoderState, steps: int) -> None:
         assert isinstance(state, RecurrentState)
         state.tokens = state.tokens[:steps]

@@ -247,7 +247,7 @@ class StreamingDecoder(Decoder):
         }
         state.look_at(fewer)
 
-    def restarted(self, state: DecoderState) -> DecoderState:
+    def revealed(self, state: DecoderState) -> DecoderState:
         assert isinstance(state, StreamingState)
         whole = state.whole_kv or state.encoder_kv
         return dataclasses.replace(state, encoder_kv=whole, whole_kv={}, tokens=(), memory=None)

@@ -104,7 +104,7 @@ class Repair:
         if not decoder.aligned or self._search.state is None or request.expired():
             return
         if self._looked is None or self._looked[0] != ids:
-            state = decoder.restarted(self._search.state)
+            state = decoder.revealed(self._search.state)
             rows = decoder.attention(state, [request.options.start_token, *ids[:-1]])
             assert rows is not None
             self._looked = ids, state, rows
