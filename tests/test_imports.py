@@ -60,3 +60,21 @@ def test_imports_go_one_way():
         and (other[1] in COMMANDS or ORDER.index(other[1]) > ORDER.index(module[1]))
     ]
     assert wrong == []
+
+
+def test_a_name_is_that_of_one_thing():
+    """Public functions and classes; those that each module of a kind has under the same name are left out."""
+    of_a_kind = set("main arguments add_arguments run routes as_text Push Row".split())
+    of_the_protocol = {"Pause", "Speaker"}  # messages about what has the name elsewhere
+    places: dict[str, list[str]] = {}
+    for module, path in FILES.items():
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith(
+                "_"
+            ):
+                places.setdefault(node.name, []).append(".".join(module))
+    assert not {
+        name: modules
+        for name, modules in places.items()
+        if len(modules) > 1 and name not in of_a_kind and not (name in of_the_protocol and len(modules) == 2)
+    }

@@ -342,10 +342,10 @@ def _kept(path: Path) -> int:
 def _digest(recording: Path) -> str:
     try:
         with recording.open("rb") as file:
-            found = hashlib.blake2b(file.read(_DIGEST_BYTES), digest_size=16)
+            digest = hashlib.blake2b(file.read(_DIGEST_BYTES), digest_size=16)
             size = file.seek(0, 2)
             file.seek(max(0, size - _DIGEST_BYTES))
-            found.update(file.read(_DIGEST_BYTES))
+            digest.update(file.read(_DIGEST_BYTES))
     except OSError as error:
         raise UsageError(f"{recording} cannot be read ({error.strerror}); check its permissions") from error
-    return f"{size}-{found.hexdigest()}"
+    return f"{size}-{digest.hexdigest()}"

@@ -119,8 +119,8 @@ def run_list(options: argparse.Namespace) -> int:
     rows = [(model, state_of(model)) for model in models]
     if options.json:
         fields = ("kind", "name", "revision", "configs")
-        found = [{key: getattr(model, key) for key in fields} | dataclasses.asdict(state) for model, state in rows]
-        print(json.dumps(found, ensure_ascii=False, indent=1))
+        records = [{key: getattr(model, key) for key in fields} | dataclasses.asdict(state) for model, state in rows]
+        print(json.dumps(records, ensure_ascii=False, indent=1))
     else:
         print(as_table(rows))
     return 0

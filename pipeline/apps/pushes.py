@@ -70,12 +70,12 @@ def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: Subtitle
                 f"--push {kind} takes one of the languages {', '.join(targets)}: write {kind}.{targets[0]}=…"
             )
         chosen.append(named)
-    found: list[PushSink] = []
+    sinks: list[PushSink] = []
     try:
         for (kind, _, where), languages in zip(wanted, chosen, strict=True):
-            found.append(import_module(f"..sinks.push_{kind}", __package__).Push(where, languages, rules))
+            sinks.append(import_module(f"..sinks.push_{kind}", __package__).Push(where, languages, rules))
     except BaseException:
-        for sink in found:
+        for sink in sinks:
             sink.close()
         raise
-    return found
+    return sinks

@@ -99,18 +99,18 @@ def open_recording(result: Result, options: Options) -> Sources | None:
 
 def _sources(job: Job, options: Options) -> Sources:
     """Open the recording of a job, once for each speaker."""
-    found: dict[str | None, Recording] = {}
+    sources: dict[str | None, Recording] = {}
     for channel, speaker in enumerate(options.speakers) if options.speakers else [(None, None)]:
         language = options.config.languages.only_spoken
         opened = Recording(job.recording, language=language, track=options.audio_track, speaker=channel)
-        found[speaker] = opened
+        sources[speaker] = opened
         if speaker is not None and opened.channels != len(options.speakers):
             have = "1 channel" if opened.channels == 1 else f"{opened.channels} channels"
             raise UsageError(
                 f"{job.recording} has {have} where --speakers names {len(options.speakers)}; name one for each channel, or "
                 "leave --speakers out"
             )
-    return found
+    return sources
 
 
 async def translate_recording(

@@ -98,7 +98,7 @@ class Result:
         self.withheld = "; ".join(filter(None, (each.withheld_summary(_NAMED) for each in chains)))
 
 
-def table(results: Sequence[Result]) -> Table:
+def results_table(results: Sequence[Result]) -> Table:
     """The results for a terminal."""
     shown = Table(box=box.SIMPLE, pad_edge=False, collapse_padding=True)
     shown.add_column("recording", overflow="fold")
@@ -115,7 +115,7 @@ def table(results: Sequence[Result]) -> Table:
     return shown
 
 
-def plain(results: Sequence[Result]) -> list[str]:
+def plain_lines(results: Sequence[Result]) -> list[str]:
     """The results for a file or a program: a line each."""
     lines = [(each.name, [each.summary, *_said([each]), *each.details()]) for each in results]
     if len(results) > 1:

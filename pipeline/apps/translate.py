@@ -50,7 +50,7 @@ from .options import (
 from .outputs import language_tags
 from .recording_run import make_folder, translate_job
 from .recordings import Job, Options, check_unused, plan, read_manifest
-from .results import Result, plain, table
+from .results import Result, plain_lines, results_table
 from .several import translate_in_processes
 from .shards import parse_shard
 from .speakers import speaker_names
@@ -284,9 +284,9 @@ def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]
         interrupted = True
     if is_told():
         if sys.stdout is not None and sys.stdout.isatty():
-            Console(highlight=False).print(table(results))
+            Console(highlight=False).print(results_table(results))
         else:
-            print(*plain(results), sep="\n")
+            print(*plain_lines(results), sep="\n")
     if interrupted:
         again = "the same command without --overwrite" if options.overwrite else "the same command"
         kept = "; it keeps old subtitles of recordings that were not begun" if options.overwrite else ""

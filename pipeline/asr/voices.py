@@ -76,8 +76,8 @@ class VoiceModel:
         mel = np.log10(spectrum @ self._filters.T + 1e-10).astype(np.float32)
         windows = np.stack([mel[at : at + _WINDOW] for at in range(0, len(mel) - _WINDOW + 1, _STRIDE)])
         with translate_ort_errors(self._path, 0, options := quiet_options()):
-            found = np.asarray(self._session.run(None, {"mel_window": windows}, options)[0], np.float32)
-        return np.asarray(found / (np.linalg.norm(found, axis=1, keepdims=True) + 1e-9), np.float32)
+            vectors = np.asarray(self._session.run(None, {"mel_window": windows}, options)[0], np.float32)
+        return np.asarray(vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9), np.float32)
 
 
 class VoiceGroups:

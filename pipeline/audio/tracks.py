@@ -120,10 +120,10 @@ class ChosenTrack:
 def tracks_of(container: InputContainer) -> list[Track]:
     """The audio tracks of a container, in order."""
     streams = container.streams.audio
-    found = [_describe(number, stream) for number, stream in enumerate(streams, 1)]
-    if sum(track.default for track in found) == len(found):  # MP4 and Matroska: no default was chosen
-        found = [replace(track, default=False) for track in found]
-    return found
+    tracks = [_describe(number, stream) for number, stream in enumerate(streams, 1)]
+    if sum(track.default for track in tracks) == len(tracks):  # MP4 and Matroska: no default was chosen
+        tracks = [replace(track, default=False) for track in tracks]
+    return tracks
 
 
 def _describe(number: int, stream: AudioStream) -> Track:

@@ -76,21 +76,23 @@ class Row:
     """Path → one transcript per segment; withheld ones are followed by the reason."""
 
     def score(self, clip: Clip, language: str) -> None:
-        found = self._recognised(clip)
+        transcripts = self._recognised(clip)
         reference = scored_units(clip.text, language)
-        shown = [one.text for one in found if one.rejected is None]
+        shown = [one.text for one in transcripts if one.rejected is None]
         self.words += len(reference)
-        self.transcripts += len(found)
+        self.transcripts += len(transcripts)
         self.wrong += edits(reference, scored_units(" ".join(shown), language))
-        self.wrong_if_all += edits(reference, scored_units(" ".join(one.text for one in found), language))
-        for one in found:
+        self.wrong_if_all += edits(reference, scored_units(" ".join(one.text for one in transcripts), language))
+        for one in transcripts:
             said = scored_units(one.text, language)
             if one.rejected is not None and said:
                 self.withheld += 1
                 self.right_withheld += any(
                     reference[i : i + len(said)] == said for i in range(len(reference) - len(said) + 1)
                 )
-        self.by_clip[str(clip.path)] = [f"{one.text} ({one.rejected})" if one.rejected else one.text for one in found]
+        self.by_clip[str(clip.path)] = [
+            f"{one.text} ({one.rejected})" if one.rejected else one.text for one in transcripts
+        ]
 
     def _recognised(self, clip: Clip) -> list[Transcript]:
         began = time.perf_counter()

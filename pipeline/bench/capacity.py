@@ -165,10 +165,10 @@ def run(options: argparse.Namespace) -> int:
         carried = options.sessions * asyncio.run(carries(options.sessions))
     trials.sort(key=lambda trial: trial.sessions)
     if options.json:
-        found = [finite(dataclasses.asdict(trial)) | {"carried": trial.carried(options.lag)} for trial in trials]
-        print(json.dumps({"lag_s": options.lag, "sessions": carried, "trials": found}, indent=1, allow_nan=False))
+        records = [finite(dataclasses.asdict(trial)) | {"carried": trial.carried(options.lag)} for trial in trials]
+        print(json.dumps({"lag_s": options.lag, "sessions": carried, "trials": records}, indent=1, allow_nan=False))
     else:
-        print(table(trials, options.lag))
+        print(trials_table(trials, options.lag))
         if carried:
             least = " or more, as many as were tried" if carried == (options.sessions or options.most) else ""
             print(f"this machine carries {carried}{least}")
@@ -212,7 +212,7 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     return {name: one(value) for name, value in values.items()}
 
 
-def table(trials: Sequence[Trial], lag_s: float) -> str:
+def trials_table(trials: Sequence[Trial], lag_s: float) -> str:
     """The trials in lines."""
     lines = [
         f"{'':8} {'shown, s':>13}   {'final, s':>13}",

@@ -32,7 +32,7 @@ from ..sentences.assembler import SentenceAssembler
 from ..subtitles.check import read_cues
 from .measures import measured
 from .play import PlayedRun, load_for_long_run, packs, play, segments_of
-from .report import Result, as_json, as_text
+from .report import LiveResult, as_json, as_text
 
 if TYPE_CHECKING:
     from ..loading import Models
@@ -75,10 +75,10 @@ class _Session:
     transcripts: dict[Path, str] = field(default_factory=dict)
     offline: dict[Path, list[SourceSentence]] = field(default_factory=dict)
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[LiveResult]:
         languages = self.config.languages.source, only_target(self.config)
         return [
-            Result(
+            LiveResult(
                 name,
                 run,
                 measured(
@@ -157,18 +157,18 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
 def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:
     """What is said in each recording that has a text file beside it; a file given as a translation is none."""
     translations = {path.resolve() for path in references}
-    found: dict[Path, str] = {}
+    texts: dict[Path, str] = {}
     for path in paths:
         beside = path.with_suffix(".txt")
         if beside.is_file() and beside.resolve() not in translations:
             try:
-                found[path] = beside.read_text("utf-8-sig")
+                texts[path] = beside.read_text("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise UsageError(
                     f"cannot read {beside}, the text of {path.name} ({reason}); give a file in UTF-8, or rename it"
                 ) from error
-    return found
+    return texts
 
 
 async def _play_all(paths: Sequence[Path], configs: Mapping[str, PipelineConfig], session: _Session) -> None:

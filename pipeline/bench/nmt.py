@@ -251,13 +251,13 @@ def _processor() -> str:
 def loaded_afresh(engine: Engine, sentence: str) -> tuple[float, float]:
     """Seconds to load an engine in a process of its own, and the memory that it takes in MB: medians."""
     command = [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(engine)), sentence]
-    found = []
+    starts = []
     for _ in range(_STARTS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise PipelineError(f"{engine.name} does not start: {(done.stderr.splitlines() or ['no reason'])[-1]}")
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    load_s, memory_mb = (statistics.median(values) for values in zip(*found, strict=True))
+        starts.append(json.loads(done.stdout.splitlines()[-1]))
+    load_s, memory_mb = (statistics.median(values) for values in zip(*starts, strict=True))
     return load_s, memory_mb
 
 

@@ -134,20 +134,20 @@ def counted(turns: Sequence[QuickTurns], config: PipelineConfig, *, live: bool) 
     ways["recordings"] = _chain(for_recordings(config), paced=False)
     if live:
         ways["live, real pace"] = _chain(config, paced=True)
-    found = [Count(name) for name in ways]
+    counts = [Count(name) for name in ways]
     with tempfile.TemporaryDirectory() as folder:
         for number, each in enumerate(turns):
             path = Path(folder) / f"{number}.wav"
             with wave.open(str(path), "wb") as file:
                 file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
                 file.writeframes(each.samples.tobytes())
-            for one, text_of in zip(found, ways.values(), strict=True):
+            for one, text_of in zip(counts, ways.values(), strict=True):
                 began = time.perf_counter()
                 text = text_of(path, each.samples, one)
                 one.seconds += time.perf_counter() - began
                 one.audio_s += len(each.samples) / SAMPLE_RATE
                 one.add(scored_units(each.text, language), scored_units(text, language))
-    return found
+    return counts
 
 
 def _peer(config: PipelineConfig) -> Callable[[Path, Samples, Count], str]:

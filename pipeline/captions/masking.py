@@ -59,12 +59,12 @@ class Masking:
 
     def text(self, text: str, language: str | None) -> str:
         """A finished text, masked. ``language``: None if it is unknown, so that words of all languages are masked."""
-        found = list(text)
+        characters = list(text)
         for start, end in self._spans(text, language):
             for at in range(start + (end - start > 1), end):
                 if _is_of_word(text[at]):
-                    found[at] = MASK
-        return "".join(found)
+                    characters[at] = MASK
+        return "".join(characters)
 
     def push(self, event: PipelineEvent) -> PipelineEvent:
         """The next event of the stream, masked."""

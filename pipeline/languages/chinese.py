@@ -77,9 +77,9 @@ def _converted(text: str, name: str) -> str:
 def _convert_run(run: str, convert: Convert) -> str:
     """Convert a run of Chinese characters. If that changes its length, which no phrase of OpenCC 1.4.2 does, convert
     character by character."""
-    found = convert(run)
-    if len(found) == len(run):
-        return found
+    converted = convert(run)
+    if len(converted) == len(run):
+        return converted
     return "".join(one if len(one := convert(character)) == 1 else character for character in run)
 
 

@@ -94,7 +94,7 @@ class TextSoFar:
 
     def emissions(self) -> list[Emission]:
         """The text as units. A word is emitted with its last letter."""
-        found: list[Emission] = []
+        emissions: list[Emission] = []
         for _, pieces in sorted(self._sentences.items()):
             whole = ""
             for piece in pieces:
@@ -103,9 +103,9 @@ class TextSoFar:
                         whole = ""
                         continue
                     if whole and self.unit == "word":
-                        found.pop()
+                        emissions.pop()
                         whole += character
                     else:
                         whole = character
-                    found.append(replace(piece, text=whole, gap=""))
-        return found
+                    emissions.append(replace(piece, text=whole, gap=""))
+        return emissions

@@ -160,12 +160,12 @@ class ByAddress:
 
     def _answer(self, messages: list[dict[str, str]]) -> str:
         try:
-            found = self._client.chat.completions.create(
+            answer = self._client.chat.completions.create(
                 model=self._options.url_model, messages=messages, temperature=0, max_tokens=self._options.max_tokens
             )
-            text = str(found.choices[0].message.content or "")
+            text = str(answer.choices[0].message.content or "")
             letters = sum(len(message["content"]) for message in messages) + len(text)
-            self._budget.take(int(found.usage.total_tokens) if found.usage else max(1, letters // 4))
+            self._budget.take(int(answer.usage.total_tokens) if answer.usage else max(1, letters // 4))
         except Exception as error:  # the client's own, and others for answers of any other form
             # The message of a status may have what the server was sent.
             status = getattr(error, "status_code", None)

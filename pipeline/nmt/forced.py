@@ -35,9 +35,9 @@ def force_translation(model: MarianModel, source: Sequence[int], translation: st
     decoder, rows, scores = model.decoder, [], []
     state = decoder.encode(source, also=tokens) if isinstance(decoder, RecurrentDecoder) else decoder.encode(source)
     for before, token in zip((model.generation.start_token, *tokens), tokens, strict=False):
-        found = decoder.step(state, before)
-        known = found[found > -np.inf].astype(np.float64)
-        scores.append(float(found[token]) - float(np.logaddexp.reduce(known)))
+        logits = decoder.step(state, before)
+        known = logits[logits > -np.inf].astype(np.float64)
+        scores.append(float(logits[token]) - float(np.logaddexp.reduce(known)))
         if (row := decoder.attended(state)) is not None:
             rows.append(row.copy())
     attention = np.stack(rows) if rows and len({len(row) for row in rows}) == 1 else None

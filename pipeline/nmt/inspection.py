@@ -55,22 +55,22 @@ class ModelReport:
 
 def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
     """Read a model directory, load the model and decode two tokens. A broken model is reported, not raised."""
-    found: dict[str, Any] = {"directory": str(directory)}
+    fields: dict[str, Any] = {"directory": str(directory)}
     try:
         student = find_student(directory)
         if student is not None:
             paths = dict.fromkeys(path for path in vars(student).values() if isinstance(path, Path))
-            found["files"] = {path.name: True for path in paths}
+            fields["files"] = {path.name: True for path in paths}
         else:
-            _read_graphs(directory, suffix, found)
+            _read_graphs(directory, suffix, fields)
         model = MarianModel.load(directory, NmtConfig(file_suffix=suffix))
     except ModelError as error:
-        return ModelReport(runs=False, problem=str(error), **found)
-    found |= _sizes(model.decoder.layout) | {"vocabulary": model.tokenizer.target_size}
-    found |= {"source": model.languages[0], "target": model.languages[1]}
-    found["target_codes"] = tuple(model.tokenizer.target_codes)
-    found["generation"] = dataclasses.asdict(model.generation)
-    return ModelReport(runs=True, problem=None, **found)
+        return ModelReport(runs=False, problem=str(error), **fields)
+    fields |= _sizes(model.decoder.layout) | {"vocabulary": model.tokenizer.target_size}
+    fields |= {"source": model.languages[0], "target": model.languages[1]}
+    fields["target_codes"] = tuple(model.tokenizer.target_codes)
+    fields["generation"] = dataclasses.asdict(model.generation)
+    return ModelReport(runs=True, problem=None, **fields)
 
 
 def _read_graphs(directory: Path, suffix: str, found: dict[str, Any]) -> None:

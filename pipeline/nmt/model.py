@@ -263,14 +263,14 @@ class MarianModel(ModelText):
         """Translate another source instead of that of ``request``, with at least ``beams``; none if the time is over."""
         options = replace(request.options, beams=max(request.options.beams, beams))
         request = replace(request, source=part.ids, committed=part.begun, options=options)
-        found: list[Token] = []
+        tokens: list[Token] = []
         if not request.expired():
             for token in self._searched(request, search, self.wording(part.terms, target), draft=False):
                 if isinstance(token, Rewind):
-                    del found[token.kept :]
+                    del tokens[token.kept :]
                 else:
-                    found.append(token)
-        return found
+                    tokens.append(token)
+        return tokens
 
     def _searched(
         self, request: SearchRequest, search: RunningSearch, wording: Wording | None, *, draft: bool

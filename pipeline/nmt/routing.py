@@ -160,7 +160,7 @@ def routed(
     pairs = route(source, target, nmt.via)
     models = [pair.repository for pair in pairs]
     second = models[1] if len(models) > 1 else None
-    found = dataclasses.replace(
+    changed = dataclasses.replace(
         nmt,
         model=models[0],
         revision=pinned.get(models[0]),
@@ -168,7 +168,7 @@ def routed(
         second_revision=pinned.get(second) if second else None,
         file_suffix=nmt.file_suffix if nmt.model == AUTO else "",
     )
-    return found, pairs
+    return changed, pairs
 
 
 def resolved(source: str, target: str, nmt: NmtConfig, pinned: Mapping[str, str | None]) -> NmtConfig:

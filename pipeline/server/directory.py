@@ -85,22 +85,22 @@ def read_report(data: bytes, now_s: float) -> Peer:
     Raises:
         ValueError, TypeError, KeyError, UsageError: it is no report.
     """
-    found = json.loads(data)
-    address, sessions, kept = str(found["address"]), found["sessions"], found.get("kept", {})
+    message = json.loads(data)
+    address, sessions, kept = str(message["address"]), message["sessions"], message.get("kept", {})
     if not (is_origin(address) and _ADDRESS.fullmatch(address)):
         raise ValueError("the address is none")
-    if not 0 < int(found["capacity"]) <= MOST_SESSIONS or len(sessions) > MOST_SESSIONS or len(kept) > _MOST_ENDED:
+    if not 0 < int(message["capacity"]) <= MOST_SESSIONS or len(sessions) > MOST_SESSIONS or len(kept) > _MOST_ENDED:
         raise ValueError("there are too many sessions")
     if not all(
         len(each) < _LONGEST and (room == "" or is_room_name(room)) for each, room in (*sessions.items(), *kept.items())
     ):
         raise ValueError("a session or a room has another form")
-    languages = tuple(LanguageConfig(source, tuple(targets)) for source, targets in found["languages"])
+    languages = tuple(LanguageConfig(source, tuple(targets)) for source, targets in message["languages"])
     return Peer(
         address=address,
-        capacity=int(found["capacity"]),
+        capacity=int(message["capacity"]),
         languages=ServedLanguages(languages),
-        draining=bool(found["draining"]),
+        draining=bool(message["draining"]),
         sessions=dict(sessions),
         kept=dict(kept),
         heard_s=now_s,
@@ -267,9 +267,9 @@ class Directory:
 
     def _take(self, data: bytes) -> None:
         try:
-            found = json.loads(data)
-            if "gone" in found:
-                self.peers.drop(str(found["gone"]))
+            message = json.loads(data)
+            if "gone" in message:
+                self.peers.drop(str(message["gone"]))
             elif (peer := read_report(data, self.peers.clock())).address != self.address:
                 self.peers.push(peer)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UsageError) as error:

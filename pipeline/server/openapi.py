@@ -69,7 +69,7 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
     refusals: Json = {"errors": {status: {"error": str} for status in (400, 413, 429, 500, 503)}}
     undetected: Json = {"errors": refusals["errors"] | {501: {"error": str}}}
     wanted = {"source": str, "target": [str]}
-    found: Json = {
+    paths: Json = {
         "/v1/models": {"get": _operation("listModels", models, {401: _ERROR})},
         "/v1/models/{model}": {"get": _operation("getModel", _MODEL, {401: _ERROR, 404: _ERROR}, path={"model": str})},
         "/v1/info": {"get": _operation("getInfo", _INFO)},
@@ -94,15 +94,15 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
         "/metrics": {"get": _operation("getMetrics", str, {401: str})},
         "/openapi.json": {"get": _operation("describe", dict)},
     }
-    for operation in (methods["post"]["responses"] for methods in found.values() if "post" in methods):
+    for operation in (methods["post"]["responses"] for methods in paths.values() if "post" in methods):
         operation["403"] = {"description": "The page that asks may not", "content": _content(str)}
     for path in (PATH, DETECTION):
-        found[path]["post"]["responses"]["403"]["content"] |= _content({"error": str})
-    found["/v1/languages"]["post"]["responses"]["200"]["content"] = {"application/x-ndjson": {}}
+        paths[path]["post"]["responses"]["403"]["content"] |= _content({"error": str})
+    paths["/v1/languages"]["post"]["responses"]["200"]["content"] = {"application/x-ndjson": {}}
     for task in ("transcriptions", "translations"):
-        content = found[f"/v1/audio/{task}"]["post"]["responses"]["200"]["content"]
+        content = paths[f"/v1/audio/{task}"]["post"]["responses"]["200"]["content"]
         content |= {kind: {} for kind in _UNDESCRIBED}
-    return found
+    return paths
 
 
 def description(languages: ServedLanguages, access: Access, *, more: bool = False) -> Json:
@@ -111,13 +111,13 @@ def description(languages: ServedLanguages, access: Access, *, more: bool = Fals
         release = version("streaming-speech-translation")
     except PackageNotFoundError:
         release = "0"
-    found: Json = {"openapi": "3.1.0", "info": {"title": "Streaming speech translation", "version": release}}
-    found["paths"] = paths = _paths(languages, more)
+    document: Json = {"openapi": "3.1.0", "info": {"title": "Streaming speech translation", "version": release}}
+    document["paths"] = paths = _paths(languages, more)
     if access.token is not None:
-        found["components"] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
+        document["components"] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
         for operation in (each for methods in paths.values() for each in methods.values()):
             operation["security"] = [{"token": []}] if "401" in operation["responses"] else []
-    return found
+    return document
 
 
 def _operation(
@@ -125,20 +125,20 @@ def _operation(
 ) -> Json:
     """An operation. ``errors``: status → the answer; ``body``: content type → its fields; ``parameters``: by their place."""
     answers = {200: result, 421: str, 429: str, **(errors or {})}
-    found: Json = {"operationId": name}
-    found["responses"] = {
+    operation: Json = {"operationId": name}
+    operation["responses"] = {
         str(status): {"description": "The answer" if status == 200 else "Refused", "content": _content(kind)}
         for status, kind in answers.items()
     }
-    found["parameters"] = [
+    operation["parameters"] = [
         {"name": each, "in": place, "required": place == "path", "schema": _schema(kind)}
         for place, kinds in parameters.items()
         for each, kind in kinds.items()
     ]
     if body is not None:
         content = {kind: {"schema": _schema(fields, closed=False)} for kind, fields in body.items()}
-        found["requestBody"] = {"required": True, "content": content}
-    return found
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
 
 
 def _content(kind: Any) -> Json:

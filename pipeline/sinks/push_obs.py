@@ -154,5 +154,5 @@ def _heard(socket: ClientConnection, op: int) -> dict[str, Any]:
     while True:
         message = json.loads(socket.recv(timeout=_ANSWER_S))
         if message["op"] == op:
-            found: dict[str, Any] = message["d"]
-            return found
+            content: dict[str, Any] = message["d"]
+            return content

@@ -161,11 +161,11 @@ def _model_file(path: Path) -> Path:
 
 def _settings(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        settings = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; {_WHERE}") from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged ({error}); fetch it again") from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise ModelError(f"{path} has no object; fetch it again")
-    return found
+    return settings

@@ -30,7 +30,7 @@ from pipeline import Models, PipelineConfig, TargetText, Transcript, Translation
 from pipeline.apps import translate
 from pipeline.apps.outputs import JOURNAL_SUFFIX, OutputName, OutputNames
 from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
-from pipeline.apps.results import Result, plain, table
+from pipeline.apps.results import Result, plain_lines, results_table
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.audio.recording import Recording
 from pipeline.config import load_config
@@ -536,7 +536,7 @@ def results(tmp_path, monkeypatch):
 
 def test_a_terminal_of_80_columns_has_room_for_each_recordings_outcome_and_speed(results):
     shown = io.StringIO()
-    Console(file=shown, width=80).print(table(results))
+    Console(file=shown, width=80).print(results_table(results))
     lines = [line.split() for line in shown.getvalue().splitlines() if line.strip(" ─")]
     assert lines == [
         ["recording", "audio", "sentences", "speed", "outcome"],
@@ -550,7 +550,7 @@ def test_a_terminal_of_80_columns_has_room_for_each_recordings_outcome_and_speed
 
 
 def test_a_file_gets_a_line_for_each_recording(results):
-    assert plain(results) == [
+    assert plain_lines(results) == [
         "talk.wav: done; 60 s of audio, 7 sentences, 5.0 × real time; heard and not shown: 4.2 s: uncertain; talk.srt",
         "[b]bad.wav: failed",
         "later.wav: not begun",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pipeline.bench import capacity
 from pipeline.bench import serve_clients as clients
 from pipeline.bench.__main__ import run
-from pipeline.bench.capacity import Trial, most_carried, repeated, table
+from pipeline.bench.capacity import Trial, most_carried, repeated, trials_table
 from pipeline.bench.processes import Load, Sampler, Usage
 from pipeline.bench.serve_clients import Played, Reception
 from pipeline.errors import PipelineError, UsageError
@@ -50,8 +50,8 @@ def test_a_trial_is_carried_if_each_session_is():
     assert both.carried(4.7)
     assert not both.carried(4.5)
     assert not Trial.of([quick, ([], [])], LOAD, []).carried(99), "a session without text"
-    assert "4.60    50%    10%    400 MB   no" in table([both], 4.5)
-    assert "4.60    50%    10%    400 MB   yes" in table([both], 4.7)
+    assert "4.60    50%    10%    400 MB   no" in trials_table([both], 4.5)
+    assert "4.60    50%    10%    400 MB   yes" in trials_table([both], 4.7)
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch):
     assert not found.carried(3_600)
     (loss,) = found.losses
     assert "Connect call failed" in loss
-    assert loss in table([found], 3.0)
+    assert loss in trials_table([found], 3.0)
 
 
 def test_all_sessions_together_have_one_reader(monkeypatch):
@@ -147,7 +147,7 @@ def test_the_report_of_silence_is_json_and_says_that_no_text_came(phrase, capsys
         run(["capacity", str(phrase), "--config", "demo-zh", "--json"])
     (found,) = json.loads(capsys.readouterr().out, parse_constant=strict)["trials"]
     assert (found["final_p90_s"], found["load"]["peak_mb"], found["load"]["cpu_share"]) == (None, None, 0.5)
-    assert "a session showed no text; give a longer recording" in table([trial], 3.0)
+    assert "a session showed no text; give a longer recording" in trials_table([trial], 3.0)
 
 
 def test_the_share_of_other_programs_is_of_all_cores(monkeypatch):

@@ -42,7 +42,7 @@ def downloads(archive: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the requested packages; each download returns ``archive``."""
     names: list[str] = []
 
-    def download(clip: speech.Clip, folder: Path) -> Path:
+    def download(clip: speech.PublishedClip, folder: Path) -> Path:
         names.append(clip.package)
         return Path(archive.rename(folder / archive.name))
 
@@ -67,7 +67,7 @@ def files_in(folder: Path) -> list[str]:
 
 def test_the_table_is_well_formed():
     assert speech._TABLE.read_text("utf-8").startswith("# ")
-    clips = speech.table()
+    clips = speech.published_clips()
     assert len(clips) == 45
     assert {*speech._READING} <= {clip.name for clip in clips}
     assert len({clip.name for clip in clips}) == len(clips)

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 import pytest
 
 from pipeline.asr.groups import LIMIT_MS
-from pipeline.bench.speech import table
+from pipeline.bench.speech import published_clips
 from pipeline.config import PipelineConfig
 from pipeline.glossary.files import MOST_TERMS
 from pipeline.nmt.routing import all_pairs
@@ -29,7 +29,7 @@ SAID = [
     ),
     ("docs/glossary.md", f"told {WORDS[DEFAULT.glossary.prompt_terms]} terms (`[glossary] prompt_terms`)"),
     ("docs/glossary.md", f"a file {MOST_TERMS:,} terms"),
-    ("docs/benchmarks.md", f"speech of the Montreal Forced Aligner's ({len(table())} recordings"),
+    ("docs/benchmarks.md", f"speech of the Montreal Forced Aligner's ({len(published_clips())} recordings"),
 ]
 
 

@@ -135,13 +135,13 @@ class WhisperEngine:
         """Run the model once on silence; return the probability of each language there if there are several."""
         try:
             encoded = self.encode(np.zeros(SAMPLE_RATE, np.int16), config.window_s)
-            found = self.generate(encoded, 1, prompt)
+            hypothesis = self.generate(encoded, 1, prompt)
             on_silence = self.detect(encoded) if len(self.languages) > 1 else {}
         except (RuntimeError, ValueError) as error:
             raise ModelError(
                 f"the speech model {config.model} cannot run: {one_line(error)}; fetch it again"
             ) from error
-        if not math.isfinite(found.log_probability + found.no_speech_probability):
+        if not math.isfinite(hypothesis.log_probability + hypothesis.no_speech_probability):
             raise ModelError(f"the speech model {config.model} is damaged: its scores are not finite; fetch it again")
         return {language: on_silence[whisper_code(language)] for language in self.languages if on_silence}
 

@@ -31,15 +31,15 @@ def thresholds(config: AsrConfig, known: KnownModel | None) -> Thresholds:
     A configured threshold also replaces the related one: the log-probability of a short text becomes three times the
     configured one per token, and the doubtful no-speech probability is at least the configured one.
     """
-    found = known.thresholds if known is not None else Thresholds()
+    thresholds = known.thresholds if known is not None else Thresholds()
     if (no_speech := config.no_speech_threshold) is not None:
-        doubtful = max(found.doubtful_no_speech, no_speech)
-        found = dataclasses.replace(found, no_speech=no_speech, doubtful_no_speech=doubtful)
+        doubtful = max(thresholds.doubtful_no_speech, no_speech)
+        thresholds = dataclasses.replace(thresholds, no_speech=no_speech, doubtful_no_speech=doubtful)
     if (least := config.log_probability_threshold) is not None:
-        found = dataclasses.replace(found, log_probability=least, text_log_probability=SHORT_TOKENS * least)
+        thresholds = dataclasses.replace(thresholds, log_probability=least, text_log_probability=SHORT_TOKENS * least)
     if (ratio := config.compression_ratio_threshold) is not None:
-        found = dataclasses.replace(found, compression_ratio=ratio)
-    return found
+        thresholds = dataclasses.replace(thresholds, compression_ratio=ratio)
+    return thresholds
 
 
 def check_files(directory: Path, config: AsrConfig, known: KnownModel | None) -> None:

@@ -104,8 +104,8 @@ class Searcher:
     def _search(self, encoded: Encoded, options: SearchOptions) -> Search:
         expected = options.terms.expected(encoded.language) if options.terms is not None else []
         prompt = self._prompt_with(expected)
-        found = self._engine.generate(encoded, options.beams, prompt, limited=options.limited)
-        return self._judged(encoded, self._short(encoded, found, options.beams, prompt), options, expected)
+        hypothesis = self._engine.generate(encoded, options.beams, prompt, limited=options.limited)
+        return self._judged(encoded, self._short(encoded, hypothesis, options.beams, prompt), options, expected)
 
     def _short(self, encoded: Encoded, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
         """``found``, searched again without timestamps if it is short: the probability of a whole text is known for these."""
@@ -128,10 +128,10 @@ class Searcher:
         return [self._completed(one, options) for one in found]
 
     def _searched(self, encoded: Sequence[Encoded], options: SearchOptions) -> list[Search]:
-        found = self._engine.generate_several(encoded, options.beams, self._prompt)
+        hypotheses = self._engine.generate_several(encoded, options.beams, self._prompt)
         return [
             self._judged(each, self._short(each, one, options.beams, self._prompt), options)
-            for each, one in zip(encoded, found, strict=True)
+            for each, one in zip(encoded, hypotheses, strict=True)
         ]
 
     def _completed(self, found: Search, options: SearchOptions) -> Search:

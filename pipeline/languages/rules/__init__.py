@@ -24,5 +24,5 @@ def rules(language: str) -> Rules:
 
 @cache
 def _rules(code: str) -> Rules:
-    found: Rules = import_module(f".{code}", __name__).RULES
-    return found
+    record: Rules = import_module(f".{code}", __name__).RULES
+    return record

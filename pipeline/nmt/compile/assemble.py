@@ -56,20 +56,20 @@ def assemble(
             f"{place} holds weights that a Marian model of this config does not have: {abbreviated(unknown)}; "
             "only models that transformers calls Marian can be compiled"
         )
-    found = {name: float32(name, value, place) for name, value in weights.items()}
+    converted = {name: float32(name, value, place) for name, value in weights.items()}
     for name in POSITIONS:
-        if name in found:
-            _check_positions(name, found.pop(name), architecture, place)
-    if found.get(BIAS, np.empty(0)).ndim == 2 and len(found[BIAS]) == 1:
-        found[BIAS] = found[BIAS][0]
-    _tie(found, share, tied, place)
-    check_complete(found, expected, place)
+        if name in converted:
+            _check_positions(name, converted.pop(name), architecture, place)
+    if converted.get(BIAS, np.empty(0)).ndim == 2 and len(converted[BIAS]) == 1:
+        converted[BIAS] = converted[BIAS][0]
+    _tie(converted, share, tied, place)
+    check_complete(converted, expected, place)
     source, target = _vocabulary_sizes(files, architecture, place)
     if (source, target) != (architecture.source_vocabulary, architecture.target_vocabulary):
-        found |= _trim_to_vocabulary(found, source, target)
+        converted |= _trim_to_vocabulary(converted, source, target)
         architecture = replace(architecture, source_vocabulary=source, target_vocabulary=target)
         config = {**config, "vocab_size": source, "decoder_vocab_size": target}
-    return Checkpoint(architecture, {name: found[name] for name in expected}, dict(config), dict(files), origin)
+    return Checkpoint(architecture, {name: converted[name] for name in expected}, dict(config), dict(files), origin)
 
 
 def check_complete(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]], place: Path) -> None:

@@ -279,8 +279,8 @@ def _shortlisted_rows(model: MarianModel, rows: Rows, lines: list[str], size: in
 def _special_tokens(model: MarianModel) -> set[int]:
     """Ids that the search feeds to the decoder or stops at."""
     g = model.generation
-    found = (g.start_token, g.end_token, g.pad_token, g.forced_begin_token, g.forced_end_token)
-    return {token for token in found if token is not None}
+    special = (g.start_token, g.end_token, g.pad_token, g.forced_begin_token, g.forced_end_token)
+    return {token for token in special if token is not None}
 
 
 def _fastest(measurements: Sequence[Measurement]) -> str:

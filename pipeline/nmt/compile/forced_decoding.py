@@ -64,9 +64,9 @@ class TappedModel:
             progress(number / len(chosen))
             effects, attention = self._measured(source, target)
             clear = effects.max(axis=1) > _LEAST_EFFECT
-            found = attention[:, :, clear, :-1].argmax(axis=3) == effects[clear].argmax(axis=1)
+            right_here = attention[:, :, clear, :-1].argmax(axis=3) == effects[clear].argmax(axis=1)
             counted += int(clear.sum())
-            right = found.sum(axis=2) + (0 if right is None else right)
+            right = right_here.sum(axis=2) + (0 if right is None else right)
         if right is None or counted < _LEAST_TOKENS:
             return None
         layer, head = np.unravel_index(int(right.argmax()), right.shape)
@@ -103,8 +103,8 @@ class TappedModel:
         return np.stack(effects, axis=1), np.stack([each[0] for each in attention])
 
     def _encoded(self, source: Sequence[int]) -> list[NDArray[np.float32]]:
-        found: list[NDArray[np.float32]] = self._encode.run(self._kv, {"input_ids": np.array([source], np.int64)})
-        return found
+        kv: list[NDArray[np.float32]] = self._encode.run(self._kv, {"input_ids": np.array([source], np.int64)})
+        return kv
 
     def _run(
         self, tokens: Sequence[int], kv: Sequence[NDArray[np.float32]], outputs: Sequence[str]
@@ -122,13 +122,13 @@ class TappedModel:
             "seqlens_k": np.array([length - 1], np.int32),
             "total_sequence_length": np.array([length], np.int32),
         }
-        found: list[NDArray[Any]] = self._decode.run(list(outputs), inputs)
-        return found
+        values: list[NDArray[Any]] = self._decode.run(list(outputs), inputs)
+        return values
 
 
 def _log_probabilities(logits: NDArray[Any], wanted: Sequence[int]) -> NDArray[np.float64]:
     """The log-probability of the wanted row after each token."""
     scores = logits.reshape(-1, logits.shape[-1]).astype(np.float64)
     scores -= scores.max(axis=1, keepdims=True)
-    found: NDArray[np.float64] = scores[np.arange(len(wanted)), wanted] - np.log(np.exp(scores).sum(axis=1))
-    return found
+    log_probabilities: NDArray[np.float64] = scores[np.arange(len(wanted)), wanted] - np.log(np.exp(scores).sum(axis=1))
+    return log_probabilities

@@ -159,10 +159,10 @@ class RecurrentDecoder(StreamingDecoder):
             state.fixed = {"rows": _value(rows), "biases": _value(self._bias[state.ids])}
         assert self._encoder is not None
         with translate_ort_errors(self.layout.first.path, 0, state.options):
-            found = self._encoder.run_with_ort_values(
+            kv = self._encoder.run_with_ort_values(
                 self._kv_outputs, {"embedded": _value(embedded[None])}, state.options
             )
-        state.encoder_kv = dict(zip(self._kv_inputs, found, strict=True))
+        state.encoder_kv = dict(zip(self._kv_inputs, kv, strict=True))
         return state
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:

@@ -210,8 +210,8 @@ class StreamingDecoder(Decoder):
         assert self.layout.encoder is not None
         feed = {"input_ids": ort.OrtValue.ortvalue_from_numpy(np.array([source], np.int64))}
         with translate_ort_errors(self.layout.encoder.path, 0, state.options):
-            found = self._encoder.run_with_ort_values(self._kv_outputs, feed, state.options)
-        state.encoder_kv = dict(zip(self._kv_inputs, found, strict=True))
+            kv = self._encoder.run_with_ort_values(self._kv_outputs, feed, state.options)
+        state.encoder_kv = dict(zip(self._kv_inputs, kv, strict=True))
         return state
 
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:

@@ -60,11 +60,11 @@ def recovering(
     source, known, expired = request.source, len(request.committed), request.expired
     limit = length_limit(len(source), length_factor, request.options.max_tokens)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, max_tokens=limit))
-    found: list[Token] = []
+    tokens: list[Token] = []
     ids = list(request.committed)
     loop: Loop | None = None
     for token in search(request):
-        found.append(token)
+        tokens.append(token)
         ids.append(token.id)
         loop = guard.loop(ids)
         if loop is not None or (token.truncated and not expired()):
@@ -72,7 +72,7 @@ def recovering(
         yield token
         if token.last:
             return
-    shown = ids[known:-1] if found else []  # the last token was not yielded
+    shown = ids[known:-1] if tokens else []  # the last token was not yielded
     if retry and not expired():
         for options in _alternatives(request.options, loop, widen=widen):
             narrower = dataclasses.replace(request, options=options)
@@ -81,9 +81,9 @@ def recovering(
                 yield from replace_shown(shown, again, searched_again=True)
                 return
     kept = max(0, kept_tokens(ids, loop, len(source)) - known)
-    if kept < len(found) or not found:
-        found[kept:] = [Token(request.options.end_token, 0.0, last=True, truncated=True)]
-    yield from replace_shown(shown, found, searched_again=True)
+    if kept < len(tokens) or not tokens:
+        tokens[kept:] = [Token(request.options.end_token, 0.0, last=True, truncated=True)]
+    yield from replace_shown(shown, tokens, searched_again=True)
 
 
 def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool) -> Iterator[GenerationOptions]:

@@ -115,10 +115,10 @@ def routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
 def _parsed(kind: str, body: bytes, query: bytes) -> dict[str, Any]:
     """The fields of a body that is JSON or a form, and of a query."""
     if kind == "application/json":
-        found = json.loads(body)
-        if not isinstance(found, dict):
+        fields = json.loads(body)
+        if not isinstance(fields, dict):
             raise ValueError("it is JSON, but no object")
-        return found
+        return fields
     pairs = (parse_qsl(part.decode(), max_num_fields=_MOST_FIELDS) for part in (query, body))
     return {name: value for part in pairs for name, value in part}
 

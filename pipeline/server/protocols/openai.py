@@ -135,8 +135,8 @@ class _Files:
                 if wanted.streamed:
                     await _stream(events, wanted, stream)
                     return None
-                found = [event async for event in events if _is_finished(event)]
-                return await asyncio.to_thread(_response, found, wanted)  # an hour of subtitles takes a second
+                finished = [event async for event in events if _is_finished(event)]
+                return await asyncio.to_thread(_response, finished, wanted)  # an hour of subtitles takes a second
         except TimeoutError:
             raise UploadError(413, "too-long", f"translating the recording takes longer than {limit_s:g} s") from None
 
@@ -252,7 +252,7 @@ def _verbose(
 ) -> dict[str, Any]:
     duration_s = next((event.duration_s for event in events if isinstance(event, EndOfInput)), 0.0)
     heard = [event for event in events if isinstance(event, Transcript)]
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "task": wanted.task,
         "language": wanted.language,
         "duration": round(duration_s, 3),
@@ -260,12 +260,12 @@ def _verbose(
         "segments": [whisper_segment(number, *each, heard) for number, each in enumerate(sentences)],
     }
     if wanted.words and wanted.task == "transcribe":
-        found["words"] = [
+        answer["words"] = [
             {"word": word.text, "start": round(word.start_s, 3), "end": round(word.end_s, 3)}
             for sentence, _ in sentences
             for word in trimmed_words(sentence)
         ]
-    return found
+    return answer
 
 
 def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:

@@ -56,15 +56,15 @@ class Program:
 
 def programs(languages: ServedLanguages) -> list[Program]:
     """The programs of a server; clients that name none get the first."""
-    found = [Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text", languages.spoken)]
+    offered = [Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text", languages.spoken)]
     one_target = [one for one in languages.configured if not one.conversation]
     for one in languages.configured:
         if one.conversation:
-            found.append(Program("translate", "Speech to text in the other language", one.spoken, True))
+            offered.append(Program("translate", "Speech to text in the other language", one.spoken, True))
     for target in dict.fromkeys(target for one in one_target for target in one.targets):
         spoken = tuple(language for one in one_target if target in one.targets for language in one.spoken)
-        found.append(Program(f"{_TRANSLATES}{target}", f"Speech to text in {target}", spoken, True, target))
-    return found
+        offered.append(Program(f"{_TRANSLATES}{target}", f"Speech to text in {target}", spoken, True, target))
+    return offered
 
 
 def info_of(languages: ServedLanguages) -> Info:
@@ -284,10 +284,10 @@ class WyomingConnection:
 
 
 def _check_format(data: dict[str, Any], rate: int) -> None:
-    found = [data.get(name) for name in ("rate", "width", "channels")]
-    if found != [rate, _WIDTH, _CHANNELS]:
+    numbers = [data.get(name) for name in ("rate", "width", "channels")]
+    if numbers != [rate, _WIDTH, _CHANNELS]:
         raise ProtocolError(
-            "bad-audio", f"rate, width and channels are {shown(found)}; they must be {rate}, {_WIDTH} and {_CHANNELS}"
+            "bad-audio", f"rate, width and channels are {shown(numbers)}; they must be {rate}, {_WIDTH} and {_CHANNELS}"
         )
 
 

@@ -282,11 +282,11 @@ function select(choices) {
 }
 
 function button(kind, text) {
-  const found = document.createElement("button");
-  found.type = "button";
-  found.className = kind;
-  found.textContent = text;
-  return found;
+  const element = document.createElement("button");
+  element.type = "button";
+  element.className = kind;
+  element.textContent = text;
+  return element;
 }
 
 function fieldsOf(row) {

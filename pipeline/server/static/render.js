@@ -151,39 +151,39 @@ export function rows(sentence, language, withTerms = false) {
 }
 
 function line(kind, language, text) {
-  const found = document.createElement("p");
-  found.className = kind;
-  found.lang = language;
-  found.dir = "auto";
-  found.toggleAttribute("data-done", text.done);
+  const row = document.createElement("p");
+  row.className = kind;
+  row.lang = language;
+  row.dir = "auto";
+  row.toggleAttribute("data-done", text.done);
   const steady = document.createElement("span");
   steady.className = "steady";
   steady.textContent = text.steady;
   const draft = document.createElement("span");
   draft.className = "draft";
   draft.textContent = text.draft;
-  found.append(steady, draft, ...(text.corrections ? [mark()] : []));
+  row.append(steady, draft, ...(text.corrections ? [mark()] : []));
   if (text.doubtful) {
     steady.classList.add("doubtful");
     steady.title = t("may be wrong");
-    found.append(doubt());
+    row.append(doubt());
   }
-  return found;
+  return row;
 }
 
 function mark(words = t("corrected")) {
-  const found = document.createElement("small");
-  found.className = "mark";
-  found.lang = document.documentElement.lang;
-  found.textContent = words;
-  return found;
+  const note = document.createElement("small");
+  note.className = "mark";
+  note.lang = document.documentElement.lang;
+  note.textContent = words;
+  return note;
 }
 
 // For screen readers; others see it by the line under the text.
 function doubt() {
-  const found = mark(t("may be wrong"));
-  found.classList.add("unseen");
-  return found;
+  const note = mark(t("may be wrong"));
+  note.classList.add("unseen");
+  return note;
 }
 
 // Give a line the focus.
@@ -193,9 +193,9 @@ export function choose(line) {
 }
 
 function termsLine({ terms, missed }) {
-  const found = document.createElement("ul");
-  found.className = "terms";
-  found.setAttribute("aria-label", t("Terms"));
+  const list = document.createElement("ul");
+  list.className = "terms";
+  list.setAttribute("aria-label", t("Terms"));
   const left = [...missed];
   for (const term of terms) {
     const at = left.indexOf(term);
@@ -203,22 +203,22 @@ function termsLine({ terms, missed }) {
     const item = document.createElement("li");
     item.className = at < 0 ? "kept" : "missed";
     item.textContent = at < 0 ? term : t("{term}: not translated as given", { term });
-    found.append(item);
+    list.append(item);
   }
-  return found;
+  return list;
 }
 
 function time(sentence) {
-  const found = document.createElement("time");
-  found.textContent = clock(sentence.start);
-  return found;
+  const stamp = document.createElement("time");
+  stamp.textContent = clock(sentence.start);
+  return stamp;
 }
 
 function speaker(sentence) {
-  const found = document.createElement("div");
-  found.className = "speaker";
-  found.textContent = sentence.speaker;
-  return found;
+  const name = document.createElement("div");
+  name.className = "speaker";
+  name.textContent = sentence.speaker;
+  return name;
 }
 
 // A speaker's name stands where it changes.
@@ -227,11 +227,11 @@ function nameOnce(row) {
 }
 
 function divider() {
-  const found = document.createElement("p");
-  found.className = "divider";
+  const rule = document.createElement("p");
+  rule.className = "divider";
   const time = new Date().toLocaleTimeString(UI, { hour: "2-digit", minute: "2-digit" });
-  found.textContent = t("New session, {time}", { time });
-  return found;
+  rule.textContent = t("New session, {time}", { time });
+  return rule;
 }
 
 // Seconds as 1:05 or 1:01:05.
