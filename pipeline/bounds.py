@@ -35,7 +35,7 @@ def allowed_choices(option: Field[Any]) -> tuple[object, ...] | None:
     return option.metadata.get(_CHOICES)
 
 
-class Checked:
+class CheckedOptions:
     """Base of the dataclasses of options. An integer becomes a float where the option is one: 1 for 1.0.
 
     Raises ConfigError: on creation, if a value has the wrong type or is not allowed.

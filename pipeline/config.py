@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .asr.options import AsrConfig, DraftModel
-from .bounds import Checked, mistake, within
+from .bounds import CheckedOptions, mistake, within
 from .errors import ConfigError, UsageError
 from .languages import language_tag
 from .languages.options import AUTO_SOURCE, LanguageConfig, as_codes
@@ -26,7 +26,7 @@ from .vad.options import VadConfig
 
 
 @dataclass(frozen=True)
-class QueueConfig(Checked):
+class QueueConfig(CheckedOptions):
     """Capacities of the bounded queues between stages."""
 
     # Chunks of audio that wait for voice activity detection, of the size in which they were fed.
@@ -54,7 +54,7 @@ class NmtOverride:
 
 
 @dataclass(frozen=True)
-class PipelineConfig(Checked):
+class PipelineConfig(CheckedOptions):
     """The options of a run."""
 
     languages: LanguageConfig = field(default_factory=LanguageConfig)

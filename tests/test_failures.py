@@ -28,7 +28,7 @@ from pipeline import (
 )
 from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
-from pipeline.audio.spool import Spooled
+from pipeline.audio.spool import SpooledSource
 from pipeline.bench.words import scored_units
 from pipeline.errors import AudioError, PipelineError, SinkError
 from pipeline.sinks.jsonl import JsonlSink
@@ -170,7 +170,7 @@ def test_any_base_exception_is_a_failure_of_its_stage(place, cause, demo_config,
     if "source" in place:
         source = Chunks(30, cause)
         if place == "waiting source":
-            source = Spooled(Waiting(source), limit_s=60)
+            source = SpooledSource(Waiting(source), limit_s=60)
     elif place == "detector":
         monkeypatch.setattr(SpeechDetector, "push", raising(cause))
     elif place == "recogniser":

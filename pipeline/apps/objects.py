@@ -102,7 +102,7 @@ def _address(path: Path, root: Path) -> str | None:
     return f"{scheme}://{'/'.join(rest)}"
 
 
-class Copied:
+class CopiedJob:
     """A job whose files are copied into a scratch folder. A context; it removes the folder."""
 
     def __init__(self, result: Result, options: Options) -> None:
@@ -117,7 +117,7 @@ class Copied:
         recording = folder / "recording" / job.recording.name if self._remote.recording else job.recording
         self.local = replace(result, job=replace(job, recording=recording, outputs=outputs, names=names, remote=None))
 
-    def __enter__(self) -> Copied:
+    def __enter__(self) -> CopiedJob:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -65,12 +65,12 @@ async def _translate_copied(
     result: Result, options: Options, load: Callable[[], Awaitable[Models]], progress: Progress
 ) -> None:
     """Do a job whose files are in an object store."""
-    from .objects import Copied  # an extra
+    from .objects import CopiedJob  # an extra
 
     result.outcome = "interrupted"
     transfer = Worker("transfer")
     try:
-        with Copied(result, options) as copied:
+        with CopiedJob(result, options) as copied:
             await transfer.run(copied.fetch)
             await translate_job(copied.local, options, load, progress)
             await transfer.run(copied.put)

@@ -11,7 +11,7 @@ from ..run.stats import PipelineStats
 from ..run.worker import FAILED, FailedCalls
 from .groups import Group
 from .language_segmenter import LanguageSegmenter, divided_by_language
-from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer, Waits, check_transcripts
+from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer, SharedRecognizer, check_transcripts
 from .terms import HeardTerms
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class FinalRecognition:
     def at_once(self) -> bool:
         """Whether groups do not depend on each other, and the recogniser takes several at once."""
         depends = self.several_languages or (self.terms is not None and not self.terms.empty)
-        waited_for = isinstance(self.recognizer, Waits)  # by others, for whom several would take too long
+        waited_for = isinstance(self.recognizer, SharedRecognizer)  # by others, for whom several would take too long
         return not depends and not waited_for and isinstance(self.recognizer, BatchRecognizer)
 
     @property

@@ -110,11 +110,11 @@ class MoonshineRecognizer:
         found = self._transcript(segment, words, heard)
         return continued(found, heard.words[new - 1]) if new and found.words else found
 
-    def _rejected(self, heard: Heard) -> str | None:
+    def _rejected(self, heard: HeardSpeech) -> str | None:
         evidence = Evidence(heard.text, len(heard.log_probabilities), heard.mean_log_probability, 0.0)
         return rejection(evidence, self._thresholds) if heard.ended else "repetition"
 
-    def _transcript(self, segment: SpeechSegment, words: Sequence[TimedWord], heard: Heard) -> Transcript:
+    def _transcript(self, segment: SpeechSegment, words: Sequence[TimedWord], heard: HeardSpeech) -> Transcript:
         text = "".join(word.text for word in words).strip()
         timed = self.config.word_timestamps
         return Transcript(
@@ -133,7 +133,7 @@ class MoonshineRecognizer:
 
 
 @dataclass(frozen=True)
-class Heard:
+class HeardSpeech:
     """What the model hears in audio."""
 
     words: Sequence[TimedWord]
@@ -179,7 +179,7 @@ class MoonshineModel:
             )
         self.heard(np.zeros(_LEAST_SAMPLES, np.int16))  # a broken model fails at once
 
-    def heard(self, samples: Samples, guess: str = "") -> Heard:
+    def heard(self, samples: Samples, guess: str = "") -> HeardSpeech:
         """What is said in ``samples`` [n]. ``guess``: what it may be; the parts of it that are right take next to no time.
 
         Tokens that are fed together are rounded together to 8 bits, so a guess may decide between texts that are as probable.
@@ -196,7 +196,7 @@ class MoonshineModel:
         ids, log_probabilities = self._decoded(fixed, self._guessed(guess), limit)
         ended = ids[-1] == _END
         words = self._words(ids[: len(ids) - ended], log_probabilities)
-        return Heard(_timed(words, samples), log_probabilities, ended)
+        return HeardSpeech(_timed(words, samples), log_probabilities, ended)
 
     def _decoded(
         self, fixed: Mapping[str, ort.OrtValue], guess: Sequence[int], limit: int

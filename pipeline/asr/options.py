@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..bounds import Checked, one_of, within
+from ..bounds import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)
-class DraftModel(Checked):
+class DraftModel(CheckedOptions):
     """Another, smaller model for drafts. All other options are those of [asr]."""
 
     # A model as in [asr]. Without it, the model of [asr] makes the drafts.
@@ -21,7 +21,7 @@ class DraftModel(Checked):
 
 
 @dataclass(frozen=True)
-class AsrConfig(Checked):
+class AsrConfig(CheckedOptions):
     """Recognition: the model, how much it hears at once, and when its text is rejected."""
 
     # The program that recognises: "whisper" (CTranslate2); "moonshine", a small model of English (the extra moonshine); or

@@ -124,7 +124,7 @@ class LanguageDetector(Protocol):
 
 
 @runtime_checkable
-class Waits(Protocol):
+class SharedRecognizer(Protocol):
     """A recogniser that others use too."""
 
     @property

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..run.overload import OverloadOptions
 from .capture import Capture
-from .spool import Spooled
+from .spool import SpooledSource
 
 
-class Microphone(Spooled):
+class Microphone(SpooledSource):
     """An input device, selected by number, by part of its name, or the default device. A live source.
 
     It records on its own thread, from ``start`` or the first ``read`` until ``close``. Audio not yet read is kept: the

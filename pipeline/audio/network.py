@@ -28,7 +28,7 @@ from .capture import backoff_s
 from .overlap import LOOKED_AT, overlap
 from .recording import Recording
 from .source import CHUNK_SAMPLES, Address
-from .spool import Spooled
+from .spool import SpooledSource
 from .tracks import open_input
 
 log = logging.getLogger(__name__)
@@ -341,7 +341,7 @@ def _close(opened: Future[Recording]) -> None:
         opened.result().close()
 
 
-class StreamSource(Spooled):
+class StreamSource(SpooledSource):
     """A network stream, read on a thread of its own. Audio that nobody has read yet is kept."""
 
     def close(self) -> None:

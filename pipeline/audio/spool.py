@@ -141,7 +141,7 @@ class Spool:
             self._file.truncate(0)
 
 
-class Spooled:
+class SpooledSource:
     """A live source read continuously by its own thread. Audio that the stages have not read yet is kept in a spool."""
 
     duration_s: float | None = None

@@ -21,7 +21,7 @@ from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
 from ..sentences.splitting import trimmed_words
 from .words import (
     Newest,
-    Received,
+    ReceivedEvent,
     ShownUnit,
     erased_units,
     is_final,
@@ -115,7 +115,7 @@ class SpokenUnit:
 
 
 def measured(
-    received: Sequence[Received],
+    received: Sequence[ReceivedEvent],
     languages: tuple[str, str],
     duration_s: float,
     *,

@@ -24,7 +24,7 @@ from ..vad.detector import SpeechDetector
 from ..vad.endpointing import Endpointer
 from ..vad.options import VadConfig
 from .processes import peak_mb, resident_mb
-from .words import Received
+from .words import ReceivedEvent
 
 if TYPE_CHECKING:
     from ..loading import Models
@@ -52,7 +52,7 @@ class PlayedRun:
     memory_mb: float
     memory_growth_mb: float
     memory_peak_mb: float
-    received: list[Received] = field(repr=False)
+    received: list[ReceivedEvent] = field(repr=False)
     """All events."""
 
     @property
@@ -93,7 +93,7 @@ async def play(path: Path, config: PipelineConfig, models: Models) -> PlayedRun:
     translator.stats = stats = Stats()
     before_mb, began_s, cpu_began_s = resident_mb(), time.perf_counter(), time.process_time()
     async with translator, aclosing(translator.run(source, paced=True)) as events:
-        received = [Received(event, stats.stream_s) async for event in events]
+        received = [ReceivedEvent(event, stats.stream_s) async for event in events]
         cpu_s, wall_s = time.process_time() - cpu_began_s, time.perf_counter() - began_s
     return PlayedRun(
         recording=str(path),

@@ -104,7 +104,7 @@ async def read(url: str, session: str, began: asyncio.Future[float]) -> Receptio
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedSession:
     """One speaker and its readers."""
 
     speaker: Reception
@@ -123,7 +123,7 @@ class Played:
         return [*failures, *([f"{different} readers got other text"] if different else [])]
 
 
-async def played(url: str, samples: Samples, speakers: int, readers: int, apart_s: float) -> list[Played]:
+async def played(url: str, samples: Samples, speakers: int, readers: int, apart_s: float) -> list[PlayedSession]:
     """Speak with several speakers, ``apart_s`` seconds after each other, with readers shared out among them.
 
     Raises:
@@ -141,4 +141,4 @@ async def played(url: str, samples: Samples, speakers: int, readers: int, apart_
             sessions.append((mine, [group.create_task(read(url, mine.session, began)) for _ in range(count)]))
             await asyncio.sleep(apart_s)
     seconds = len(samples) / SAMPLE_RATE
-    return [Played(mine, [task.result() for task in tasks], seconds) for mine, tasks in sessions]
+    return [PlayedSession(mine, [task.result() for task in tasks], seconds) for mine, tasks in sessions]

@@ -57,7 +57,7 @@ def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedEvent:
     """An event, and the seconds from the first sample of the stream until the reader received it, by the wall clock."""
 
     event: PipelineEvent
@@ -72,12 +72,12 @@ class Newest:
     elapsed_s: float
 
 
-def source_texts(received: Iterable[Received]) -> list[Newest]:
+def source_texts(received: Iterable[ReceivedEvent]) -> list[Newest]:
     """The states of the recognised text."""
     return [Newest(one.event, one.elapsed_s) for one in received if isinstance(one.event, SourceText | SourceSentence)]
 
 
-def target_texts(received: Iterable[Received], language: str) -> list[Newest]:
+def target_texts(received: Iterable[ReceivedEvent], language: str) -> list[Newest]:
     """The states of the translation into ``language``."""
     return [
         Newest(one.event, one.elapsed_s)

@@ -39,7 +39,7 @@ class Emission:
 
 
 @dataclass(frozen=True)
-class Applied:
+class AppliedState:
     """What a newer state changes."""
 
     withdrawn: tuple[Emission, ...] = ()
@@ -61,7 +61,7 @@ class TextSoFar:
         self._begun = False
         self._first = -1  # the first sentence with text
 
-    def push(self, state: SourceText | TargetText, elapsed_s: float) -> Applied:
+    def push(self, state: SourceText | TargetText, elapsed_s: float) -> AppliedState:
         """Take the newest state of a sentence, received ``elapsed_s`` after the start of the stream."""
         pieces = self._sentences.setdefault(state.sentence, [])
         old = "".join(piece.text for piece in pieces)
@@ -78,7 +78,7 @@ class TextSoFar:
         gap = " " if self.unit == "word" and begins else ""
         new.append(Emission(appended, state.heard_s * 1000, elapsed_s * 1000, gap))
         pieces += new
-        return Applied(tuple(withdrawn), tuple(new))
+        return AppliedState(tuple(withdrawn), tuple(new))
 
     @property
     def empty(self) -> bool:

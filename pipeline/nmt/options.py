@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..bounds import Checked, one_of, within
+from ..bounds import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)
-class NmtConfig(Checked):
+class NmtConfig(CheckedOptions):
     """Translation: the model, its precision, and the limits of the search."""
 
     # A directory, a hub id, or a student of Firefox Translations, such as firefox/en-de; "auto" looks up the languages in the bundled table (pipeline.models list --pairs).

@@ -16,7 +16,7 @@ from .translator import TranslationRequest
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedTerms:
     """The glossary terms in a sentence, and what stands for each of them in the first translation."""
 
     matches: tuple[Match, ...]
@@ -95,11 +95,11 @@ class PivotTranslator:
         second = set(self.second.unspellable(glossary, target))
         return tuple(term for term in glossary.terms if term in second or self._carrier(term) is None)
 
-    def _carried(self, text: str, glossary: Glossary | None) -> Carried:
+    def _carried(self, text: str, glossary: Glossary | None) -> CarriedTerms:
         """The terms of a text for each of the two models."""
         matches = () if glossary is None else glossary.found_in(text)
         carriers = {match.term: self._carrier(match.term) for match in matches}
-        return Carried(matches, {term: carrier for term, carrier in carriers.items() if carrier is not None})
+        return CarriedTerms(matches, {term: carrier for term, carrier in carriers.items() if carrier is not None})
 
     def _carrier(self, term: Term) -> str | None:
         """What stands for a term in the first translation: its translation or, if that is in another script, its source."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..bounds import Checked, within
+from ..bounds import CheckedOptions, within
 
 
 @dataclass(frozen=True, kw_only=True)
-class DraftOptions(Checked):
+class DraftOptions(CheckedOptions):
     """How speech in progress is recognised and translated in live runs."""
 
     # Whether speech in progress is recognised and translated; off: text appears at the next pause.
@@ -31,7 +31,7 @@ class DraftOptions(Checked):
 
 
 @dataclass(frozen=True)
-class SentenceOptions(Checked):
+class SentenceOptions(CheckedOptions):
     """When a sentence ends, in milliseconds of audio."""
 
     # A pause of this length ends a sentence that has its final mark. A shorter one does not: the recogniser writes a full
@@ -45,7 +45,7 @@ class SentenceOptions(Checked):
 
 
 @dataclass(frozen=True)
-class SpeakerOptions(Checked):
+class SpeakerOptions(CheckedOptions):
     """Who speaks, told by the voice."""
 
     # Whether each sentence gets the number of its voice as its speaker (the extra speakers).
@@ -58,7 +58,7 @@ class SpeakerOptions(Checked):
 
 
 @dataclass(frozen=True)
-class CaptionOptions(Checked):
+class CaptionOptions(CheckedOptions):
     """What of the text is shown."""
 
     # A file of words and phrases that are masked wherever text is shown or written (docs/glossary.md); None: none.
@@ -66,7 +66,7 @@ class CaptionOptions(Checked):
 
 
 @dataclass(frozen=True)
-class GlossaryOptions(Checked):
+class GlossaryOptions(CheckedOptions):
     """Names and terms to recognise and translate as they are given."""
 
     # A TSV or CSV file of terms; None: no glossary. It is read again when it changes.

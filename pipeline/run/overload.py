@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..bounds import Checked, within
+from ..bounds import CheckedOptions, within
 
 
 @dataclass(frozen=True)
-class OverloadOptions(Checked):
+class OverloadOptions(CheckedOptions):
     """When a live run counts as behind."""
 
     # Lag in seconds above which there are no drafts.

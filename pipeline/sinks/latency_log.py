@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import UsageError
 from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ..languages import same_language
-from ..latency.emissions import Applied, Emission, TextSoFar, Unit
+from ..latency.emissions import AppliedState, Emission, TextSoFar, Unit
 from .sink import BlockFile
 
 log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class LatencyLog(ABC):
         self._received(text, self._text.push(text, elapsed_s), elapsed_s)
 
     @abstractmethod
-    def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
+    def _received(self, newest: TargetText, change: AppliedState, elapsed_s: float) -> None:
         """Log how the newest text of a sentence changes it."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class SimulstreamLog(LatencyLog):
         super().start(name, clock, reference)
         self._header: dict[str, Any] | None = {"id": self._streams, "metadata": {"wav_name": name}}
 
-    def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
+    def _received(self, newest: TargetText, change: AppliedState, elapsed_s: float) -> None:
         appended, withdrawn = ([p for p in pieces if p.text] for pieces in (change.appended, change.withdrawn))
         if withdrawn or appended:
             self._output(newest.heard_s, max(0.0, elapsed_s - newest.heard_s), appended, withdrawn)
@@ -200,7 +200,7 @@ class SimulEvalLog(LatencyLog):
 
     at_end = True
 
-    def _received(self, newest: TargetText, change: Applied, elapsed_s: float) -> None:
+    def _received(self, newest: TargetText, change: AppliedState, elapsed_s: float) -> None:
         """Do nothing: the line is written at the end."""
 
     def _ended(self, duration_s: float) -> None:

@@ -39,7 +39,7 @@ class Utterance(NamedTuple):
     """When the first of them was known, in seconds."""
 
 
-class Waiting:
+class UtteranceQueue:
     """What waits to be spoken. Pure.
 
     When an utterance begins, at most one other waits, and then it is spoken faster: older ones are skipped.
@@ -121,7 +121,7 @@ class Speaker:
         """Sentences that were spoken, that were left out to keep up, and that the output or the voice failed for."""
         self.lags_s: deque[float] = deque(maxlen=_MEASURED)
         """From when a sentence is known until its speech is given to the output, for the newest ones."""
-        self._sentences, self._waiting = AppendOnlySentences(), Waiting(language)
+        self._sentences, self._waiting = AppendOnlySentences(), UtteranceQueue(language)
         self._failing = self._closing = self._finishing = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="voice", daemon=True)

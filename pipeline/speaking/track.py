@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import SinkError
 from ..events import PipelineEvent, Translation
 from ..sinks.sink import open_locked
-from .speaker import Waiting, log, said_of_skipped, spoken
+from .speaker import UtteranceQueue, log, said_of_skipped, spoken
 from .voice import Voice
 
 
@@ -27,7 +27,7 @@ class SpokenTrack:
         descriptor, self._created = open_locked(path, os.O_WRONLY)
         self._file = os.fdopen(descriptor, "wb")
         self._wav: wave.Wave_write | None = None
-        self._waiting = Waiting(self._language)
+        self._waiting = UtteranceQueue(self._language)
 
     @property
     def _end_s(self) -> float:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..bounds import Checked, one_of, within
+from ..bounds import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)
-class SubtitleRules(Checked):
+class SubtitleRules(CheckedOptions):
     """Layout of subtitles.
 
     The defaults follow Netflix's Timed Text Style Guides (general requirements; English; Simplified Chinese; Japanese), the

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..bounds import Checked, one_of, within
+from ..bounds import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)
-class VadConfig(Checked):
+class VadConfig(CheckedOptions):
     """Voice activity: which frames are speech, and where a segment of speech begins and ends."""
 
     # Probability at which speech begins, for sound 12 dB above the noise floor. Quieter sound needs more, louder less.

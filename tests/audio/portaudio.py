@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.audio.spool import Spooled
+from pipeline.audio.spool import SpooledSource
 from pipeline.events import InputLevel, Samples, SourceNotice
 from tests.conftest import HANG_S
 
 
 @contextmanager
-def ended(source: Spooled) -> Iterator[Any]:
+def ended(source: SpooledSource) -> Iterator[Any]:
     """Close the source and end its thread, which would look for devices of later tests otherwise."""
     try:
         yield source

@@ -18,7 +18,7 @@ import srt
 
 from pipeline.audio import capture
 from pipeline.audio.microphone import Microphone
-from pipeline.audio.spool import Spooled
+from pipeline.audio.spool import SpooledSource
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed, Samples, SourceNotice
@@ -40,7 +40,7 @@ class Room:
         monkeypatch.setattr(capture, "backoff_s", lambda attempt: 0.0)
         monkeypatch.setattr(capture, "_POLL_S", 0.005)
         self.microphone = Microphone(backlog_s=3_600 if wrapped else backlog_s)
-        self.source = Spooled(self.microphone, backlog_s) if wrapped else self.microphone
+        self.source = SpooledSource(self.microphone, backlog_s) if wrapped else self.microphone
         self.notices: queue.Queue[SourceNotice] = queue.Queue()
         self.levels: list[InputLevel] = []
         self.source.listen(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.audio.source import CHUNK_SAMPLES
-from pipeline.audio.spool import Spool, Spooled
+from pipeline.audio.spool import Spool, SpooledSource
 from pipeline.errors import DeviceError
 from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
 from tests.conftest import HANG_S
@@ -150,7 +150,7 @@ class Talker:
 def test_a_source_is_read_without_a_reader():
     said = numbered(0, 50 * SAMPLE_RATE)
     talker = Talker(list(said.reshape(500, -1)))
-    spooled = Spooled(talker, limit_s=60)
+    spooled = SpooledSource(talker, limit_s=60)
     first = spooled.read()
     assert talker.read_all.wait(HANG_S)
     assert first is not None
@@ -162,7 +162,7 @@ def test_a_source_is_read_without_a_reader():
 
 
 def test_audio_before_a_failure_of_the_source_is_read_first():
-    spooled = Spooled(Talker([numbered(0, 100)], DeviceError("gone")), limit_s=60)
+    spooled = SpooledSource(Talker([numbered(0, 100)], DeviceError("gone")), limit_s=60)
     first = spooled.read()
     assert first is not None
     assert len(first) == 100
@@ -178,7 +178,7 @@ def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch
         over.wait()
 
     monkeypatch.setattr(talker, "read", silent)  # the source has not ended
-    spooled = Spooled(talker, limit_s=10)
+    spooled = SpooledSource(talker, limit_s=10)
     spooled.listen(notices.append)
     for second in range(12):
         spooled._add(numbered(second * SAMPLE_RATE, SAMPLE_RATE))
@@ -195,7 +195,7 @@ def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch
 def test_a_loss_at_the_end_is_measured():
     notices: list[SourceNotice] = []
     talker = Talker([numbered(0, SAMPLE_RATE) for _ in range(10)])
-    spooled = Spooled(talker, limit_s=2)
+    spooled = SpooledSource(talker, limit_s=2)
     spooled.listen(notices.append)
     spooled._read_source()
     assert [(notice.at_s, notice.lost_s) for notice in notices if isinstance(notice, AudioLost)] == [(3, 0), (10, 8)]
@@ -209,7 +209,7 @@ def test_a_failing_listener_ends_the_reading_instead_of_hanging_it(seconds):
         if isinstance(notice, AudioLost) and (notice.lost_s or seconds == 3):
             raise ValueError("no listener")
 
-    spooled = Spooled(Talker([numbered(0, SAMPLE_RATE) for _ in range(seconds)]), limit_s=2)
+    spooled = SpooledSource(Talker([numbered(0, SAMPLE_RATE) for _ in range(seconds)]), limit_s=2)
     spooled.listen(fails)
     spooled._read_source()
     spooled._thread = threading.current_thread()  # its work has been done above
@@ -223,7 +223,7 @@ def test_a_full_disk_is_reported_as_the_cause(monkeypatch):
         raise OSError(28, "No space left on device")
 
     notices: list[SourceNotice] = []
-    spooled = Spooled(Talker([]), limit_s=600)
+    spooled = SpooledSource(Talker([]), limit_s=600)
     spooled._spool = Spool(600 * SAMPLE_RATE, SAMPLE_RATE, refuse)
     spooled.listen(notices.append)
     for second in range(3):

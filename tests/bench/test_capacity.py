@@ -19,7 +19,7 @@ from pipeline.bench import serve_clients as clients
 from pipeline.bench.__main__ import run
 from pipeline.bench.capacity import Trial, most_carried, repeated, trials_table
 from pipeline.bench.processes import Load, Sampler, Usage
-from pipeline.bench.serve_clients import Played, Reception
+from pipeline.bench.serve_clients import PlayedSession, Reception
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples
 from pipeline.server.limits import ServerLimits
@@ -123,7 +123,9 @@ def test_a_lost_connection_is_a_trial_that_is_not_carried(monkeypatch):
 def test_all_sessions_together_have_one_reader(monkeypatch):
     asked: list[tuple[int, int]] = []
 
-    async def played(url: str, samples: Samples, speakers: int, readers: int, *more: object) -> list[clients.Played]:
+    async def played(
+        url: str, samples: Samples, speakers: int, readers: int, *more: object
+    ) -> list[clients.PlayedSession]:
         asked.append((speakers, readers))
         raise ExceptionGroup("", [clients.ServerError("busy"), ExceptionGroup("", [clients.ServerError("busy")])])
 
@@ -182,11 +184,11 @@ def test_the_age_of_what_is_shown_and_final_is_taken():
 def test_what_is_lost_is_found():
     end = {"type": "end", "duration_s": 9.0}
     whole = heard(TRANSLATION, end)
-    assert Played(whole, [heard(TRANSLATION, end)], 9.0).losses == []
-    assert Played(whole, [heard(end)], 9.0).losses == ["1 readers got other text"]
-    assert Played(whole, [], 10.0).losses == ["1.0 s of audio are missing"]
+    assert PlayedSession(whole, [heard(TRANSLATION, end)], 9.0).losses == []
+    assert PlayedSession(whole, [heard(end)], 9.0).losses == ["1 readers got other text"]
+    assert PlayedSession(whole, [], 10.0).losses == ["1.0 s of audio are missing"]
     failed = heard({"type": "error", "code": "failed", "message": "the session failed"})
-    assert Played(failed, [], 9.0).losses == ["the session failed", "the speaker got no end"]
+    assert PlayedSession(failed, [], 9.0).losses == ["the session failed", "the speaker got no end"]
 
 
 def test_the_server_gets_every_model_option():

@@ -11,7 +11,7 @@ import pytest
 from pipeline.bench.__main__ import arguments, run
 from pipeline.bench.measures import measured
 from pipeline.bench.play import Stats
-from pipeline.bench.words import Received
+from pipeline.bench.words import ReceivedEvent
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import SAMPLE_RATE, TargetText
 from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, write_wav
@@ -98,7 +98,7 @@ async def nothing(_: None) -> None:
 def test_sentences_without_text_are_counted_as_empty():
     events = [event for number in range(2) for event in spoken(number, "Yes.", 3.0 * number, 3.0 * number + 2)]
     events.append(TargetText(0, "zh", "是。", steady=2, heard_s=2.5, complete=True))
-    scores = measured([Received(event, 6.0) for event in events], ("en", "zh"), 8.0).target.displayed_lagging
+    scores = measured([ReceivedEvent(event, 6.0) for event in events], ("en", "zh"), 8.0).target.displayed_lagging
     assert scores is not None
     assert (scores.sentences, scores.empty) == (1, 1)
     assert (scores.laal_ms, scores.computation_aware_laal_ms) == (2_500, 6_000)

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.bench.measures import SpokenUnit, Spread, WordErrors, diagonal_ends, ends_of, measured, word_errors
-from pipeline.bench.words import Received, ShownUnit
+from pipeline.bench.words import ReceivedEvent, ShownUnit
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Word
 from pipeline.latency.delay_measures import Reference, Scores
 from tests.streams import translated
@@ -27,8 +27,8 @@ DRAFTS: list[tuple[float, PipelineEvent]] = [
 ]
 
 
-def received(*timed: tuple[float, PipelineEvent]) -> list[Received]:
-    return [Received(event, elapsed_s) for elapsed_s, event in timed]
+def received(*timed: tuple[float, PipelineEvent]) -> list[ReceivedEvent]:
+    return [ReceivedEvent(event, elapsed_s) for elapsed_s, event in timed]
 
 
 def spread(*values_s: float) -> Spread:

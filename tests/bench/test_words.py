@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.bench.words import (
     Newest,
-    Received,
+    ReceivedEvent,
     ShownUnit,
     erased_units,
     scored_units,
@@ -114,14 +114,14 @@ def test_chinese_is_followed_by_characters():
 def test_sentences_are_in_order_and_languages_apart():
     targets = TargetText(0, "de", "Ja."), TargetText(0, "zh", "是。")
     events = [*spoken(0, "Yes."), *spoken(1, "No."), *targets, EndOfInput(3.0)]
-    received = [Received(event, float(at)) for at, event in enumerate(events)]
+    received = [ReceivedEvent(event, float(at)) for at, event in enumerate(events)]
     assert [unit.text for unit in shown_units(source_texts(received), "en")] == ["yes", "no"]
     assert [newest.elapsed_s for newest in target_texts(received, "zh")] == [5.0]
 
 
 @given(streams(st.one_of(ENGLISH, CHINESE), languages=["zh"]))
 def test_a_word_is_placed_shown_settled_and_final_in_this_order(stream):
-    received = [Received(event, float(at)) for at, event in enumerate(stream.events)]
+    received = [ReceivedEvent(event, float(at)) for at, event in enumerate(stream.events)]
     for found, texts, language in (
         (shown_units(source_texts(received), "en"), stream.sources, "en"),
         (shown_units(target_texts(received, "zh"), "zh"), {n: t for (n, _), t in stream.translations.items()}, "zh"),

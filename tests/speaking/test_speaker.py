@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DeviceError
 from pipeline.events import Samples, TargetText
-from pipeline.speaking.speaker import Speaker, Waiting
+from pipeline.speaking.speaker import Speaker, UtteranceQueue
 from tests.conftest import HANG_S
 from tests.streams import spoken, translated
 
@@ -23,7 +23,7 @@ def long(number):
 
 
 def waiting(*texts, language="de"):
-    found = Waiting(language)
+    found = UtteranceQueue(language)
     for at, text in enumerate(texts):
         found.add(text, float(at))
     return found
@@ -65,7 +65,7 @@ def test_short_sentences_are_spoken_together():
 @given(st.lists(st.one_of(st.none(), st.text(min_size=1, max_size=80)), max_size=60))
 def test_each_sentence_is_spoken_or_said_to_be_skipped_in_order(steps):
     """A step adds a sentence, or takes an utterance (None)."""
-    found, order, given_texts = Waiting("de"), [], [text for text in steps if text is not None]
+    found, order, given_texts = UtteranceQueue("de"), [], [text for text in steps if text is not None]
     for text in [*steps, *[None] * len(steps)]:
         if text is not None:
             found.add(text, 0.0)

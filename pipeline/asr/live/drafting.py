@@ -9,7 +9,14 @@ from dataclasses import replace
 from ...events import SpeechSegment, Transcript, Word
 from ...run.options import DraftOptions
 from ..context import HeardSegment
-from ..recognizer import DraftRecognizer, HearsWhole, RecognitionOptions, StreamedSegments, Waits, check_transcripts
+from ..recognizer import (
+    DraftRecognizer,
+    HearsWhole,
+    RecognitionOptions,
+    SharedRecognizer,
+    StreamedSegments,
+    check_transcripts,
+)
 from .agreement import Agreement, DraftSchedule, cut_after_steady, without_end
 
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
@@ -72,7 +79,7 @@ class Drafting:
         self._unheard = self._unheard + 1 if found is None else 0
         if self._unheard == _MOST_UNHEARD and agreement.steady:
             self._unheard, self._doubtful = 0, len(agreement.steady)
-        waited_s = self._drafter.waited_s if isinstance(self._drafter, Waits) else 0.0
+        waited_s = self._drafter.waited_s if isinstance(self._drafter, SharedRecognizer) else 0.0
         self._schedule.ran(segment, self._clock() - began - waited_s)
         if found is None:
             return None

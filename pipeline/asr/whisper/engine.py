@@ -53,7 +53,7 @@ _MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedAudio:
     """Encoded audio."""
 
     states: Any
@@ -164,7 +164,7 @@ class WhisperEngine:
         audio[: len(samples)] = samples[: len(audio)].astype(np.float32) / 32768.0
         return np.ascontiguousarray(self._features(audio, padding=0)[None, :, :frames], np.float32)
 
-    def encode(self, samples: Samples, window_s: float) -> Encoded:
+    def encode(self, samples: Samples, window_s: float) -> EncodedAudio:
         """Compute the ``features`` of the audio and run the encoder."""
         features = self.features(samples, window_s)
         view = ctranslate2.StorageView.from_array(features)
@@ -172,16 +172,16 @@ class WhisperEngine:
         on_gpu = self._model.device == "cuda"
         states = self._model.encode(view, to_cpu=True) if on_gpu else self._model.encode(view)
         window_s = features.shape[2] * _HOP / SAMPLE_RATE
-        return Encoded(states, samples, window_s, self.languages[0])
+        return EncodedAudio(states, samples, window_s, self.languages[0])
 
-    def detect(self, encoded: Encoded) -> dict[str, float]:
+    def detect(self, encoded: EncodedAudio) -> dict[str, float]:
         """The probability of each language that a multilingual model knows, by Whisper's codes: one decoder step."""
         (found,) = self._model.detect_language(encoded.states)
         return {token[2:-2]: probability for token, probability in found}
 
     def generate(
         self,
-        encoded: Encoded,
+        encoded: EncodedAudio,
         beams: int,
         prompt: tuple[int, ...] = (),
         *,
@@ -201,7 +201,7 @@ class WhisperEngine:
         return found
 
     def generate_several(
-        self, encoded: Sequence[Encoded], beams: int, prompt: tuple[int, ...] = ()
+        self, encoded: Sequence[EncodedAudio], beams: int, prompt: tuple[int, ...] = ()
     ) -> list[Hypothesis]:
         """Search for the text of several windows in one language. The result of each does not depend on the others.
 
@@ -220,7 +220,13 @@ class WhisperEngine:
         return [found[number] for number in range(len(encoded))]
 
     def _generate(
-        self, encoded: Sequence[Encoded], beams: int, prompt: tuple[int, ...], limit: int, *, timestamps: bool = True
+        self,
+        encoded: Sequence[EncodedAudio],
+        beams: int,
+        prompt: tuple[int, ...],
+        limit: int,
+        *,
+        timestamps: bool = True,
     ) -> list[Hypothesis]:
         """Search for the texts of windows of one length and language, of at most ``limit`` tokens."""
         tokenizer = self._tokenizers[encoded[0].language]
@@ -258,7 +264,7 @@ class WhisperEngine:
             ended=len(tokens) < limit,
         )
 
-    def align(self, encoded: Encoded, tokens: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def align(self, encoded: EncodedAudio, tokens: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """When each of ``tokens`` was spoken, from the cross-attention of the model's alignment heads.
 
         Returns:
@@ -275,7 +281,7 @@ class WhisperEngine:
         probabilities = np.array(found.text_token_probs, np.float64)
         return starts, np.log(np.maximum(probabilities, 1e-10))
 
-    def score(self, encoded: Encoded, tokens: tuple[int, ...], prompt: tuple[int, ...] = ()) -> float:
+    def score(self, encoded: EncodedAudio, tokens: tuple[int, ...], prompt: tuple[int, ...] = ()) -> float:
         """The natural-log probability of a text of at least one token, without its end token: one run of the decoder."""
         tokenizer = self._tokenizers[encoded.language]
         start = [*([tokenizer.sot_prev, *prompt] if prompt else []), *tokenizer.sot_sequence]

@@ -17,7 +17,7 @@ from ..recognizer import DEFAULT, RecognitionOptions
 from ..script import in_script, script_conversions
 from .continuation import Continuation, consecutive
 from .coverage import within_sound
-from .engine import FULL_WINDOW_S, PADDING_S, Encoded, WhisperEngine
+from .engine import FULL_WINDOW_S, PADDING_S, EncodedAudio, WhisperEngine
 from .files import check_files, find_recognizer, thresholds
 from .language_id import calibrated, decide, whisper_code
 from .packing import Pack, Share, doubted, in_order, pack, sparse, unpack
@@ -246,7 +246,7 @@ class WhisperRecognizer:
         result = self._searcher.search(self._alone_encoded(segment, options), self._search(options))
         return self._checked(segment, result, options)
 
-    def _alone_encoded(self, segment: SpeechSegment, options: RecognitionOptions) -> Encoded:
+    def _alone_encoded(self, segment: SpeechSegment, options: RecognitionOptions) -> EncodedAudio:
         """The segment's audio, encoded, with its language."""
         encoded = self.engine.encode(segment.samples, self.config.window_s)
         language = options.language or self._only_language or self._decide(encoded, segment, options.before)
@@ -261,7 +261,7 @@ class WhisperRecognizer:
             for segment, result in zip(segments, results, strict=True)
         }
 
-    def _encode(self, samples: Samples, window_s: float, language: str | None = None) -> Encoded:
+    def _encode(self, samples: Samples, window_s: float, language: str | None = None) -> EncodedAudio:
         return replace(self.engine.encode(samples, window_s), language=language or self.languages[0])
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
@@ -270,12 +270,12 @@ class WhisperRecognizer:
             return {}
         return self._probabilities(self._searcher.encode_start(samples))
 
-    def _probabilities(self, encoded: Encoded) -> dict[str, float]:
+    def _probabilities(self, encoded: EncodedAudio) -> dict[str, float]:
         """The probability of each language in encoded audio; their sum is 1."""
         found = self.engine.detect(encoded)
         return calibrated({one: found[whisper_code(one)] for one in self.languages}, self._on_silence)
 
-    def _decide(self, encoded: Encoded, segment: SpeechSegment, before: str | None) -> str:
+    def _decide(self, encoded: EncodedAudio, segment: SpeechSegment, before: str | None) -> str:
         """The language in which to recognise a segment, given its encoded audio or the beginning of it."""
         if segment.language is not None:
             return segment.language

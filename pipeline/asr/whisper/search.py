@@ -14,7 +14,7 @@ from ...languages.marks import letters
 from ...store.known import Thresholds
 from ..terms import HeardTerms
 from .coverage import inserted, unheard, without_others_time
-from .engine import MOST_PROMPT_TOKENS, PADDING_S, Encoded, Hypothesis, WhisperEngine
+from .engine import MOST_PROMPT_TOKENS, PADDING_S, EncodedAudio, Hypothesis, WhisperEngine
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection, was_said
 from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
 from .words import TimedWord, mark_replaced, moved, placed, timed_words
@@ -49,7 +49,7 @@ LANGUAGE = "language"
 class Search:
     """The result of one search, and why it is rejected, if it is."""
 
-    encoded: Encoded
+    encoded: EncodedAudio
     hypothesis: Hypothesis
     rejected: str | None
     words: tuple[TimedWord, ...] = ()
@@ -97,23 +97,23 @@ class Searcher:
         """``prompt``: tokens of the text before the speech. ``window_s``: in which stretches without words are heard again."""
         self._engine, self._thresholds, self._prompt, self._window_s = engine, thresholds, prompt, window_s
 
-    def search(self, encoded: Encoded, options: SearchOptions) -> Search:
+    def search(self, encoded: EncodedAudio, options: SearchOptions) -> Search:
         """Search for the text and judge it. Sound in which nothing was heard is heard again by itself."""
         return self._completed(self._search(encoded, options), options)
 
-    def _search(self, encoded: Encoded, options: SearchOptions) -> Search:
+    def _search(self, encoded: EncodedAudio, options: SearchOptions) -> Search:
         expected = options.terms.expected(encoded.language) if options.terms is not None else []
         prompt = self._prompt_with(expected)
         hypothesis = self._engine.generate(encoded, options.beams, prompt, limited=options.limited)
         return self._judged(encoded, self._short(encoded, hypothesis, options.beams, prompt), options, expected)
 
-    def _short(self, encoded: Encoded, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
+    def _short(self, encoded: EncodedAudio, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
         """``found``, searched again without timestamps if it is short: the probability of a whole text is known for these."""
         if len(found.tokens) > SHORT_TOKENS:
             return found
         return self._engine.generate(encoded, beams, prompt, limited=True, timestamps=False)
 
-    def search_several(self, encoded: Sequence[Encoded], options: SearchOptions) -> list[Search]:
+    def search_several(self, encoded: Sequence[EncodedAudio], options: SearchOptions) -> list[Search]:
         """Search for the text of several windows in one language, and judge each.
 
         The search is greedy; windows in which it is not sure of its words are searched again with all hypotheses.
@@ -127,7 +127,7 @@ class Searcher:
             found[number] = one
         return [self._completed(one, options) for one in found]
 
-    def _searched(self, encoded: Sequence[Encoded], options: SearchOptions) -> list[Search]:
+    def _searched(self, encoded: Sequence[EncodedAudio], options: SearchOptions) -> list[Search]:
         hypotheses = self._engine.generate_several(encoded, options.beams, self._prompt)
         return [
             self._judged(each, self._short(each, one, options.beams, self._prompt), options)
@@ -161,7 +161,7 @@ class Searcher:
         return dataclasses.replace(found, hypothesis=hypothesis, words=tuple(words), missing=tuple(missing))
 
     def _judged(
-        self, encoded: Encoded, found: Hypothesis, options: SearchOptions, expected: Sequence[str] = ()
+        self, encoded: EncodedAudio, found: Hypothesis, options: SearchOptions, expected: Sequence[str] = ()
     ) -> Search:
         words = self._words(encoded, found)
         if words and len(found.tokens) > SHORT_TOKENS:  # the thresholds are those of texts without timestamps
@@ -194,7 +194,7 @@ class Searcher:
             return dataclasses.replace(result, rejected=LANGUAGE)
         return result
 
-    def _other_language(self, encoded: Encoded) -> bool:
+    def _other_language(self, encoded: EncodedAudio) -> bool:
         if not self._engine.multilingual:
             return False
         return in_another_language(self._engine.detect(encoded), whisper_code(encoded.language))
@@ -208,7 +208,7 @@ class Searcher:
             return False
         return self._other_language(dataclasses.replace(self.encode_start(samples), language=language))
 
-    def encode_start(self, samples: Samples) -> Encoded:
+    def encode_start(self, samples: Samples) -> EncodedAudio:
         """The first seconds of ``samples`` [n], encoded alone, for detecting the language."""
         start = samples[: round((_DETECTION_WINDOW_S - PADDING_S) * SAMPLE_RATE)]
         return self._engine.encode(start, _DETECTION_WINDOW_S)
@@ -221,7 +221,9 @@ class Searcher:
                 return (*tokens, *self._prompt)
         return self._prompt
 
-    def _corrected(self, encoded: Encoded, found: Hypothesis, expected: Sequence[str], terms: HeardTerms) -> Hypothesis:
+    def _corrected(
+        self, encoded: EncodedAudio, found: Hypothesis, expected: Sequence[str], terms: HeardTerms
+    ) -> Hypothesis:
         """``found`` with the terms that were misheard in it."""
 
         def better(before: str, after: str, term: str) -> bool:
@@ -294,7 +296,7 @@ class Searcher:
             return None
         return Search(result.encoded, hypothesis, None, tuple(self._words(result.encoded, hypothesis)))
 
-    def _words(self, encoded: Encoded, found: Hypothesis) -> list[TimedWord]:
+    def _words(self, encoded: EncodedAudio, found: Hypothesis) -> list[TimedWord]:
         """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""
         if not found.tokens:
             return []

@@ -29,7 +29,7 @@ from .measure import (
     CompileReport,
     Measurement,
     Sample,
-    Translated,
+    TranslatedSample,
     compare,
     read_lines,
     read_sample,
@@ -199,15 +199,15 @@ class _Compiler:
         self._progress(stage, 1.0)
         return MarianModel.load(folder, NmtConfig(max_tokens=_SAMPLE_TOKENS))
 
-    def translate(self, model: MarianModel, sample: Sample, name: str) -> Translated:
+    def translate(self, model: MarianModel, sample: Sample, name: str) -> TranslatedSample:
         return translate_sample(model, sample, lambda done: self._progress(f"translating the sample, {name}", done))
 
-    def calibrate(self, model: MarianModel, translated: Translated) -> None:
+    def calibrate(self, model: MarianModel, translated: TranslatedSample) -> None:
         """Collect the input moments of the decoder's layers in fp32. Models written afterwards are fitted to them."""
         sentences = [(source, ids[:-1]) for source, ids in _forced(model, translated)]
         self._moments = self._tapped.input_moments(sentences, lambda done: self._progress("calibrating", done))
 
-    def choose_head(self, model: MarianModel, translated: Sequence[Translated]) -> AlignmentHead | None:
+    def choose_head(self, model: MarianModel, translated: Sequence[TranslatedSample]) -> AlignmentHead | None:
         """Find the best alignment head in fp32. Models written afterwards give it out if it is good enough."""
         sentences = list(dict.fromkeys(pair for half in translated for pair in _forced(model, half)))
         head = self._tapped.best_head(sentences, lambda done: self._progress("choosing the alignment head", done))
@@ -225,7 +225,7 @@ class _Compiler:
         return TappedModel(self._work / "whole" / "encoder.onnx", self._work / "whole" / "step.onnx")
 
 
-def _forced(model: MarianModel, translated: Translated) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _forced(model: MarianModel, translated: TranslatedSample) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The source ids of each sentence, and the start token with its translation."""
     start = model.generation.start_token
     return [(source, (start, *ids)) for source, ids in zip(translated.sources, translated.ids, strict=True)]

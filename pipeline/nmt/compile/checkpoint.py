@@ -15,7 +15,7 @@ UPDATE, FORGET = "rnn.update", "rnn.forget"
 
 
 @dataclass(frozen=True, eq=False)
-class Quantised:
+class QuantisedMatrix:
     """A matrix in 8 bits, as it is stored in a file."""
 
     values: NDArray[np.int8]
@@ -28,18 +28,18 @@ class Quantised:
         return self.values.shape
 
 
-def dense(matrix: Array | Quantised) -> Array:
+def dense(matrix: Array | QuantisedMatrix) -> Array:
     """A matrix in fp32."""
-    return matrix.values * matrix.scales[:, None] if isinstance(matrix, Quantised) else matrix
+    return matrix.values * matrix.scales[:, None] if isinstance(matrix, QuantisedMatrix) else matrix
 
 
-def stacked(matrices: Sequence[Array | Quantised]) -> Array | Quantised:
+def stacked(matrices: Sequence[Array | QuantisedMatrix]) -> Array | QuantisedMatrix:
     """The rows of several matrices in one, in 8 bits if all are."""
-    quantised = [matrix for matrix in matrices if isinstance(matrix, Quantised)]
+    quantised = [matrix for matrix in matrices if isinstance(matrix, QuantisedMatrix)]
     if len(quantised) < len(matrices):
         return np.concatenate([dense(matrix) for matrix in matrices])
     values = np.concatenate([matrix.values for matrix in quantised])
-    return Quantised(values, np.concatenate([matrix.scales for matrix in quantised]))
+    return QuantisedMatrix(values, np.concatenate([matrix.scales for matrix in quantised]))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Checkpoint:
 
     architecture: Architecture
     weights: Mapping[str, Any]
-    """Arrays in fp32, and matrices that are ``Quantised`` in the source. Weights by transformers' names without the leading ``model.``; matrices are [out, in].
+    """Arrays in fp32, and matrices that are ``QuantisedMatrix`` in the source. Weights by transformers' names without the leading ``model.``; matrices are [out, in].
 
     Always present, tied or not (tied ones are the same array object): ``encoder.embed_tokens.weight``
     [source_vocabulary, d_model], ``decoder.embed_tokens.weight`` [target_vocabulary, d_model], ``lm_head.weight``

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
-from .checkpoint import Array, Quantised, dense
+from .checkpoint import Array, QuantisedMatrix, dense
 from .quantize import Moment, block_size, quantize_blocks, quantize_channels, stored_blocks
 
 # Supported by every ONNX Runtime that pyproject.toml allows. By default, newer onnx packages write versions that
@@ -82,10 +82,12 @@ class GraphBuilder:
         node = helper.make_node(operator, list(inputs), outputs, name=outputs[-1], domain=domain, **attributes)
         self._nodes.append(node)
 
-    def linear(self, x: str, weight: Array | Quantised, bias: Array | None, precision: Precision, name: str) -> str:
+    def linear(
+        self, x: str, weight: Array | QuantisedMatrix, bias: Array | None, precision: Precision, name: str
+    ) -> str:
         """Add ``x`` [1, T, columns] times ``weight`` [rows, columns] transposed, plus ``bias`` [rows]: [1, T, rows].
 
-        A ``Quantised`` weight keeps its values at 8 bits.
+        A ``QuantisedMatrix`` weight keeps its values at 8 bits.
         """
         self.linear_inputs[name] = x
         bias_name = "" if bias is None else self.constant(f"{name}.bias", bias)
@@ -93,7 +95,7 @@ class GraphBuilder:
             product = self.node("MatMul", x, self.constant(f"{name}.weight", dense(weight).T), name=f"{name}.product")
             return self.node("Add", product, bias_name, name=name) if bias_name else product
         if precision is Precision.INT8_ROWS:
-            if isinstance(weight, Quantised):
+            if isinstance(weight, QuantisedMatrix):
                 values, scales = weight.values.T, weight.scales
             else:
                 values, scales = quantize_channels(weight)
@@ -103,7 +105,7 @@ class GraphBuilder:
                 self.constant(f"{name}.zero_points", np.zeros(len(scales), np.int8)),
             )
             return self.node("DynamicQuantizeMatMul", x, *quantised, bias_name, name=name, domain=CONTRIB)
-        if isinstance(weight, Quantised) and precision is Precision.INT8:
+        if isinstance(weight, QuantisedMatrix) and precision is Precision.INT8:
             packed, block_scales = stored_blocks(weight)
         else:
             moment = self._moments.get(name) if precision is Precision.INT4 else None

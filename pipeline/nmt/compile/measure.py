@@ -61,7 +61,7 @@ def read_lines(path: Path, what: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Translated:
+class TranslatedSample:
     """A model's translation of a sample."""
 
     sources: tuple[tuple[int, ...], ...]
@@ -99,7 +99,7 @@ class CompileReport:
     """The best alignment head, if it was measured. It is part of the model if it agrees with ``LEAST_AGREEMENT``."""
 
 
-def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[float], None]) -> Translated:
+def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[float], None]) -> TranslatedSample:
     """Translate greedily, one sentence after another."""
     sources: list[tuple[int, ...]] = []
     ids: list[tuple[int, ...]] = []
@@ -122,7 +122,7 @@ def translate_sample(model: MarianModel, sample: Sample, progress: Callable[[flo
         ids.append(tuple(tokens))
         texts.append(model.tokenizer.decode(tokens))
         progress((number + 1) / len(sample.sources))
-    return Translated(tuple(sources), tuple(ids), tuple(texts), 1000 * statistics.median(times) if times else 0.0)
+    return TranslatedSample(tuple(sources), tuple(ids), tuple(texts), 1000 * statistics.median(times) if times else 0.0)
 
 
 def _target_codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
@@ -138,7 +138,7 @@ def _target_codes(model: MarianModel, sample: Sample) -> Sequence[str | None]:
     return (model.target_code(target),)
 
 
-def compare(weights: str, translated: Translated, fp32: Translated, sample: Sample) -> Measurement:
+def compare(weights: str, translated: TranslatedSample, fp32: TranslatedSample, sample: Sample) -> Measurement:
     """Compare with ``fp32``, whose translations are the references if ``sample`` has none."""
     references: Sequence[str] = sample.references or fp32.texts
     loss = chrf(fp32.texts, references) - chrf(translated.texts, references)

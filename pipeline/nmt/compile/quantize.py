@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .checkpoint import Array, Quantised
+from .checkpoint import Array, QuantisedMatrix
 
 Moment = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def quantize_blocks(weight: Array, bits: int, moment: Moment | None = None) -> t
     return np.concatenate([values for values, _ in parts]), np.concatenate([scales for _, scales in parts])
 
 
-def stored_blocks(weight: Quantised) -> tuple[NDArray[np.uint8], Array]:
+def stored_blocks(weight: QuantisedMatrix) -> tuple[NDArray[np.uint8], Array]:
     """A matrix in 8 bits as ``quantize_blocks`` returns one, without a change of its values."""
     rows, columns = weight.shape
     size = block_size(columns)

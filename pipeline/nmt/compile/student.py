@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ModelError
 from .assemble import BIAS, DECODER, ENCODER, HEAD, SHARED, abbreviated, check_complete, float32, read_architecture
-from .checkpoint import Checkpoint, Quantised, expected_shapes
+from .checkpoint import Checkpoint, QuantisedMatrix, expected_shapes
 from .marian import OPTIONS, flag, is_table, read_options, sizes, transformers_array, transformers_name
 
 # Marian has no limit. Longer sources are translated in parts, and no translation may be longer.
@@ -32,7 +32,7 @@ _MAX_ITEMS, _MAX_NAME, _MAX_DIMENSIONS = 100_000, 1_000, 8
 
 
 def read_student(path: Path) -> Checkpoint:
-    """Read a model.bin. Its matrices are ``Quantised`` if the file has 8 bits of them."""
+    """Read a model.bin. Its matrices are ``QuantisedMatrix`` if the file has 8 bits of them."""
     weights, options = _read(path)
     shared = flag(options, "tied-embeddings-all")
     if not (shared or flag(options, "tied-embeddings")):
@@ -65,7 +65,7 @@ def read_student(path: Path) -> Checkpoint:
 
 
 def _checked(name: str, value: Any, path: Path) -> Any:
-    return value if isinstance(value, Quantised) else float32(name, value, path)
+    return value if isinstance(value, QuantisedMatrix) else float32(name, value, path)
 
 
 class _Item(NamedTuple):
@@ -79,7 +79,7 @@ class _Item(NamedTuple):
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a model with a recurrent decoder: (weights by transformers' names, options).
 
-    Matrices are [out, in] and ``Quantised`` if the file has 8 bits of them.
+    Matrices are [out, in] and ``QuantisedMatrix`` if the file has 8 bits of them.
     """
     weights: dict[str, Any] = {}
     stored: bytes | None = None
@@ -144,4 +144,4 @@ def _weight(item: _Item, data: memoryview) -> Any:
     if not (math.isfinite(multiplier) and multiplier > 0):
         raise ValueError(f"{item.name} has the quantisation multiplier {multiplier}")
     values = np.frombuffer(data, np.int8, count).reshape(rows, columns).copy()
-    return Quantised(values, np.full(rows, 1 / multiplier, np.float32))
+    return QuantisedMatrix(values, np.full(rows, 1 / multiplier, np.float32))

@@ -17,7 +17,7 @@ from ...errors import ModelError
 from ...run.onnx_header import OnnxHeader
 from ...run.onnx_session import open_session, translate_ort_errors
 from ..compile.assemble import BIAS, DECODER, ENCODER, marian_sinusoids
-from ..compile.checkpoint import Array, Checkpoint, Quantised
+from ..compile.checkpoint import Array, Checkpoint, QuantisedMatrix
 from ..compile.graph import Precision
 from ..compile.model_graphs import Precisions, build_encoder, build_recurrent_step
 from .decoder import Choice, DecoderState, Logits
@@ -224,9 +224,9 @@ class RecurrentDecoder(StreamingDecoder):
         return cells
 
 
-def _scaled(table: Array | Quantised) -> tuple[NDArray[Any], Array]:
+def _scaled(table: Array | QuantisedMatrix) -> tuple[NDArray[Any], Array]:
     """The rows of a table, and the factor of each."""
-    if isinstance(table, Quantised):
+    if isinstance(table, QuantisedMatrix):
         return table.values, table.scales
     return table, np.ones(len(table), np.float32)
 
