@@ -46,6 +46,30 @@ def test_no_modules_import_each_other():
         pytest.fail(" → ".join(".".join(module) for module in error.args[1]))
 
 
+def test_nobody_else_asks_for_the_class_of_a_recogniser_or_a_translator():
+    """Others ask for abilities: the protocols of ``asr.recognizer`` and ``nmt.translator``."""
+    owners = ("asr", "nmt")
+    trees = {module: ast.parse(path.read_text("utf-8")) for module, path in FILES.items() if len(module) > 1}
+    concrete = {
+        node.name
+        for module, tree in trees.items()
+        if module[1] in owners
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and "Protocol" not in map(ast.unparse, node.bases)
+        if {"transcribe", "open", "stream"} & {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+    }
+    assert {"WhisperRecognizer", "MoonshineRecognizer", "SherpaRecognizer", "MarianModel", "ByLanguage"} <= concrete
+    wrong = [
+        f"{'.'.join(module)}, line {node.lineno}: {ast.unparse(node)}"
+        for module, tree in trees.items()
+        if module[1] not in owners
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        if concrete & {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+    ]
+    assert wrong == []
+
+
 def test_imports_go_one_way():
     """``nmt`` has a command of its own, beside the commands of the whole program."""
     wrong = [

@@ -189,7 +189,8 @@ async def _write_files(
         sinks = _open_sinks(result, config, begun_with, paths, stack)
         loaded = dict.fromkeys(sources, models)
         if result.how is Begin.RESUME:
-            loaded = {speaker: _known(models, result.job.journal, speaker) for speaker in sources}
+            known = partial(_known, models, config.languages.translated, result.job.journal)
+            loaded = {speaker: known(speaker) for speaker in sources}
             speech = [each.recognizer for each in loaded.values() if isinstance(each.recognizer, KnownSpeech)]
         writer = Worker("subtitles")
         stack.callback(writer.join, 1.0)  # finish writing before the sinks are closed
@@ -224,15 +225,13 @@ async def _write_files(
         raise StageError(stage, RuntimeError(f"{why}; the next run tries what is missing again"))
 
 
-def _known(models: Models, path: Path, speaker: str | None) -> Models:
-    """Models that return what the journal at ``path`` has of a speaker."""
-    from ..nmt.same_language import SameLanguageText
-
+def _known(models: Models, translated: Sequence[str], path: Path, speaker: str | None) -> Models:
+    """Models that return what the journal at ``path`` has of a speaker. ``translated``: the targets that are not spoken."""
     return replace(
         models,
         recognizer=KnownSpeech(models.recognizer, path, speaker),
         translations={
-            target: model if isinstance(model, SameLanguageText) else known_translation(model, path, target, speaker)
+            target: known_translation(model, path, target, speaker) if target in translated else model
             for target, model in models.translations.items()
         },
     )

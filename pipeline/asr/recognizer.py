@@ -124,6 +124,41 @@ class LanguageDetector(Protocol):
 
 
 @runtime_checkable
+class ConcurrentRecognizer(Protocol):
+    """Takes several calls at once, and runs its encoder alone, so that its speed can be measured."""
+
+    @property
+    def calls_at_once(self) -> int:
+        """How many calls run at the same time; further ones wait."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it computes on a GPU."""
+
+    def run_encoder(self, samples: Samples) -> object:
+        """Run the encoder on ``samples`` [n]."""
+        ...
+
+
+@runtime_checkable
+class MultilingualRecognizer(Protocol):
+    """Knows more languages than those that it is configured for."""
+
+    def knows(self, language: str) -> bool:
+        """Whether it recognises the language."""
+        ...
+
+
+@runtime_checkable
+class VocabularyRecognizer(Protocol):
+    """Tells which words are rare in its vocabulary."""
+
+    def pieces(self, word: str) -> int:
+        """Into how many pieces its vocabulary splits a word."""
+        ...
+
+
+@runtime_checkable
 class SharedRecognizer(Protocol):
     """A recogniser that others use too."""
 

@@ -82,7 +82,7 @@ class ByLanguage:
         self._lock = threading.Lock()
 
     def loaded(self, language: str) -> TextTranslator:
-        """The translator from a language. Raises PipelineError: it cannot be had."""
+        """See ``MultiSourceTranslator``."""
         if (found := self._models.get(code := language_tag(language).language)) is None:
             with self._lock:
                 if (found := self._models.get(code)) is None:

@@ -68,6 +68,15 @@ class TermTranslator(TextTranslator, Protocol):
         ...
 
 
+@runtime_checkable
+class MultiSourceTranslator(TextTranslator, Protocol):
+    """Translates from several languages, with a translator for each."""
+
+    def loaded(self, language: str) -> TextTranslator:
+        """The translator from a language. Blocks. Raises PipelineError: it cannot be had."""
+        ...
+
+
 def passes(model: TextTranslator) -> bool:
     """Whether it gets sentences in the target language too, which stay as they are; see ``ByLanguage``."""
     return bool(getattr(model, "passes", False))

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..asr.recognizer import Recognizer, StreamingRecognizer
-from ..asr.whisper import WhisperRecognizer
+from ..asr.recognizer import ConcurrentRecognizer, Recognizer, StreamingRecognizer
 from ..errors import UsageError
 from ..events import SAMPLE_RATE
 from .limits import MOST_SESSIONS
@@ -32,8 +31,8 @@ def sessions_for(window_s: float, cores: int) -> int:
 
 
 def calls_at_once(recognizers: Iterable[Recognizer | StreamingRecognizer]) -> int:
-    """How many calls each of the recognisers takes at the same time; of one that is not Whisper's, one."""
-    return min(one.engine.weights.calls_at_once if isinstance(one, WhisperRecognizer) else 1 for one in recognizers)
+    """How many calls each of the recognisers takes at the same time; unless it says so, one."""
+    return min(one.calls_at_once if isinstance(one, ConcurrentRecognizer) else 1 for one in recognizers)
 
 
 def slowest_window_s(
@@ -49,9 +48,9 @@ def slowest_window_s(
 
 
 def _window_s(recognizer: Recognizer | StreamingRecognizer, clock: Callable[[], float]) -> float:
-    if not isinstance(recognizer, WhisperRecognizer):
+    if not isinstance(recognizer, ConcurrentRecognizer):
         raise UsageError("--max-sessions auto measures Whisper models only; give a number")
-    if recognizer.engine.weights.model.device == "cuda":  # whose encoder takes next to none of the time
+    if recognizer.on_gpu:  # whose encoder takes next to none of the time
         raise UsageError(
             "--max-sessions auto measures CPUs only; give the number that bench capacity finds for this GPU"
         )
@@ -62,7 +61,7 @@ def _window_s(recognizer: Recognizer | StreamingRecognizer, clock: Callable[[], 
 
         def measured() -> float:
             began = clock()
-            runs = [threads.submit(recognizer.engine.encode, noise, recognizer.config.window_s) for _ in range(at_once)]
+            runs = [threads.submit(recognizer.run_encoder, noise) for _ in range(at_once)]
             for run in runs:
                 run.result()
             return (clock() - began) / at_once

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..asr.whisper import WhisperRecognizer
+from ..asr.recognizer import VocabularyRecognizer
 from ..errors import UsageError
 from ..glossary.candidates import Candidate, candidates
 from ..glossary.document_text import document_text
@@ -23,10 +23,7 @@ from .uploads import UploadError, as_dict, received
 def proposed(text: str, language: str, models: Models) -> list[Candidate]:
     """The terms of a text for speech in ``language``. Blocks."""
     recognizer = models.recognizer
-    if not isinstance(recognizer, WhisperRecognizer):
-        return candidates(text, language)
-    tokenizer = recognizer.engine.tokenizer
-    return candidates(text, language, lambda word: len(tokenizer.encode(f" {word}")))
+    return candidates(text, language, recognizer.pieces if isinstance(recognizer, VocabularyRecognizer) else None)
 
 
 def terms_route(service: Service, access: Access) -> Route:

@@ -78,7 +78,7 @@ def test_only_whisper_is_measured():
 
 def test_a_gpu_is_not_measured(demo_models):
     recognizer = copy.copy(demo_models.recognizer)
-    recognizer.engine = SimpleNamespace(weights=SimpleNamespace(model=SimpleNamespace(device="cuda")))
+    recognizer.engine = SimpleNamespace(weights=SimpleNamespace(calls_at_once=1, model=SimpleNamespace(device="cuda")))
     with pytest.raises(UsageError, match="measures CPUs only; give the number that bench capacity finds"):
         slowest_window_s([recognizer])
 

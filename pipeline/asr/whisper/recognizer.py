@@ -264,6 +264,28 @@ class WhisperRecognizer:
     def _encode(self, samples: Samples, window_s: float, language: str | None = None) -> EncodedAudio:
         return replace(self.engine.encode(samples, window_s), language=language or self.languages[0])
 
+    @property
+    def calls_at_once(self) -> int:
+        """See ``ConcurrentRecognizer``."""
+        return self.engine.weights.calls_at_once
+
+    @property
+    def on_gpu(self) -> bool:
+        """See ``ConcurrentRecognizer``."""
+        return str(self.engine.weights.model.device) == "cuda"
+
+    def run_encoder(self, samples: Samples) -> object:
+        """See ``ConcurrentRecognizer``."""
+        return self.engine.encode(samples, self.config.window_s)
+
+    def knows(self, language: str) -> bool:
+        """See ``MultilingualRecognizer``."""
+        return self.engine.multilingual and self.engine.knows(language)
+
+    def pieces(self, word: str) -> int:
+        """See ``VocabularyRecognizer``."""
+        return len(self.engine.tokenizer.encode(f" {word}"))
+
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """See ``LanguageDetector``."""
         if len(self.languages) == 1:

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
 from ...asr.options import DraftModel
-from ...asr.recognizer import Recognizer, StreamingRecognizer
-from ...asr.whisper import WhisperRecognizer
+from ...asr.recognizer import MultilingualRecognizer
 from ...config import PipelineConfig, with_overrides
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language
@@ -181,7 +180,8 @@ class Offers:
         return [
             config
             for config, recognizer in self._bases
-            if config.languages.is_spoken(source) or _knows(recognizer, source)
+            if config.languages.is_spoken(source)
+            or (isinstance(recognizer, MultilingualRecognizer) and recognizer.knows(source))
         ]
 
     def _own(self, pair: LanguagePair) -> NmtConfig | None:
@@ -222,12 +222,6 @@ class Offers:
                     f"this server does not have {' and '.join(missing)}, which translates {shown(source)} into "
                     f"{shown(target)}; it fetches models {has}",
                 )
-
-
-def _knows(recognizer: Recognizer | StreamingRecognizer, language: str) -> bool:
-    """Whether the recogniser takes a language that it is not configured for."""
-    whisper = recognizer.engine if isinstance(recognizer, WhisperRecognizer) else None
-    return whisper is not None and whisper.multilingual and whisper.knows(language)
 
 
 def _tag(language: str, code: str) -> str:

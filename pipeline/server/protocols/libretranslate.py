@@ -27,13 +27,12 @@ from ...events import SourceSentence, Translation
 from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
 from ...languages.options import AUTO_SOURCE
-from ...nmt.by_language import ByLanguage
 from ...nmt.decode.decoder import DecoderState
 from ...nmt.forced import place_marks
 from ...nmt.same_language import SameLanguageText
 from ...nmt.stage import DirectedGlossary
 from ...nmt.terms.markup import Fragment, joined_sentences, parts, parts_of_page
-from ...nmt.translator import TermTranslator, TextTranslator, TranslationRequest
+from ...nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..languages.detection import detected
@@ -234,7 +233,7 @@ class _Texts:
             if not chain.config.languages.conversation:
                 chain = chain.narrowed([target])
             model = chain.models.translations[nearest(target, chain.models.translations)[0]]
-            if isinstance(model, ByLanguage):
+            if isinstance(model, MultiSourceTranslator):
                 model = await asyncio.to_thread(model.loaded, source)
         except (ProtocolError, PipelineError) as error:
             status = {"busy": 503, "no-space": 500, "failed": 500}.get(getattr(error, "code", ""), 400)
