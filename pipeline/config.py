@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .asr.options import AsrConfig, DraftModel
+from .asr.options import BACKENDS, AsrConfig, DraftModel
 from .bounds import CheckedOptions, mistake, within
 from .errors import ConfigError, UsageError
-from .languages import language_tag
+from .languages import english_name, language_tag, same_language
 from .languages.options import AUTO_SOURCE, LanguageConfig, as_codes
 from .nmt.options import NmtConfig, is_server
 from .nmt.routing import LanguagePair, of_pair, student_routes
@@ -354,7 +354,8 @@ def _reject_unknown(table: dict[str, Any], allowed: dict[str, Any], path: Path, 
 
 def _hears(asr: AsrConfig, spoken: str | None) -> bool:
     """Whether a recogniser is for the language spoken; None: several."""
-    return asr.backend != "moonshine" or (spoken is not None and language_tag(spoken).language == "en")
+    only = BACKENDS[asr.backend].only
+    return only is None or (spoken is not None and same_language(spoken, only))
 
 
 def _conflicts(config: PipelineConfig) -> Iterator[str]:
@@ -363,9 +364,11 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
     if config.asr.backend != "whisper" and config.asr.draft.model is not None:
         yield f'asr.draft.model is for asr.backend = "whisper"; it is "{config.asr.backend}", which needs no drafts of another model'
+    backend = BACKENDS[config.asr.backend]
     if not _hears(config.asr, spoken := config.languages.only_spoken) and spoken is not None:
-        yield f'asr.backend is "moonshine", which hears English, and languages.source is {spoken!r}; use asr.backend = "whisper"'
-    if config.asr.backend != "whisper" and config.languages.only_spoken is None:
+        heard = english_name(backend.only or "")
+        yield f'asr.backend is "{config.asr.backend}", which hears {heard}, and languages.source is {spoken!r}; use asr.backend = "whisper"'
+    if not backend.detects and config.languages.only_spoken is None:
         yield f'languages.source = "{config.languages.source}" is for asr.backend = "whisper"; "{config.asr.backend}" tells no languages apart: name one'
     if config.languages.source == AUTO_SOURCE and not config.languages.conversation:
         into = language_tag(config.languages.targets[0]).language

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
+from .asr.engines import engine
 from .asr.options import AsrConfig
 from .asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
 from .asr.script import usual_script
-from .asr.whisper import WhisperRecognizer
-from .asr.whisper.files import find_recognizer
 from .config import PipelineConfig, pinned_revisions
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
@@ -37,11 +36,7 @@ from .store.transfer import megabytes
 from .vad.silero import load_silero
 
 if TYPE_CHECKING:
-    from .asr.moonshine import MoonshineRecognizer
-    from .asr.sherpa import SherpaRecognizer
     from .asr.voices import VoiceModel
-
-    _AnyRecognizer = WhisperRecognizer | MoonshineRecognizer | SherpaRecognizer
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
 _MEMORY_FACTOR = 2
@@ -79,7 +74,7 @@ def load_models(config: PipelineConfig) -> Models:
     A translation model that serves several targets with the same options is loaded once.
 
     Raises:
-        ModelError, DownloadError: see ``find_recognizer`` and ``find_translation_models``.
+        ModelError, DownloadError: see ``Engine`` and ``find_translation_models``.
         UsageError: see ``translation_options``; or a model does not support its language pair, or does not know the
             spoken language.
     """
@@ -176,24 +171,13 @@ class _Speech:
         asr = self.asr
         return asr.backend, os.path.realpath(self.directory), asr.device, asr.compute_type, asr.threads
 
-    def load(self, sharing: Future[_AnyRecognizer] | None, several_calls: bool) -> _AnyRecognizer:
+    def load(
+        self, sharing: Future[Recognizer | StreamingRecognizer] | None, several_calls: bool
+    ) -> Recognizer | StreamingRecognizer:
         """Load it. ``sharing``: another recogniser with the same model, which was submitted before."""
-        if self.asr.backend == "moonshine":
-            from .asr.moonshine import MoonshineRecognizer
-
-            with _as_draft_model(self.drafts_for) if self.drafts_for is not None else nullcontext():
-                same = cast(MoonshineRecognizer, sharing.result()) if sharing is not None else None
-                return MoonshineRecognizer(self.asr, self.directory, same)
-        if self.asr.backend == "sherpa-onnx":
-            from .asr.sherpa import SherpaRecognizer
-
-            other = cast(SherpaRecognizer, sharing.result()) if sharing is not None else None
-            return SherpaRecognizer(self.asr, self.spoken[0], self.directory, other)
         with _as_draft_model(self.drafts_for) if self.drafts_for is not None else nullcontext():
-            if sharing is None:
-                return WhisperRecognizer(self.asr, self.spoken, self.directory, several_calls=several_calls)
-            weights = cast(WhisperRecognizer, sharing.result()).engine.weights
-            return WhisperRecognizer(self.asr, self.spoken, weights.directory, weights=weights)
+            same = sharing.result() if sharing is not None else None
+            return engine(self.asr.backend).load_model(self.asr, self.spoken, self.directory, same, several_calls)
 
 
 class SharedModels:
@@ -207,7 +191,7 @@ class SharedModels:
         self.loading = threading.RLock()
         """Held by who loads translators while others may."""
         self.fetches = fetches
-        self.recognizers: dict[_Speech, _AnyRecognizer] = {}
+        self.recognizers: dict[_Speech, Recognizer | StreamingRecognizer] = {}
         self.limit_bytes = limit_bytes
         self._voices: dict[Path, VoiceModel] = {}
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
@@ -313,27 +297,14 @@ def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
     spoken = tuple(language_tag(language).language for language in config.languages.spoken)
     script = config.asr.script or usual_script(config.languages.spoken)
     config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script=script))
-    recognizer, drafter = _Speech(config.asr, spoken, _directory(config.asr)), None
+    recognizer, drafter = _Speech(config.asr, spoken, engine(config.asr.backend).find_model(config.asr)), None
     if config.draft_model is not None:
         with _as_draft_model(config.asr):
-            directory = _directory(config.draft_model)
+            directory = engine(config.draft_model.backend).find_model(config.draft_model)
         if directory != recognizer.directory:  # a model that commits is its own draft model
             drafter = _Speech(config.draft_model, spoken, directory, config.asr)
     steps = {target: list(zip(nmt.steps, find_translation_models(nmt), strict=True)) for target, nmt in options.items()}
     return _Found(recognizer, drafter, steps)
-
-
-def _directory(asr: AsrConfig) -> Path:
-    """The directory of a recogniser."""
-    if asr.backend == "whisper":
-        return find_recognizer(asr)
-    if asr.backend == "moonshine":
-        from .asr.moonshine import moonshine_folder
-
-        return moonshine_folder(asr)
-    from .asr.sherpa import sherpa_folder
-
-    return sherpa_folder(asr)
 
 
 @contextmanager

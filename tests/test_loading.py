@@ -26,7 +26,7 @@ def read(monkeypatch):
         return load(kind, directory, options)
 
     monkeypatch.setattr(MarianModel, "load", classmethod(counted))
-    monkeypatch.setattr("pipeline.loading.WhisperRecognizer", lambda config, language, directory, **_: config.model)
+    monkeypatch.setattr("pipeline.asr.whisper.WhisperRecognizer", lambda config, language, directory, **_: config.model)
     return found
 
 

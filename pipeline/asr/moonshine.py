@@ -45,12 +45,8 @@ _CHARACTERS_PER_S = 1.0
 _WORD_LETTERS, _DIGIT_LETTERS = 1.5, 4.0
 
 
-def moonshine_folder(config: AsrConfig) -> Path:
-    """The folder of the configured model.
-
-    Raises:
-        UsageError, ModelError, DownloadError: there is none.
-    """
+def find_model(config: AsrConfig) -> Path:
+    """See ``pipeline.asr.engines.Engine``."""
     if config.model != MOONSHINE.hub_id and not os.path.isdir(config.model):
         raise UsageError(
             f"{config.model!r} is no model of Moonshine; give {MOONSHINE.hub_id} ({MOONSHINE.install}), or a folder with "
@@ -60,6 +56,17 @@ def moonshine_folder(config: AsrConfig) -> Path:
     if missing := MOONSHINE_FILES.missing_from(folder):
         raise ModelError(f"{folder} lacks {', '.join(missing)}: not a whole model of Moonshine; fetch it again")
     return folder
+
+
+def load_model(
+    config: AsrConfig,
+    languages: Sequence[str],
+    directory: Path,
+    sharing: MoonshineRecognizer | None,
+    several_calls: bool,
+) -> MoonshineRecognizer:
+    """See ``pipeline.asr.engines.Engine``."""
+    return MoonshineRecognizer(config, directory, sharing)
 
 
 class MoonshineRecognizer:

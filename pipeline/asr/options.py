@@ -8,6 +8,27 @@ from ..bounds import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)
+class Backend:
+    """What is known of a recogniser before its module is imported."""
+
+    module: str
+    """In this package; see ``pipeline.asr.engines``."""
+    only: str | None = None
+    """The one language that it knows; None: several."""
+    detects: bool = False
+    """Whether it tells which of several languages is spoken."""
+    drafts: bool = False
+    """Whether it can make the drafts of another one."""
+
+
+BACKENDS = {
+    "whisper": Backend("whisper", detects=True, drafts=True),
+    "moonshine": Backend("moonshine", only="en", drafts=True),
+    "sherpa-onnx": Backend("sherpa"),
+}
+
+
+@dataclass(frozen=True)
 class DraftModel(CheckedOptions):
     """Another, smaller model for drafts. All other options are those of [asr]."""
 
@@ -17,7 +38,7 @@ class DraftModel(CheckedOptions):
     revision: str | None = None
     # The program that recognises; without it, that of [asr]. "moonshine" makes drafts of English alone; those of other languages are
     # made by the model of [asr].
-    backend: str | None = one_of(None, "whisper", "moonshine")
+    backend: str | None = one_of(None, *(name for name, each in BACKENDS.items() if each.drafts))
 
 
 @dataclass(frozen=True)
@@ -27,7 +48,7 @@ class AsrConfig(CheckedOptions):
     # The program that recognises: "whisper" (CTranslate2); "moonshine", a small model of English (the extra moonshine); or
     # "sherpa-onnx", whose models hear as people speak (the extra sherpa). Of the options below, these take ``model``, ``threads``
     # and ``word_timestamps``, the last also ``script``.
-    backend: str = one_of("whisper", "whisper", "moonshine", "sherpa-onnx")
+    backend: str = one_of("whisper", *BACKENDS)
     # A directory, a Whisper size ("small"), or the hub id of a CTranslate2 model.
     model: str = "Systran/faster-whisper-small"
     # Commit of the hub repository. Without it: the known one, else the newest.

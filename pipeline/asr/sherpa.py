@@ -54,17 +54,20 @@ _TOKEN_S = 0.3
 _DELAY_S = 0.3
 
 
-def sherpa_folder(config: AsrConfig) -> Path:
-    """The folder of the configured model.
-
-    Raises:
-        UsageError, ModelError: it has none, or sherpa-onnx is not installed. Said before other models are fetched.
-    """
+def find_model(config: AsrConfig) -> Path:
+    """See ``pipeline.asr.engines.Engine``."""
     if not os.path.isdir(config.model):
         raise UsageError(f'asr.model is {config.model!r}, no folder; with asr.backend = "sherpa-onnx", {_WHERE}')
     _library()
     _told(Path(config.model))
     return Path(config.model)
+
+
+def load_model(
+    config: AsrConfig, languages: Sequence[str], directory: Path, sharing: SherpaRecognizer | None, several_calls: bool
+) -> SherpaRecognizer:
+    """See ``pipeline.asr.engines.Engine``."""
+    return SherpaRecognizer(config, languages[0], directory, sharing)
 
 
 class SherpaRecognizer:

@@ -11,7 +11,7 @@ import pytest
 from pipeline import load_models
 from pipeline.asr import moonshine
 from pipeline.asr.context import HeardSegment as Known
-from pipeline.asr.moonshine import MoonshineRecognizer, moonshine_folder
+from pipeline.asr.moonshine import MoonshineRecognizer, find_model
 from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, RecognitionOptions
 from pipeline.audio.recording import Recording
@@ -34,7 +34,7 @@ SAID = (
 
 @pytest.fixture(scope="module")
 def recognizer():
-    return MoonshineRecognizer(CONFIG, moonshine_folder(CONFIG))
+    return MoonshineRecognizer(CONFIG, find_model(CONFIG))
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +145,9 @@ def test_drafts_of_another_language_are_those_of_the_model_for_final_text():
 
 def test_a_model_that_is_none_is_refused_in_one_line(tmp_path):
     with pytest.raises(UsageError, match=r"'small' is no model of Moonshine; give moonshine/tiny-en \(pip install"):
-        moonshine_folder(replace(CONFIG, model="small"))
+        find_model(replace(CONFIG, model="small"))
     with pytest.raises(ModelError, match="lacks encoder_model"):
-        moonshine_folder(replace(CONFIG, model=str(tmp_path)))
+        find_model(replace(CONFIG, model=str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_model_that_is_none_is_refused_in_one_line(tmp_path):
     ],
 )
 def test_damaged_files_are_refused_in_one_line(tmp_path, name, content, said):
-    source = moonshine_folder(CONFIG)
+    source = find_model(CONFIG)
     for file in MOONSHINE.files:
         shutil.copyfile(source / file.name, tmp_path / file.name)
     data = (source / name).read_bytes()

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import load_models
 from pipeline.asr.language_segmenter import stretches
-from pipeline.asr.moonshine import moonshine_folder
+from pipeline.asr.moonshine import find_model
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.voices import ToldSpeakers, VoiceGroups, VoiceModel, voice_model_file
 from pipeline.audio.recording import Recording
@@ -112,7 +112,7 @@ def test_a_model_that_is_none_is_refused_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match=r"has no embedder\.int8\.onnx"):
         voice_model_file(replace(AUTO, model=str(tmp_path)))
     moonshine = AsrConfig(backend="moonshine", model="moonshine/tiny-en")
-    other = moonshine_folder(moonshine) / "encoder_model.ort"
+    other = find_model(moonshine) / "encoder_model.ort"
     shutil.copyfile(other, tmp_path / "encoder_model.ort")
     with pytest.raises(ModelError, match="expected mel_window"):
         VoiceModel(tmp_path / "encoder_model.ort")
