@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from ..captions.policy import rewritten
 from ..errors import UsageError
 from ..events import Confidence, SourceSentence, TargetText, Translation
-from ..languages import known_language, language_tag, sets_sentences_apart
+from ..languages import sets_sentences_apart
+from .decode import marian, students
 from .decode.decoder import Decoder
-from .decode.decoders import load_decoder
 from .decode.generation import GenerationOptions, SearchRequest, Stopwatch, Token
-from .decode.layout import find_layout
-from .decode.students import MAX_SOURCE_TOKENS, find_student, load_student, student_options
+from .decode.parts import ModelParts
 from .decode.tokenizer import MarianTokenizer
 from .model_text import ModelText, SourcePart, differs, target_or_own
 from .options import NmtConfig
@@ -29,20 +28,15 @@ from .search.beams import beam_search, greedy
 from .search.draft_tokens import PartDraft, steady_sources
 from .search.recovery import LoopGuard, Rewind, draft_limit, recovering
 from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, translated
-from .settings import (
-    check_separate_vocabulary,
-    check_vocabulary,
-    decoding_settings,
-    generation_options,
-    integer,
-    read_json,
-)
 from .terms.term_repair import Repair, repairing
 from .terms.term_search import TermSearch, Wording, given
 from .translator import TranslationRequest
 
 if TYPE_CHECKING:
     from .judge import Judge
+
+FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
+"""The families of models: the first one that knows the files of a directory loads it."""
 
 
 class MarianModel(ModelText):
@@ -79,34 +73,8 @@ class MarianModel(ModelText):
             ModelError: a file is missing, damaged, or inconsistent with the others.
         """
         options = options or NmtConfig()
-        if (student := find_student(directory)) is not None:
-            tokenizer, decoder = load_student(student, options.threads, options.weights)
-            generation = student_options(tokenizer, options)
-            decoder.check([2, tokenizer.end_token], generation.start_token, generation.end_token)
-            known = (student.languages, MAX_SOURCE_TOKENS)
-            return cls(tokenizer, decoder, generation, *known, options=options, knows_print_only=True)
-        layout = find_layout(directory, options.file_suffix)
-        tokenizer = MarianTokenizer.load(directory)
-        config = read_json(directory / "config.json", required=True)
-        settings = decoding_settings(config, read_json(directory / "generation_config.json", required=False))
-        names = read_json(directory / "tokenizer_config.json", required=False)
-        check_separate_vocabulary(names, directory)
-        check_vocabulary(layout.vocabulary, tokenizer, directory)
-        positions = max(2, integer(config, "max_position_embeddings", 512, directory))
-        generation = generation_options(settings, tokenizer, options, positions, directory)
-        decoder = load_decoder(layout, options.threads)
-        scores = decoder.check([tokenizer.end_token], generation.start_token, generation.end_token)
-        check_vocabulary(scores, tokenizer, directory)
-        source, target = names.get("source_lang"), names.get("target_lang")
-        return cls(
-            tokenizer,
-            decoder,
-            generation,
-            (known_language(source), known_language(target)),
-            positions,
-            options=options,
-            scripts=(_script_of(source), _script_of(target)),
-        )
+        parts = next(parts for load in FAMILIES if (parts := load(directory, options)) is not None)
+        return cls(**vars(parts), options=options)
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """Translate a sentence, yielding its text after each target token and, at the end, its ``Translation``.
@@ -314,7 +282,3 @@ class MarianModel(ModelText):
         if source is not None and differs(source, own):
             raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
         return translated(self.stream(TranslationRequest(SourceSentence(0, source or own or "en", text), target)))
-
-
-def _script_of(code: object) -> str | None:
-    return language_tag(code).script if isinstance(code, str) else None

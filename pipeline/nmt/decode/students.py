@@ -1,4 +1,4 @@
-"""The files of a Firefox Translations student in a directory, and its tokenizer and decoder."""
+"""The files of a Firefox Translations student in a directory, and the model that they make."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ...errors import ModelError
 from ...languages import known_language
 from ...run.machine import give_back_memory
 from ..options import NmtConfig
-from .decoder import Decoder
 from .generation import GenerationOptions
+from .parts import ModelParts
 from .shortlist import Shortlist
 from .tokenizer import MarianTokenizer
 
@@ -68,11 +68,10 @@ def find_student(directory: Path) -> StudentFiles | None:
     )
 
 
-def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[MarianTokenizer, Decoder]:
-    """Read a student and build its graphs.
-
-    ``weights``: "fp32", or else 8 bits, which are those of the file.
-    """
+def load(directory: Path, options: NmtConfig) -> ModelParts | None:
+    """See ``ModelParts``. Weights other than "fp32" are the file's, of 8 bits."""
+    if (files := find_student(directory)) is None:
+        return None
     # Slow: imports onnx.
     from ..compile.student import read_student
     from .recurrent import RecurrentDecoder
@@ -92,24 +91,21 @@ def load_student(files: StudentFiles, threads: int, weights: str) -> tuple[Maria
     decoder = RecurrentDecoder(
         checkpoint,
         files.model,
-        threads,
-        weights="fp32" if weights == "fp32" else "int8",
+        options.threads,
+        weights="fp32" if options.weights == "fp32" else "int8",
         shortlist=None if files.shortlist is None else Shortlist(files.shortlist, a.source_vocabulary),
         banned=[index for index in range(a.target_vocabulary) if tokenizer.is_reserved(index)],
     )
     del checkpoint
     give_back_memory()
-    return tokenizer, decoder
-
-
-def student_options(tokenizer: MarianTokenizer, options: NmtConfig) -> GenerationOptions:
-    """<pad> starts the decoder, which then sees no token."""
     pad = tokenizer.target_size - 1
-    return GenerationOptions(
-        start_token=pad,
+    generation = GenerationOptions(
+        start_token=pad,  # the decoder then sees no token
         end_token=tokenizer.end_token,
         pad_token=pad,
         max_tokens=options.max_tokens,
         beams=options.beam_size,
         no_repeat_ngram=options.no_repeat_ngram,
     )
+    decoder.check([2, tokenizer.end_token], generation.start_token, generation.end_token)
+    return ModelParts(tokenizer, decoder, generation, files.languages, MAX_SOURCE_TOKENS, knows_print_only=True)
