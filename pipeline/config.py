@@ -17,7 +17,7 @@ from .errors import ConfigError, UsageError
 from .languages import english_name, language_tag, same_language
 from .languages.options import AUTO_SOURCE, LanguageConfig, as_codes
 from .nmt.options import NmtConfig, is_server
-from .nmt.routing import LanguagePair, of_pair, student_routes
+from .nmt.routing import LanguagePair, check_shared, resolve, student_routes
 from .resources import CONFIGS, named_configs
 from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SpeakerOptions
 from .run.overload import OverloadOptions
@@ -109,17 +109,37 @@ class PipelineConfig(CheckedOptions):
         own = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
         return tuple(target for target in self.languages.translated if target not in {*own, *self.languages.mixed})
 
-    @property
-    def mixed_options(self) -> dict[LanguagePair, NmtConfig]:
-        """The translation options of each pair, where a target is translated from several languages that are named.
+    def translator(self, source: str, target: str) -> NmtConfig:
+        """The options of the translator of a pair, with its models: the configured ones, or those of the table of pairs.
 
         Raises:
-            UsageError: no model is known for a language pair.
+            UsageError: no model is known for the pair.
+        """
+        pair, nmt = (source, target), self.nmt_for(target)
+        return resolve(pair, nmt, one_of_several=target in self.languages.mixed)
+
+    @property
+    def translators(self) -> dict[str, NmtConfig]:
+        """``translator`` of each target that is translated from one language.
+
+        Raises:
+            UsageError: see ``translator``; or several targets share a model that cannot serve them all.
+        """
+        languages = self.languages
+        check_shared(self.nmt, [languages.pair(target) for target in self.sharing_targets])
+        single = [target for target in languages.translated if target not in languages.mixed]
+        return {target: self.translator(*languages.pair(target)) for target in single}
+
+    @property
+    def mixed_translators(self) -> dict[LanguagePair, NmtConfig]:
+        """``translator`` of each pair, where a target is translated from several languages that are named.
+
+        Raises:
+            UsageError: see ``translator``.
         """
         languages = self.languages
         named = languages.mixed if languages.conversation or languages.source != AUTO_SOURCE else ()
-        pinned = pinned_revisions() if named else {}
-        return {pair: of_pair(self.nmt_for(pair[1]), pair, pinned) for to in named for pair in languages.pairs(to)}
+        return {pair: self.translator(*pair) for target in named for pair in languages.pairs(target)}
 
 
 # Options that belong to a translation model and are not inherited by another one.
@@ -276,11 +296,6 @@ def _nmt_overrides(by_target: dict[str, dict[str, Any]], targets: Sequence[str],
             name = sections[target]
             values = _checked(f"nmt.{name}", NmtConfig, by_target[name], path)
             yield NmtOverride(target, tuple(((_OF_MODEL if "model" in values else {}) | values).items()))
-
-
-def pinned_revisions() -> dict[str, str | None]:
-    """Translation model → the revision at which a bundled configuration pins it; None if it does not."""
-    return {bundled.model: bundled.revision for bundled in (load_config(name).nmt for name in named_configs())}
 
 
 def with_overrides(

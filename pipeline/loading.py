@@ -19,7 +19,7 @@ from .asr.engines import engine
 from .asr.options import AsrConfig
 from .asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
 from .asr.script import usual_script
-from .config import PipelineConfig, pinned_revisions
+from .config import PipelineConfig
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
 from .nmt.by_language import by_language
@@ -28,7 +28,6 @@ from .nmt.judge import Judge
 from .nmt.load import find_translation_models, in_sequence, loaded_as, loaded_translator
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
-from .nmt.routing import AUTO, check_shared, resolved
 from .nmt.same_language import SameLanguageText
 from .nmt.translator import TextTranslator
 from .run.options import SpeakerOptions
@@ -55,19 +54,6 @@ class Models:
     """Tells voices apart, if that is configured."""
 
 
-def translation_options(config: PipelineConfig) -> dict[str, NmtConfig]:
-    """The translation options of each target that is translated from one language, with the models that "auto" stands for.
-
-    Raises:
-        UsageError: no model is known for a language pair; or several targets share a model that cannot serve them all.
-    """
-    languages = config.languages
-    check_shared(config.nmt, [languages.pair(target) for target in config.sharing_targets])
-    options = {target: config.nmt_for(target) for target in languages.translated if target not in languages.mixed}
-    pinned = pinned_revisions() if any(nmt.model == AUTO for nmt in options.values()) else {}
-    return {target: resolved(*languages.pair(target), nmt, pinned) for target, nmt in options.items()}
-
-
 def load_models(config: PipelineConfig) -> Models:
     """Fetch models that are not in the cache, one after the other, then load all in parallel. Blocks.
 
@@ -75,7 +61,7 @@ def load_models(config: PipelineConfig) -> Models:
 
     Raises:
         ModelError, DownloadError: see ``Engine`` and ``find_translation_models``.
-        UsageError: see ``translation_options``; or a model does not support its language pair, or does not know the
+        UsageError: see ``PipelineConfig.translators``; or a model does not support its language pair, or does not know the
             spoken language.
     """
     return load_shared([config])[0]
@@ -84,7 +70,7 @@ def load_models(config: PipelineConfig) -> Models:
 def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
     """The translator into each target alone, for texts; see ``load_models``."""
     shared, found = SharedModels(), dict[str, TextTranslator]()
-    for target, nmt in translation_options(config).items():
+    for target, nmt in config.translators.items():
         found[target] = in_sequence(*config.languages.pair(target), nmt, shared.translators(nmt))
     return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
@@ -105,7 +91,7 @@ def load_shared(
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
     # Fail before any download if no model is known for a language pair.
-    known = [(translation_options(config), config.mixed_options) for config in configs]
+    known = [(config.translators, config.mixed_translators) for config in configs]
     options = [of_targets for of_targets, _ in known]
     if any(config.vad.detector != "webrtc" for config in configs):
         load_silero()  # takes a few ms; all streams share the session

@@ -13,7 +13,6 @@ from ..asr.options import AsrConfig
 from ..asr.whisper.files import RECOGNIZER_FILES, recognizer_name
 from ..config import load_config
 from ..errors import HubUnreachableError, ModelError, UsageError
-from ..loading import translation_options
 from ..names import escaped
 from ..nmt.compiled import (
     cached_compiled,
@@ -90,7 +89,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
         speech = [_speech(recognizer_name(asr), asr.revision) for asr in recognizers]
-        options = [*translation_options(config).values(), *config.mixed_options.values()]
+        options = [*config.translators.values(), *config.mixed_translators.values()]
         steps = [step for nmt in options for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)

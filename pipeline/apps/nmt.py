@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 
 from ..captions.changes import Changes
-from ..config import pinned_revisions
 from ..errors import SinkError, UsageError
 from ..events import SourceSentence, Translation
 from ..nmt.compiled import find_translation_model
@@ -17,7 +16,7 @@ from ..nmt.model import MarianModel
 from ..nmt.model_text import UNDETERMINED
 from ..nmt.options import NmtConfig
 from ..nmt.pivot import PivotTranslator
-from ..nmt.routing import AUTO, all_pairs, route_line, routed, weights
+from ..nmt.routing import AUTO, all_pairs, route, route_line, weights
 from ..nmt.translator import TranslationRequest
 from ..sinks.jsonl import line
 from .cli import Parser, description_of, some_text, standard_input, whole_number
@@ -103,13 +102,12 @@ def _load(options: argparse.Namespace) -> MarianModel | PivotTranslator:
         threads=options.threads,
     )
     if options.model is not None:
-        nmt = replace(nmt, model=options.model, revision=pinned_revisions().get(options.model))
+        nmt = replace(nmt, model=options.model)
         if not os.path.isdir(options.model):
             note = next((pair.note for pair in all_pairs() if pair.repository == options.model), "")
             print(weights(options.model, note), file=sys.stderr, flush=True)
         return MarianModel.load(find_translation_model(nmt), nmt)
     if options.source is None or options.target is None:
         raise UsageError("no model is given; give --model, or both --source and --target to look one up")
-    nmt, pairs = routed(options.source, options.target, nmt, pinned_revisions())
-    print(route_line(pairs), file=sys.stderr, flush=True)
+    print(route_line(route(options.source, options.target, nmt.via)), file=sys.stderr, flush=True)
     return load_translation_model(options.source, options.target, nmt)

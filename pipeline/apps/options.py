@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..asr.script import script_conversions
-from ..config import PipelineConfig, load_config, pinned_revisions, with_overrides
+from ..config import PipelineConfig, load_config, with_overrides
 from ..errors import HubUnreachableError, UsageError
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
@@ -19,10 +19,11 @@ from ..nmt.routing import (
     AUTO,
     check_shared,
     is_same_pair,
+    looked_up,
     may_translate,
     names_pair,
+    route,
     route_line,
-    routed,
     translates_all,
 )
 from ..resources import named_configs
@@ -216,13 +217,13 @@ def _announce(glossary: Glossary, config: PipelineConfig) -> None:
 
 def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> PipelineConfig:
     """``config`` with models from the table for the pairs that the models of ``named``, the file, are not for."""
-    for pair, nmt in config.mixed_options.items():
+    for pair, nmt in config.mixed_translators.items():
         tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps)}")
     for target in config.languages.translated:
         if target not in config.languages.mixed and _needs_route(config, named, target):
-            nmt, pairs = routed(*config.languages.pair(target), config.nmt_for(target), pinned_revisions())
-            config = config.with_nmt(target, nmt)
-            tell(route_line(pairs))
+            pair, nmt = config.languages.pair(target), config.nmt_for(target)
+            config = config.with_nmt(target, looked_up(pair, nmt))
+            tell(route_line(route(*pair, nmt.via)))
     check_shared(config.nmt, [config.languages.pair(target) for target in config.sharing_targets])
     return config
 

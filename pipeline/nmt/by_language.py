@@ -21,7 +21,6 @@ from .compiled import local_student
 from .load import loaded_translator
 from .model import MarianModel
 from .options import NmtConfig
-from .routing import of_pair
 from .same_language import SameLanguageText
 from .search.draft_tokens import attends
 from .translator import TermTranslator, TextTranslator, TranslationRequest
@@ -42,10 +41,10 @@ def by_language(
 
     ``translators``: fetches and loads models. ``fetches``: whether models are fetched for any language that is spoken.
     """
-    named = {source: nmt for (source, into), nmt in config.mixed_options.items() if into == target}
+    named = [source for source, into in config.mixed_translators if into == target]
 
     def load(source: str) -> TextTranslator:
-        nmt = named.get(source) or of_pair(config.nmt_for(target), (source, target), {})
+        nmt = config.translator(source, target)
         missing = [step.model for step in nmt.steps if is_student(step.model) and local_student(step.model) is None]
         if missing and not (named or fetches):
             raise UsageError(f"{missing[0]} is not on this machine; it is fetched with --allow-downloads")

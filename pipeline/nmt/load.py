@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from .compiled import find_translation_model
 from .model import MarianModel
 from .options import NmtConfig
 from .pivot import PivotTranslator
-from .routing import resolved
+from .routing import resolve
 from .translator import TextTranslator
 
 _OF_URL: Any = {name: getattr(NmtConfig, name) for name in ("url", "url_model", "url_timeout_s", "url_tokens")}
@@ -25,24 +25,19 @@ def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) ->
 
 
 def load_translation_model(
-    source: str,
-    target: str,
-    nmt: NmtConfig,
-    directories: Sequence[Path] = (),
-    pinned: Mapping[str, str | None] | None = None,
+    source: str, target: str, nmt: NmtConfig, directories: Sequence[Path] = ()
 ) -> MarianModel | PivotTranslator:
     """Load the one or two translation models for a language pair and check that they support it. Blocks.
 
     Args:
         directories: one per model; by default ``find_translation_models`` finds them.
-        pinned: model → revision, for models that "auto" finds; see ``routed``.
 
     Raises:
         ModelError: a directory is incomplete or damaged.
         DownloadError: a model is not in the cache and cannot be downloaded.
         UsageError: a model does not support its language pair; or the model is "auto" and none is known for the pair.
     """
-    nmt = resolved(source, target, nmt, pinned or {})
+    nmt = resolve((source, target), nmt)
     found = directories or find_translation_models(nmt)
     models = [MarianModel.load(directory, step) for step, directory in zip(nmt.steps, found, strict=True)]
     return in_sequence(source, target, nmt, models)

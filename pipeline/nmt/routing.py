@@ -149,38 +149,27 @@ def _no_route_message(source: str, target: str, via: str) -> str:
     )
 
 
-def routed(
-    source: str, target: str, nmt: NmtConfig, pinned: Mapping[str, str | None]
-) -> tuple[NmtConfig, tuple[Pair, ...]]:
-    """Return ``nmt`` with the one or two models that the table has for the languages, and their table rows.
+def resolve(pair: LanguagePair, nmt: NmtConfig, *, one_of_several: bool = False) -> NmtConfig:
+    """``nmt`` with the models that translate a pair of languages: its own, or those of the table if it says "auto".
 
-    Args:
-        pinned: model → the revision at which it is used, if it has one.
+    ``one_of_several``: its model may be for another one of several pairs; then the table has that of this one.
     """
-    pairs = route(source, target, nmt.via)
-    models = [pair.repository for pair in pairs]
-    second = models[1] if len(models) > 1 else None
-    changed = dataclasses.replace(
-        nmt,
-        model=models[0],
-        revision=pinned.get(models[0]),
-        second=second,
-        second_revision=pinned.get(second) if second else None,
-        file_suffix=nmt.file_suffix if nmt.model == AUTO else "",
+    return looked_up(pair, nmt) if nmt.model == AUTO or (one_of_several and not _is_for(nmt, pair)) else nmt
+
+
+def looked_up(pair: LanguagePair, nmt: NmtConfig) -> NmtConfig:
+    """``nmt`` with the one or two models that the table has for a pair."""
+    first, *second = (step.repository for step in route(*pair, nmt.via))
+    suffix = nmt.file_suffix if nmt.model == AUTO else ""
+    return dataclasses.replace(
+        nmt, model=first, revision=None, second=second[0] if second else None, second_revision=None, file_suffix=suffix
     )
-    return changed, pairs
 
 
-def resolved(source: str, target: str, nmt: NmtConfig, pinned: Mapping[str, str | None]) -> NmtConfig:
-    """Return ``nmt``; if its model is "auto", replace it with the models from the table."""
-    return routed(source, target, nmt, pinned)[0] if nmt.model == AUTO else nmt
-
-
-def of_pair(nmt: NmtConfig, pair: LanguagePair, pinned: Mapping[str, str | None]) -> NmtConfig:
-    """``nmt`` for one of several languages that are translated: its own model if that is for the pair, else the table's."""
+def _is_for(nmt: NmtConfig, pair: LanguagePair) -> bool:
+    """Whether the names of a model, or its files, say that it translates the pair."""
     code = "-".join(_codes(pair))
-    own = nmt.second is None and (names_pair(nmt.model, pair) or nmt.model in (PREFIX + code, f"{PREFIX}{code}-tiny"))
-    return nmt if own else routed(*pair, nmt, pinned)[0]
+    return nmt.second is None and (names_pair(nmt.model, pair) or nmt.model in (PREFIX + code, f"{PREFIX}{code}-tiny"))
 
 
 def is_same_pair(one: LanguagePair, other: LanguagePair) -> bool:

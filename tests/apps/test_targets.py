@@ -21,7 +21,6 @@ from pipeline.bench.words import edits, scored_units
 from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText
-from pipeline.loading import translation_options
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.resources import CONFIGS
 from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
@@ -169,7 +168,7 @@ def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translat
     assert [each.split("\n")[1] for each in in_two if each] == said
 
     config = with_overrides(load_config("demo-zh"), targets=("en",))
-    assert translation_options(config) == {}
+    assert config.translators == {}
     assert live.run([str(MEETING), "--config", "demo-zh", "--target", "en", "--fast"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(said)  # each is shown once
 

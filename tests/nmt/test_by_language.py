@@ -13,7 +13,7 @@ from pipeline.events import SAMPLE_RATE, SourceSentence, SourceText, TargetText,
 from pipeline.languages.options import LanguageConfig
 from pipeline.loading import SharedModels, load_shared
 from pipeline.nmt.by_language import ByLanguage
-from pipeline.nmt.routing import of_pair, student_routes
+from pipeline.nmt.routing import resolve, student_routes
 from pipeline.nmt.search.draft_tokens import DraftTokens
 from pipeline.nmt.translator import TranslationRequest
 from tests.chain import events_of
@@ -97,11 +97,11 @@ def test_what_has_no_translator_is_shown_as_it_is_and_that_is_said_once(tmp_path
 def test_of_three_languages_in_a_conversation_each_is_translated_into_the_others():
     config = with_overrides(DEMO, source="auto", targets=("en", "pt", "de"))
     assert config.languages.mixed == config.languages.spoken == ("en", "pt", "de")
-    assert list(config.mixed_options) == [
+    assert list(config.mixed_translators) == [
         ("pt", "en"), ("de", "en"), ("en", "pt"), ("de", "pt"), ("en", "de"), ("pt", "de"),
     ]  # fmt: skip
-    assert config.mixed_options["en", "pt"] == DEMO.nmt  # its own
-    assert [step.model for step in config.mixed_options["pt", "de"].steps] == ["firefox/pt-en", "firefox/en-de"]
+    assert config.mixed_translators["en", "pt"] == DEMO.nmt  # its own
+    assert [step.model for step in config.mixed_translators["pt", "de"].steps] == ["firefox/pt-en", "firefox/en-de"]
 
 
 def test_any_language_is_each_from_which_students_translate():
@@ -112,10 +112,11 @@ def test_any_language_is_each_from_which_students_translate():
 
 def test_a_model_is_kept_for_the_pair_that_it_names():
     student = replace(DEMO.nmt, model="firefox/pt-en")
-    assert of_pair(student, ("pt-BR", "en"), {}) is student
-    assert of_pair(student, ("es", "en"), {}).model == "firefox/es-en"
+    assert resolve(("pt-BR", "en"), student, one_of_several=True) is student
+    assert resolve(("es", "en"), student, one_of_several=True).model == "firefox/es-en"
+    assert resolve(("es", "en"), student) is student
     with pytest.raises(UsageError, match="from 'la' into 'en'"):
-        of_pair(student, ("la", "en"), {})
+        resolve(("la", "en"), student, one_of_several=True)
 
 
 class Source:

@@ -10,7 +10,6 @@ from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import ConfigError, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import known_language
-from pipeline.loading import translation_options
 from pipeline.nmt.routing import all_pairs, direct, route, route_line, weights
 from tests.conftest import SETTINGS, TINY
 
@@ -173,7 +172,7 @@ def test_auto_in_a_configuration_looks_the_model_up(tmp_path):
         '[nmt]\nmodel = "auto"\nvia = "ca"\nfile_suffix = "_int8"',
     )
     expected = ["TigreGotico/opus-mt-pt-ca-onnx", "TigreGotico/mt-hitz-ca-eu-onnx"]
-    assert [step.model for step in translation_options(load_config(mine))["eu"].steps] == expected
+    assert [step.model for step in load_config(mine).translators["eu"].steps] == expected
     config = configured(options("--config", mine))
     assert models(config) == expected
     assert [step.file_suffix for step in config.nmt.steps] == ["_int8", "_int8"]
@@ -228,7 +227,7 @@ def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table
         config = configured(options("--config", "en-zh", "--target", targets))
         assert by_target(config) == {"zh": [real.model], "de": ["firefox/en-de"]}
         assert (config.nmt_for("zh").revision, config.nmt_for("de").revision) == (real.revision, None)
-        assert translation_options(config) == {target: config.nmt_for(target) for target in config.languages.targets}
+        assert config.translators == {target: config.nmt_for(target) for target in config.languages.targets}
     assert capsys.readouterr().err == "en → de: firefox/en-de (base-memory, BLEU 39.7)\n" * 2
     demo = configured(options("--config", "demo-zh", "--target", "zh-TW,de"))
     assert by_target(demo) == {"zh-TW": [load_config("demo-zh").nmt.model], "de": ["firefox/en-de"]}
@@ -286,7 +285,7 @@ def test_one_model_for_two_targets_is_refused(tmp_path, model):
     mine = write(tmp_path / "mine.toml", '[languages]\ntarget = ["zh", "de"]', f'[nmt]\nmodel = "{model}"')
     message = r"only translation model for the targets zh and de, .*\[nmt\.zh\] model = … and \[nmt\.de\] model = …"
     with pytest.raises(UsageError, match=message):
-        translation_options(load_config(mine))
+        _ = load_config(mine).translators
     with pytest.raises(UsageError, match=message):
         configured(options("--config", mine))
     with pytest.raises(
@@ -299,7 +298,7 @@ def test_a_multilingual_directory_serves_all_its_targets(tmp_path, capsys):
     folder = str(multilingual(tmp_path / "several", "cmn_Hans", "deu", "eng"))
     mine = write(tmp_path / "mine.toml", '[languages]\ntarget = ["zh", "de"]', '[nmt]\nmodel = "several"')
     assert by_target(configured(options("--config", mine))) == {"zh": [folder], "de": [folder]}
-    assert {nmt.model for nmt in translation_options(load_config(mine)).values()} == {folder}
+    assert {nmt.model for nmt in load_config(mine).translators.values()} == {folder}
     for arguments in (["--target", "de,zh"], ["--source", "auto", "--target", "en,de"]):
         assert set(map(tuple, by_target(configured(options("--config", mine, *arguments))).values())) == {(folder,)}
         named = configured(options("--config", "en-zh", "--nmt", folder, *arguments))
@@ -317,7 +316,7 @@ def test_a_second_model_into_several_languages_serves_all_its_targets(tmp_path):
     assert by_target(configured(options("--config", mine))) == {"zh": expected, "de": expected}
     (tmp_path / "several" / "vocab.json").write_text(json.dumps({">>deu<<": 0}))
     with pytest.raises(UsageError, match="several is the only translation model for the targets zh and de"):
-        translation_options(load_config(mine))
+        _ = load_config(mine).translators
 
 
 def test_auto_looks_up_a_model_for_each_target(tmp_path):
@@ -327,7 +326,7 @@ def test_auto_looks_up_a_model_for_each_target(tmp_path):
         '[nmt]\nmodel = "auto"\nbeam_size = 2',
         '[nmt.de]\nmodel = "a/b"',
     )
-    found = translation_options(load_config(mine))
+    found = load_config(mine).translators
     assert {target: nmt.model for target, nmt in found.items()} == {
         "zh": "firefox/en-zh",
         "de": "a/b",

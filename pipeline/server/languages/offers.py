@@ -13,11 +13,11 @@ from ...asr.recognizer import MultilingualRecognizer
 from ...config import PipelineConfig, with_overrides
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language
-from ...loading import Models, SharedModels, load_shared, translation_options
+from ...loading import Models, SharedModels, load_shared
 from ...nmt.compiled import local_student
 from ...nmt.load import find_translation_models
 from ...nmt.options import NmtConfig
-from ...nmt.routing import LanguagePair, is_same_pair, language_code, routed, student_routes
+from ...nmt.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
 from ...run.progress import Progress
 from ...run.worker import Worker
 from ..chains import Chain, chain_of
@@ -155,7 +155,7 @@ class Offers:
 
     def _load(self, source: str, targets: tuple[str, ...], progress: Progress) -> Chain:
         config = self._config(source, targets)
-        for nmt in translation_options(config).values():
+        for nmt in config.translators.values():
             find_translation_models(nmt, progress)  # fetches, while others load
         progress("loading the models", 0.0)
         with self._shared.loading:
@@ -172,7 +172,7 @@ class Offers:
         config = with_overrides(base, source=source, targets=targets)
         for target in config.languages.translated:
             pair = config.languages.pair(target)
-            config = config.with_nmt(target, self._own(pair) or routed(*pair, base.nmt, {})[0])
+            config = config.with_nmt(target, self._own(pair) or looked_up(pair, base.nmt))
         return config
 
     def _hearing(self, source: str) -> list[PipelineConfig]:
