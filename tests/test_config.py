@@ -186,8 +186,8 @@ def test_the_command_line_and_pull_use_the_same_model_for_a_name(kind, name, pin
     config = configured(parser.parse_args(["--config", "demo-zh", f"--{kind}", name]))
     (fetched,) = models_called(name)
     named, other = (config.asr, config.nmt) if kind == "asr" else (config.nmt, config.asr)
-    assert (named.model, named.revision) == (name, fetched.revision)
-    assert (fetched.revision is not None) == pinned
+    assert (named.model, named.revision) == (name, fetched.ref.revision)
+    assert (fetched.ref.revision is not None) == pinned
     assert other == getattr(load_config("demo-zh"), "nmt" if kind == "asr" else "asr")
 
 

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..asr.engines import engine
 from ..asr.options import AsrConfig
-from ..asr.whisper.files import RECOGNIZER_FILES, recognizer_name
 from ..config import load_config
 from ..errors import HubUnreachableError, ModelError, UsageError
 from ..names import escaped
-from ..nmt.compiled import (
-    cached_compiled,
-    drop_damaged_compiled,
-    find_translation_model,
-    is_compiled,
-    translation_files,
-)
+from ..nmt.compiled import cached_compiled, drop_damaged_compiled, find_translation_model, is_compiled, translator_ref
 from ..nmt.options import NmtConfig
 from ..nmt.routing import Pair, all_pairs
 from ..resources import named_configs
 from ..run.progress import Progress
-from ..store import FileSet
+from ..store import ModelRef
 from ..store.cache import translate_read_errors
 from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
 from ..store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
@@ -48,19 +41,10 @@ class NamedModel:
 
     kind: str
     """"speech", "translation", or "either" for a hub id whose kind only its files show."""
-    name: str
-    """A directory or a hub id."""
-    revision: str | None
-    """The revision that the configuration pins it to."""
-    choices: tuple[FileSet, ...]
-    """The needed files of a repository: any one of these sets."""
+    ref: ModelRef
     translation: NmtConfig | None = None
     """Options for running it, if it is for translation."""
     configs: tuple[str, ...] = ()
-
-    @property
-    def pinned(self) -> bool:
-        return self.revision is not None and re.fullmatch("[0-9a-f]{40}", self.revision) is not None
 
     @property
     def compiled(self) -> Path | None:
@@ -88,7 +72,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     for name in configs:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
-        speech = [_speech(recognizer_name(asr), asr.revision) for asr in recognizers]
+        speech = [_speech(asr) for asr in recognizers]
         options = [*config.translators.values(), *config.mixed_translators.values()]
         steps = [step for nmt in options for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
@@ -98,31 +82,29 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
 
 def known_speech_models() -> list[NamedModel]:
     """The speech models whose files are known."""
-    return [_speech(known.hub_id, None) for known in KNOWN_MODELS]
+    return [_speech(AsrConfig(model=known.hub_id)) for known in KNOWN_MODELS]
 
 
 def state_of(model: NamedModel) -> ModelState:
     """The state of a model, from the disk only."""
+    ref = model.ref
     try:
-        directory = local_directory(model.name)
+        directory = local_directory(ref.source)
     except (ModelError, UsageError):
         return ModelState("missing")
     if directory is not None:
         return ModelState("directory", str(directory), None, _disk_usage(directory))
-    if is_student(model.name):
-        cached = cached_student(model.name)
+    if is_student(ref.source):
+        cached = cached_student(ref.source)
         return (
             ModelState("missing") if cached is None else ModelState("complete", str(cached), None, _disk_usage(cached))
         )
-    folder = repository_folder(model.name)
-    size, snapshot = _disk_usage(folder), cached_snapshot(model.name, model.revision)
+    folder = repository_folder(ref.source)
+    size, snapshot = _disk_usage(folder), cached_snapshot(ref)
     if (compiled := model.compiled) is not None:
-        commit = cached_commit(model.name, model.revision)
-        return ModelState("compiled", str(compiled), commit, size + _disk_usage(compiled))
-    known = known_model(model.name, model.revision)
-    if (cached := cached_model(model.name, model.revision, *model.choices)) and (
-        not known or is_complete(cached, known)
-    ):
+        return ModelState("compiled", str(compiled), cached_commit(ref), size + _disk_usage(compiled))
+    known = ref.known
+    if (cached := cached_model(ref)) and (not known or is_complete(cached, known)):
         state = "complete"
     elif known is not None and (installed := model_from_packages(known, join=False)) is not None:
         return ModelState("installed", str(installed), known.revision, _disk_usage(installed))
@@ -135,7 +117,7 @@ def state_of(model: NamedModel) -> ModelState:
 
 def pair_states() -> list[tuple[Pair, ModelState]]:
     """The table of language pairs with each model's state; local cache only."""
-    known = {model.name: model for model in named_models(named_configs())}
+    known = {model.ref.source: model for model in named_models(named_configs())}
     return [
         (pair, state_of(known.get(pair.repository) or _translation(NmtConfig(model=pair.repository))))
         for pair in all_pairs()
@@ -158,7 +140,8 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
         name = f"{PREFIX}{name}"
     if is_student(name):
         return [_translation(NmtConfig(model=name))]
-    hub_id = recognizer_name(AsrConfig(model=name))
+    speech = _speech(AsrConfig(model=name, revision=revision or None))
+    hub_id = speech.ref.source
     if not revision and (known := _bundled(hub_id)) is not None:
         return [known]
     if "/" not in hub_id:
@@ -167,9 +150,10 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
             "hub id such as owner/name, or a Whisper size such as small"
         )
     if known_translator(name) is None and (hub_id != name or known_model(hub_id, revision)):
-        return [_speech(hub_id, revision)]
+        return [speech]
     translation = _translation(NmtConfig(model=name, revision=revision))
-    return [dataclasses.replace(translation, kind="either", choices=(RECOGNIZER_FILES, *translation.choices))]
+    either = dataclasses.replace(translation.ref, files=(*speech.ref.files, *translation.ref.files))
+    return [dataclasses.replace(translation, kind="either", ref=either)]
 
 
 def pulled_revision(model: str) -> str | None:
@@ -179,13 +163,13 @@ def pulled_revision(model: str) -> str | None:
     """
     if (known := known_model(model)) is not None:
         return known.revision
-    bundled = _bundled(recognizer_name(AsrConfig(model=model)))
-    return bundled.revision if bundled is not None else None
+    bundled = _bundled(_speech(AsrConfig(model=model)).ref.source)
+    return bundled.ref.revision if bundled is not None else None
 
 
 def _bundled(hub_id: str) -> NamedModel | None:
     """The model of a hub id as a bundled configuration names it, or None."""
-    return {model.name: model for model in named_models(named_configs())}.get(hub_id)
+    return {model.ref.source: model for model in named_models(named_configs())}.get(hub_id)
 
 
 def pull(model: NamedModel, progress: Progress) -> str:
@@ -194,58 +178,59 @@ def pull(model: NamedModel, progress: Progress) -> str:
     For a model pinned to a commit, the hub is contacted only if something is missing or damaged; other models are
     compared with the hub. Returns a description of the result for display.
     """
-    if local_directory(model.name) is not None:
-        return f"{model.name}: a directory, nothing to fetch"
-    if (known := known_model(model.name, model.revision)) is not None:
-        return _pull_known(model, known, progress)
-    if is_student(model.name):
-        drop_damaged_student(model.name)
-        return f"{model.name}: complete in {fetch_student(model.name, progress)}"
+    ref = model.ref
+    if local_directory(ref.source) is not None:
+        return f"{ref.source}: a directory, nothing to fetch"
+    if (known := ref.known) is not None:
+        return _pull_known(ref, known, progress)
+    if is_student(ref.source):
+        drop_damaged_student(ref.source)
+        return f"{ref.source}: complete in {fetch_student(ref.source, progress)}"
     run = model.translation
     if run is not None and is_compiled(run) and drop_damaged_compiled(run):
-        progress(f"the compiled {model.name} is damaged: compiling it again", 0.0)
-    cached = cached_model(model.name, model.revision, *model.choices)
-    if cached is None and model.pinned and (compiled := model.compiled) is not None:
-        return f"{model.name}: compiled, in {compiled}"
-    snapshot, done = _fetched(model, cached, progress)
+        progress(f"the compiled {ref.source} is damaged: compiling it again", 0.0)
+    cached = cached_model(ref)
+    if cached is None and ref.pinned and (compiled := model.compiled) is not None:
+        return f"{ref.source}: compiled, in {compiled}"
+    snapshot, done = _fetched(ref, cached, progress)
     if run is None or not is_compiled(run) or not (snapshot / "source.spm").is_file():
         return done
     found = find_translation_model(run, progress)
     return f"{done}; compiled, in {found}" if found == model.compiled else f"{done}; it cannot be compiled"
 
 
-def _pull_known(model: NamedModel, known: KnownModel, progress: Progress) -> str:
+def _pull_known(ref: ModelRef, known: KnownModel, progress: Progress) -> str:
     """Make sure that a known model is on this machine; its hashes are computed again."""
-    snapshot = cached_snapshot(known.hub_id, known.revision) if known.revision else None
+    snapshot = cached_snapshot(dataclasses.replace(ref, revision=known.revision)) if known.revision else None
     damaged = drop_damaged(snapshot) if snapshot is not None else []
     if snapshot is not None:
         forget_verified(snapshot)
         if not damaged and is_complete(snapshot, known):
-            return f"{model.name}: complete and undamaged at {snapshot.name}"
+            return f"{ref.source}: complete and undamaged at {snapshot.name}"
     if (installed := model_from_packages(known, progress, anew=True)) is not None:
-        return f"{model.name}: complete and undamaged, from installed packages, in {installed}"
-    fetched = fetch_known(known, *model.choices, progress=progress)
+        return f"{ref.source}: complete and undamaged, from installed packages, in {installed}"
+    fetched = fetch_known(known, ref, progress)
     fetched_again = f"; damaged and fetched again: {', '.join(damaged)}" if damaged else ""
-    return f"{model.name}: complete at {fetched.name}{fetched_again}"
+    return f"{ref.source}: complete at {fetched.name}{fetched_again}"
 
 
-def _fetched(model: NamedModel, cached: Path | None, progress: Progress) -> tuple[Path, str]:
+def _fetched(ref: ModelRef, cached: Path | None, progress: Progress) -> tuple[Path, str]:
     """Make sure that the snapshot is complete and undamaged; return it with a description for display."""
-    begun = cached_snapshot(model.name, model.revision)  # may be incomplete
+    begun = cached_snapshot(ref)  # may be incomplete
     damaged = drop_damaged(begun) if begun else []
-    if cached and model.pinned and not damaged:
-        return cached, f"{model.name}: complete and undamaged at {cached.name}"
+    if cached and ref.pinned and not damaged:
+        return cached, f"{ref.source}: complete and undamaged at {cached.name}"
     try:
-        snapshot = fetch_model(model.name, model.revision, *model.choices, progress=progress)
+        snapshot = fetch_model(ref, progress)
     except HubUnreachableError:
         if cached is None or damaged:
             raise
-        said = f"{model.name}: complete and undamaged at {cached.name}"
+        said = f"{ref.source}: complete and undamaged at {cached.name}"
         return cached, f"{said}; the hub could not be asked for a newer one"
-    done = f"{model.name}: complete at {snapshot.name}"
+    done = f"{ref.source}: complete at {snapshot.name}"
     if damaged:
         done += f"; damaged and fetched again: {', '.join(damaged)}"
-    if not model.pinned:
+    if not ref.pinned:
         done += f'; not pinned: revision = "{snapshot.name}" in a configuration keeps it'
     return snapshot, done
 
@@ -254,8 +239,8 @@ def as_table(rows: Sequence[tuple[NamedModel, ModelState]]) -> str:
     """Models and their states as a table for display, one per line."""
     cells = [("MODEL", "KIND", "REVISION", "STATE", "SIZE", "CONFIGS", "WHERE")]
     for model, state in rows:
-        name = min(os.path.relpath(model.name), model.name, key=len) if state.state == "directory" else model.name
-        revision = (model.revision or state.commit or "-")[:12]
+        name, revision = model.ref.source, (model.ref.revision or state.commit or "-")[:12]
+        name = min(os.path.relpath(name), name, key=len) if state.state == "directory" else name
         size = f"{state.size / 1e6:,.1f} MB" if state.size else "-"
         where = "-" if state.path is None or state.state == "directory" else state.path
         cells.append((name, model.kind, revision, state.state, size, ", ".join(model.configs) or "-", where))
@@ -279,9 +264,8 @@ def _aligned(cells: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _speech(hub_id: str, revision: str | None) -> NamedModel:
-    known = known_model(hub_id, revision)
-    return NamedModel("speech", hub_id, known.revision if known is not None else revision, (RECOGNIZER_FILES,))
+def _speech(asr: AsrConfig) -> NamedModel:
+    return NamedModel("speech", engine(asr.backend).model_ref(asr))
 
 
 def _translation(config: NmtConfig) -> NamedModel:
@@ -289,7 +273,7 @@ def _translation(config: NmtConfig) -> NamedModel:
     run = NmtConfig(
         model=config.model, revision=config.revision, weights=config.weights, file_suffix=config.file_suffix
     )
-    return NamedModel("translation", config.model, config.revision, translation_files(config), run)
+    return NamedModel("translation", translator_ref(run), run)
 
 
 def _disk_usage(folder: Path) -> int:

@@ -114,13 +114,16 @@ def run_list(options: argparse.Namespace) -> int:
             print(pairs_as_table(pairs))
         return 0
     models = named_models([*named_configs(), *options.config])
-    named = {model.name for model in models}
-    models += [model for model in known_speech_models() if model.name not in named]
+    named = {model.ref.source for model in models}
+    models += [model for model in known_speech_models() if model.ref.source not in named]
     rows = [(model, state_of(model)) for model in models]
     if options.json:
-        fields = ("kind", "name", "revision", "configs")
-        records = [{key: getattr(model, key) for key in fields} | dataclasses.asdict(state) for model, state in rows]
-        print(json.dumps(records, ensure_ascii=False, indent=1))
+        found = [
+            {"kind": model.kind, "name": model.ref.source, "revision": model.ref.revision, "configs": model.configs}
+            | dataclasses.asdict(state)
+            for model, state in rows
+        ]
+        print(json.dumps(found, ensure_ascii=False, indent=1))
     else:
         print(as_table(rows))
     return 0

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from ..store import ModelRef
 from . import whisper  # noqa: F401  # slow: imported where interrupts are quiet, not with its first use
 from .options import BACKENDS, AsrConfig
 from .recognizer import Recognizer, StreamingRecognizer
@@ -14,6 +15,10 @@ from .recognizer import Recognizer, StreamingRecognizer
 
 class Engine(Protocol):
     """What the module of a recogniser has."""
+
+    def model_ref(self, config: AsrConfig) -> ModelRef:
+        """What the configured name means."""
+        ...
 
     def find_model(self, config: AsrConfig) -> Path:
         """The directory of the configured model; fetched if necessary.

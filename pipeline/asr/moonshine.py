@@ -16,7 +16,7 @@ from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ..languages.marks import letters
 from ..run.machine import usable_cores
 from ..run.onnx_session import open_session, quiet_options, translate_ort_errors
-from ..store import FileSet, resolve_model
+from ..store import FileSet, ModelRef, resolve_model
 from ..store.known import MOONSHINE
 from .language_segmenter import FRAME_S
 from .matching import first_new_word
@@ -45,6 +45,11 @@ _CHARACTERS_PER_S = 1.0
 _WORD_LETTERS, _DIGIT_LETTERS = 1.5, 4.0
 
 
+def model_ref(config: AsrConfig) -> ModelRef:
+    """See ``pipeline.asr.engines.Engine``."""
+    return ModelRef.named(config.model, None, MOONSHINE_FILES)
+
+
 def find_model(config: AsrConfig) -> Path:
     """See ``pipeline.asr.engines.Engine``."""
     if config.model != MOONSHINE.hub_id and not os.path.isdir(config.model):
@@ -52,7 +57,7 @@ def find_model(config: AsrConfig) -> Path:
             f"{config.model!r} is no model of Moonshine; give {MOONSHINE.hub_id} ({MOONSHINE.install}), or a folder with "
             f"{', '.join(MOONSHINE_FILES.needed)}"
         )
-    folder = resolve_model(config.model, None, MOONSHINE_FILES)
+    folder = resolve_model(model_ref(config))
     if missing := MOONSHINE_FILES.missing_from(folder):
         raise ModelError(f"{folder} lacks {', '.join(missing)}: not a whole model of Moonshine; fetch it again")
     return folder

@@ -21,6 +21,7 @@ from ..languages.marks import MARKS
 from ..languages.rules import rules
 from ..run.machine import usable_cores
 from ..run.onnx_header import read_header
+from ..store import ModelRef
 from .options import AsrConfig
 from .recognizer import PartialText, RecognitionOptions
 from .script import in_script, script_conversions
@@ -52,6 +53,11 @@ _UNSPACED = re.compile(r"\s*(?:[!-\u024f]+|[^\s!-\u024f][^\w\s]*)")
 _TOKEN_S = 0.3
 # Models say a word up to this much later than they could.
 _DELAY_S = 0.3
+
+
+def model_ref(config: AsrConfig) -> ModelRef:
+    """See ``pipeline.asr.engines.Engine``."""
+    return ModelRef(config.model)
 
 
 def find_model(config: AsrConfig) -> Path:

@@ -17,7 +17,7 @@ from ..glossary.terms import Glossary, Term
 from ..languages import language_tag, same_language
 from ..languages.options import MOST_SPOKEN
 from ..store.firefox import is_student
-from .compiled import local_student
+from ..store.resolve import local_student
 from .load import loaded_translator
 from .model import MarianModel
 from .options import NmtConfig

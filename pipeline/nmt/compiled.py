@@ -7,21 +7,22 @@ import logging
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import HubUnreachableError, ModelError
 from ..run.progress import Progress, progress_bar
-from ..store import FileSet, resolve_model
+from ..store import FileSet, ModelRef, resolve_model
 from ..store.cache import locked, translate_read_errors
-from ..store.firefox import PREFIX, cached_student, fetch_student, is_student
+from ..store.firefox import PREFIX, is_student
 from ..store.known import known_translator
-from ..store.packages import assets, model_from_packages
-from ..store.resolve import cached_commit, local_directory
+from ..store.packages import assets
+from ..store.resolve import cached_commit, local_directory, local_student
 from ..store.transfer import digest_of
 from .compile import VERSION
 from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
 from .options import NmtConfig
-from .routing import student_routes
+from .routing import licence_of, student_routes
 
 logger = logging.getLogger(__name__)
 
@@ -33,15 +34,14 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
 
     If the compiler rejects the model and the repository has runnable ONNX files, log a warning and use those files.
     """
-    if is_student(config.model):
-        return find_student_model(config.model, progress)
+    ref = translator_ref(config)
     if not is_compiled(config):
-        directory = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
-        as_it_is = local_directory(config.model) is not None or config.model.startswith(PREFIX)
+        directory = resolve_model(ref, progress)
+        as_it_is = config.model.startswith(PREFIX) or local_directory(config.model) is not None
         return directory if as_it_is else _runnable_directory(config, directory)
     if (compiled := cached_compiled(config)) is not None:
         return compiled
-    snapshot = resolve_model(config.model, config.revision, *translation_files(config), progress=progress)
+    snapshot = resolve_model(ref, progress)
     try:
         return compile_into_cache(config, snapshot, progress)
     except ModelError as error:
@@ -51,9 +51,9 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
     while not any(export.is_in(snapshot) for export in runnable_exports("")):
         # The downloaded files cannot be run as they are, or have only 8 bits. Other files of the repository may
         # compile, or may run as they are with higher precision.
-        others = [choice for choice in translation_files(config) if choice.missing_from(snapshot)]
+        others = tuple(choice for choice in ref.files if choice.missing_from(snapshot))
         try:
-            snapshot = resolve_model(config.model, config.revision, *others, progress=progress)
+            snapshot = resolve_model(replace(ref, files=others), progress)
         except (ModelError, HubUnreachableError):
             if any(export.is_in(snapshot) for export in fallback_exports()):
                 break
@@ -64,22 +64,6 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
             refusal = error
     logger.warning("%s cannot be compiled and is run as downloaded, which is slower: %s", config.model, refusal)
     return _runnable_directory(config, snapshot)
-
-
-def find_student_model(name: str, progress: Progress | None = None) -> Path:
-    """The directory of a student of Mozilla's catalogue: cached, or the smaller one of an installed package, or fetched."""
-    if (local := local_student(name)) is not None:
-        return local
-    with nullcontext(progress) if progress is not None else progress_bar() as shown:
-        return fetch_student(name, shown)
-
-
-def local_student(name: str) -> Path | None:
-    """The directory of a student that is cached, or of the smaller one of an installed package."""
-    if (cached := cached_student(name)) is not None:
-        return cached
-    known = known_translator(f"{name}-tiny")
-    return None if known is None else model_from_packages(known)
 
 
 def other_direction(languages: tuple[str | None, str | None]) -> tuple[str, Path] | None:
@@ -103,9 +87,16 @@ def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
 
 def is_compiled(config: NmtConfig) -> bool:
     """Whether the model has to be compiled to the streaming layout. Local directories and students are used as they are."""
-    if local_directory(config.model) is not None or config.model.startswith(PREFIX):
+    if config.model.startswith(PREFIX) or local_directory(config.model) is not None:
         return False
     return config.weights != "as-is" and not config.file_suffix
+
+
+def translator_ref(config: NmtConfig) -> ModelRef:
+    """What the name of a translation model means."""
+    known = known_translator(config.model)
+    licence = known.licence if known is not None else licence_of(config.model)
+    return ModelRef(config.model, config.revision, translation_files(config), licence)
 
 
 def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
@@ -130,7 +121,7 @@ def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
 
 def cached_compiled(config: NmtConfig) -> Path | None:
     """Return the directory of the compiled model if it is in the cache and complete."""
-    folder = _cache_directory(config, cached_commit(config.model, config.revision))
+    folder = _cache_directory(config, _cached_commit(config))
     with translate_read_errors(folder):
         return folder if _is_complete(folder) else None
 
@@ -158,7 +149,7 @@ def _sizes_and_hashes(folder: Path) -> dict[str, tuple[int, str]]:
 
 def drop_damaged_compiled(config: NmtConfig) -> bool:
     """Verify the hashes of a cached compiled model. If they differ, return True and mark it for recompilation."""
-    folder = _cache_directory(config, cached_commit(config.model, config.revision))
+    folder = _cache_directory(config, _cached_commit(config))
     with translate_read_errors(folder):
         if not _is_complete(folder) or _sizes_and_hashes(folder) == _read_manifest(folder):
             return False
@@ -198,6 +189,10 @@ def _translate_write_errors(folder: Path) -> Iterator[None]:
             f"cannot write to {folder}: {error.strerror or error}; free disk space, allow writing there, or set "
             "HF_ASSETS_CACHE to another folder"
         ) from error
+
+
+def _cached_commit(config: NmtConfig) -> str:
+    return cached_commit(ModelRef(config.model, config.revision))
 
 
 def _cache_directory(config: NmtConfig, commit: str) -> Path:

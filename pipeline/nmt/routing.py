@@ -74,6 +74,11 @@ def all_pairs() -> tuple[Pair, ...]:
     )
 
 
+def licence_of(model: str) -> str | None:
+    """The licence of a model of the table."""
+    return next((pair.licence for pair in all_pairs() if pair.repository == model), None)
+
+
 def language_code(language: str) -> str:
     """Return the table's code for a language: two letters if it has such a code, without script and region."""
     return language_tag(language).language

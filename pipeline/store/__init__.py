@@ -1,6 +1,6 @@
 """Models by name: a directory is used as it is; other names are fetched from the hub into the hub's own cache."""
 
 from .listing import FileSet
-from .resolve import resolve_model
+from .resolve import ModelRef, resolve_model
 
-__all__ = ["FileSet", "resolve_model"]
+__all__ = ["FileSet", "ModelRef", "resolve_model"]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import DownloadError, ModelError, UsageError, first_line
 from ..run.progress import Progress, progress_bar
 from .cache import check_room, locked, translate_read_errors, writable
-from .known import KnownModel, known_model
+from .firefox import cached_student, fetch_student, is_student
+from .known import KnownModel, known_model, known_translator
 from .listing import FileSet, Listing, RemoteFile, list_files
 from .packages import is_complete, model_from_packages
 from .transfer import digest_of, fetch_blob, megabytes
@@ -18,27 +21,70 @@ from .transfer import digest_of, fetch_blob, megabytes
 _KEPT = "what arrived is kept; "
 
 
-def resolve_model(model: str, revision: str | None, *choices: FileSet, progress: Progress | None = None) -> Path:
-    """The directory of a model: ``model`` itself if it is one, else a snapshot of the hub repository with that id.
+@dataclass(frozen=True)
+class ModelRef:
+    """What is meant by a model's name: where the model is from, and what of it is needed."""
 
-    Any of ``choices`` will do. A cached one is used without a connection. A known model (``pipeline.store.known``) is
-    looked for in installed packages next, and used only with its known hashes. Otherwise the choice with the fewest
-    bytes is fetched, with a progress bar on standard error if no ``progress`` is given.
+    source: str
+    """A directory, a hub id, or a student of Firefox Translations, such as firefox/en-de."""
+    revision: str | None = None
+    """Of a hub id: the commit, tag or branch; None: the newest."""
+    files: tuple[FileSet, ...] = ()
+    """Any one of these sets is enough."""
+    licence: str | None = None
+    """None: not known."""
+
+    @classmethod
+    def named(cls, source: str, revision: str | None, *files: FileSet) -> ModelRef:
+        """A model that is taken at its known revision if it is known and the revision is not another one."""
+        if (known := known_model(source, revision)) is None:
+            return cls(source, revision, files)
+        return cls(source, known.revision, files, known.licence)
+
+    @property
+    def known(self) -> KnownModel | None:
+        """Its entry in the table of known models."""
+        return known_model(self.source, self.revision)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the revision is a commit."""
+        return self.revision is not None and re.fullmatch("[0-9a-f]{40}", self.revision) is not None
+
+
+def resolve_model(ref: ModelRef, progress: Progress | None = None) -> Path:
+    """The directory of a model: its own; of a student, a cached or fetched one; else a snapshot of the hub repository.
+
+    A cached one is used without a connection. A known model (``pipeline.store.known``) is looked for in installed packages
+    next, and used only with its known hashes. Otherwise the set of files with the fewest bytes is fetched, with a progress
+    bar on standard error if no ``progress`` is given.
     """
+    if is_student(ref.source):
+        if (local := local_student(ref.source)) is not None:
+            return local
+        with nullcontext(progress) if progress is not None else progress_bar() as shown:
+            return fetch_student(ref.source, shown)
     if progress is None:
         with progress_bar() as bar:
-            return resolve_model(model, revision, *choices, progress=bar)
-    if (directory := local_directory(model)) is not None:
+            return resolve_model(ref, bar)
+    if (directory := local_directory(ref.source)) is not None:
         return directory
-    known = known_model(model, revision)
-    if known is not None:
-        return _resolve_known(known, *choices, progress=progress)
-    return cached_model(model, revision, *choices) or fetch_model(model, revision, *choices, progress=progress)
+    if (known := ref.known) is not None:
+        return _resolve_known(known, ref, progress)
+    return cached_model(ref) or fetch_model(ref, progress)
 
 
-def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
+def local_student(name: str) -> Path | None:
+    """The directory of a student that is cached, or of the smaller one of an installed package."""
+    if (cached := cached_student(name)) is not None:
+        return cached
+    known = known_translator(f"{name}-tiny")
+    return None if known is None else model_from_packages(known)
+
+
+def _resolve_known(known: KnownModel, ref: ModelRef, progress: Progress) -> Path:
     """Find a known model: in the hub's cache, then installed packages, then the hub."""
-    cached = cached_model(known.hub_id, known.revision, *choices) if known.revision else None
+    cached = cached_model(replace(ref, revision=known.revision)) if known.revision else None
     if cached is not None and is_complete(cached, known):
         return cached
     if (installed := model_from_packages(known, progress)) is not None:
@@ -48,15 +94,15 @@ def _resolve_known(known: KnownModel, *choices: FileSet, progress: Progress) -> 
             f"{cached} does not hold the files of {known.hub_id} as published; fetch the damaged ones again with: "
             f"python -m pipeline.models pull {known.size}"
         )
-    return fetch_known(known, *choices, progress=progress)
+    return fetch_known(known, ref, progress)
 
 
-def fetch_known(known: KnownModel, *choices: FileSet, progress: Progress) -> Path:
+def fetch_known(known: KnownModel, ref: ModelRef, progress: Progress) -> Path:
     """Fetch a known model with ``fetch_model`` and verify its files."""
     if not known.revision:
         raise DownloadError(f"{known.hub_id} is not installed; install the package with it: {known.install}")
     try:
-        fetched = fetch_model(known.hub_id, known.revision, *choices, progress=progress)
+        fetched = fetch_model(replace(ref, revision=known.revision), progress)
     except DownloadError as error:
         if not known.packages:
             raise
@@ -98,53 +144,53 @@ def repository_folder(model: str) -> Path:
     return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=model, repo_type="model")
 
 
-def cached_commit(model: str, revision: str | None) -> str:
+def cached_commit(ref: ModelRef) -> str:
     """The cached commit of a revision; the revision itself if the cache does not know it or it is a commit."""
     from huggingface_hub import constants
 
-    name = revision or constants.DEFAULT_REVISION
-    reference = repository_folder(model) / "refs" / name
+    name = ref.revision or constants.DEFAULT_REVISION
+    reference = repository_folder(ref.source) / "refs" / name
     with translate_read_errors(reference):
         return reference.read_text(errors="replace").strip() if reference.is_file() else name
 
 
-def cached_snapshot(model: str, revision: str | None) -> Path | None:
+def cached_snapshot(ref: ModelRef) -> Path | None:
     """The cached snapshot of a repository at a revision, complete or not, or None. Its name is the commit."""
-    snapshot = repository_folder(model) / "snapshots" / cached_commit(model, revision)
+    snapshot = repository_folder(ref.source) / "snapshots" / cached_commit(ref)
     with translate_read_errors(snapshot):
         return snapshot if snapshot.is_dir() else None
 
 
-def cached_model(model: str, revision: str | None, *choices: FileSet) -> Path | None:
-    """The cached snapshot if it has all files of one of ``choices``, else None."""
-    snapshot = cached_snapshot(model, revision)
+def cached_model(ref: ModelRef) -> Path | None:
+    """The cached snapshot if it has all files of one of the sets, else None."""
+    snapshot = cached_snapshot(ref)
     # An interrupted download leaves an incomplete snapshot.
     if snapshot is None:
         return None
     with translate_read_errors(snapshot):
-        return snapshot if any(not choice.missing_from(snapshot) for choice in choices) else None
+        return snapshot if any(not choice.missing_from(snapshot) for choice in ref.files) else None
 
 
-def fetch_model(model: str, revision: str | None, *choices: FileSet, progress: Progress) -> Path:
-    """Fetch one of ``choices`` of a repository into the hub's cache; returns the directory of its snapshot.
+def fetch_model(ref: ModelRef, progress: Progress) -> Path:
+    """Fetch one of the sets of files of a repository into the hub's cache; returns the directory of its snapshot.
 
     Cached files are not fetched again. An interrupted download resumes, in this run or a later one. Size and hash are
     checked before a file gets its name.
     """
-    listing = list_files(model, revision)
-    folder = repository_folder(model)
+    listing = list_files(ref.source, ref.revision)
+    folder = repository_folder(ref.source)
     blobs, lock = folder / "blobs", folder.parent / ".locks" / folder.name / "fetch.lock"
     with writable(folder, _KEPT):
-        files = listing.choose(choices, blobs)
+        files = listing.choose(ref.files, blobs)
         snapshot = folder / "snapshots" / listing.commit
         links = ((snapshot / file.name, blobs / file.digest) for file in files)
         there = all(link.is_symlink() and blob.is_file() and link.samefile(blob) for link, blob in links)
-        if there and listing.commit == cached_commit(model, revision):
+        if there and listing.commit == cached_commit(ref):
             return snapshot  # write nothing: a shared cache may be read-only
         blobs.mkdir(parents=True, exist_ok=True)
         lock.parent.mkdir(parents=True, exist_ok=True)
         # If two programs start at the same time, the second one waits and then finds all files.
-        with locked(lock, f"fetches {model}", progress):
+        with locked(lock, f"fetches {ref.source}", progress):
             _fetch_blobs(listing, files, blobs, progress)
         return _link(listing, files)
 

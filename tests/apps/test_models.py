@@ -19,6 +19,7 @@ from pipeline import load_config
 from pipeline.apps.known_models import models_called, named_models
 from pipeline.nmt.compiled import translation_files
 from pipeline.nmt.options import NmtConfig
+from pipeline.resources import named_configs
 from pipeline.store.listing import Listing, RemoteFile
 from tests.conftest import HANG_S, ROOT
 from tests.store.hub_server import COMMIT, NEXT_COMMIT, HubServer, environment, failed, models
@@ -399,9 +400,21 @@ def test_unknown_names_are_wrong_usage(home):
 def test_the_draft_model_of_a_configuration_is_listed_and_fetched(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text('[asr]\nmodel = "base"\n[asr.draft]\nmodel = "owner/smaller"\nrevision = "v1"\n')
-    speech = [(model.name, model.revision) for model in named_models([str(path)]) if model.kind == "speech"]
+    speech = [(model.ref.source, model.ref.revision) for model in named_models([str(path)]) if model.kind == "speech"]
     assert [name for name, _ in speech] == ["Systran/faster-whisper-base", "owner/smaller"]
     assert speech[1][1] == "v1"
     assert named_models([str(path)]) == models_called(str(path))
     path.write_text(path.read_text() + "[drafts]\nenabled = false\n")
-    assert [model.name for model in named_models([str(path)]) if model.kind == "speech"] == [speech[0][0]]
+    assert [model.ref.source for model in named_models([str(path)]) if model.kind == "speech"] == [speech[0][0]]
+
+
+def test_each_name_in_a_bundled_configuration_means_one_model_of_a_known_licence():
+    models = named_models(named_configs())
+    sources = [model.ref.source for model in models]
+    assert len(set(sources)) == len(sources)
+    fetched = [model.ref for model in models if not Path(model.ref.source).is_dir()]
+    assert {"Systran/faster-whisper-small", "firefox/en-zh", "firefox/en-pt-tiny"} <= {ref.source for ref in fetched}
+    assert {ref.licence for ref in fetched} == {"MIT", "MPL-2.0"}
+    for ref in fetched:
+        assert ref.files, "what is needed of it"
+        assert (ref.known is not None) == (ref.revision is not None or ref.source.endswith("-tiny"))

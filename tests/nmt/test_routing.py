@@ -343,7 +343,7 @@ def test_pull_and_list_know_the_models_of_all_targets(tmp_path):
         '[languages]\nsource = "pt"\ntarget = ["en", "zh", "eu"]',
         '[nmt]\nmodel = "auto"\n[nmt.eu]\nmodel = "a/b"\nrevision = "r"',
     )
-    found = [(model.name, model.revision) for model in models_called(mine) if model.kind == "translation"]
+    found = [(model.ref.source, model.ref.revision) for model in models_called(mine) if model.kind == "translation"]
     assert found == [  # the first step into Chinese is the model into English
         ("firefox/pt-en", None),
         ("firefox/en-zh", None),

@@ -15,8 +15,8 @@ from huggingface_hub import constants
 from pipeline import MarianModel, load_translation_model
 from pipeline.apps.known_models import models_called, pull, state_of
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError
-from pipeline.nmt.compiled import find_student_model
 from pipeline.nmt.options import NmtConfig
+from pipeline.store import ModelRef, resolve_model
 from pipeline.store.firefox import VARIABLE, cached_student, fetch_student, is_student
 from tests.fixtures.student import write_student
 from tests.store.catalogue_server import Catalogue, serving_catalogue
@@ -38,7 +38,7 @@ def test_a_pair_is_fetched_once_and_translates(catalogue):
     assert model.languages == ("en", "de")
     assert model.translate("hello")
     assert len(catalogue.asked) == 4
-    assert find_student_model("firefox/en-de") == cached_student("firefox/en-de")
+    assert resolve_model(ModelRef("firefox/en-de")) == cached_student("firefox/en-de")
     assert len(catalogue.asked) == 4  # nothing is asked of the network
 
 
@@ -112,14 +112,14 @@ def test_a_pair_nobody_has_and_a_catalogue_that_is_down(catalogue, monkeypatch):
     catalogue.server.shutdown()
     catalogue.server.server_close()
     with pytest.raises(HubUnreachableError, match="connect and run this again"):
-        find_student_model("firefox/en-de")
+        resolve_model(ModelRef("firefox/en-de"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE forbids"):
-        find_student_model("firefox/en-de")
+        resolve_model(ModelRef("firefox/en-de"))
 
 
 def test_an_installed_package_serves_its_pair_without_a_download(catalogue):
-    assert next(find_student_model("firefox/en-pt").glob("model*.bin")).name == "model.enpt.intgemm.alphas.bin"
+    assert next(resolve_model(ModelRef("firefox/en-pt")).glob("model*.bin")).name == "model.enpt.intgemm.alphas.bin"
     assert catalogue.asked == []
 
 

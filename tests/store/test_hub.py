@@ -12,28 +12,28 @@ from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.resources import CONFIGS
-from pipeline.store import FileSet, resolve, resolve_model, transfer
+from pipeline.store import FileSet, ModelRef, resolve, resolve_model, transfer
 from pipeline.store.listing import Listing, RemoteFile
 from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.store.hub_server import HubServer, python
 
 
 def test_a_directory_is_used_as_it_is(tmp_path):
-    assert resolve_model(str(tmp_path), None, FileSet(("config.json",))) == tmp_path
+    assert resolve_model(ModelRef(str(tmp_path))) == tmp_path
 
 
 def test_a_file_and_a_missing_directory_are_reported(tmp_path):
     (tmp_path / "model.bin").touch()
     with pytest.raises(ModelError, match="is a file; give the directory"):
-        resolve_model(str(tmp_path / "model.bin"), None)
+        resolve_model(ModelRef(str(tmp_path / "model.bin")))
     for name in ("./nowhere", "nowhere", "/a/b/c", "~/model"):
         with pytest.raises(UsageError, match="no such model directory"):
-            resolve_model(name, None)
+            resolve_model(ModelRef(name))
 
 
 def test_an_invalid_hub_id_is_reported():
     with pytest.raises(ModelError, match="neither a directory nor a hub id"):
-        resolve_model("own er/na me", None)
+        resolve_model(ModelRef("own er/na me"))
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +54,12 @@ def cache(folder: Path, files: list[str]) -> Path:
 
 def test_a_cached_model_needs_no_connection(tmp_path):
     snapshot = cache(tmp_path, ["config.json", "model.bin"])
-    assert resolve_model("owner/name", None, FileSet(("config.json", "model.*"))) == snapshot
+    assert resolve_model(ModelRef("owner/name", files=(FileSet(("config.json", "model.*")),))) == snapshot
 
 
 def test_a_damaged_ref_in_the_cache_is_not_a_commit(tmp_path):
     (cache(tmp_path, ["model.bin"]).parents[1] / "refs" / "main").write_bytes(b"\xff\xfe")
-    assert resolve.cached_snapshot("owner/name", None) is None
+    assert resolve.cached_snapshot(ModelRef("owner/name")) is None
 
 
 def test_a_complete_cache_is_not_written_to(tmp_path, monkeypatch):
@@ -72,7 +72,7 @@ def test_a_complete_cache_is_not_written_to(tmp_path, monkeypatch):
     listing = Listing("owner/name", None, "a" * 40, (RemoteFile("model.bin", 0, blob.name),))
     monkeypatch.setattr(resolve, "list_files", lambda model, revision: listing)
     before = sorted(tmp_path.rglob("*"))
-    assert resolve.fetch_model("owner/name", None, FileSet(("model.bin",)), progress=print) == snapshot
+    assert resolve.fetch_model(ModelRef("owner/name", files=(FileSet(("model.bin",)),)), print) == snapshot
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -89,7 +89,7 @@ def test_an_unreadable_cache_is_reported(tmp_path, monkeypatch):
     with pytest.raises(
         DownloadError, match="cannot be read: Permission denied; give the right to read it, or set HF_HOME"
     ):
-        resolve_model("owner/name", None, FileSet(("config.json",)))
+        resolve_model(ModelRef("owner/name", files=(FileSet(("config.json",)),)))
 
 
 def test_a_link_whose_file_is_gone_is_damaged(tmp_path):

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ..options import AsrConfig
 from .files import find_recognizer as find_model
+from .files import model_ref
 from .recognizer import WhisperRecognizer
 
-__all__ = ["WhisperRecognizer", "find_model", "load_model"]
+__all__ = ["WhisperRecognizer", "find_model", "load_model", "model_ref"]
 
 
 def load_model(

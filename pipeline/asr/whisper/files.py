@@ -11,7 +11,7 @@ from pathlib import Path
 from faster_whisper.utils import _MODELS as _SIZES
 
 from ...errors import ModelError, UsageError
-from ...store import FileSet, resolve_model
+from ...store import FileSet, ModelRef, resolve_model
 from ...store.known import KnownModel, Thresholds
 from ..options import AsrConfig
 from .guards import SHORT_TOKENS
@@ -61,13 +61,15 @@ def check_files(directory: Path, config: AsrConfig, known: KnownModel | None) ->
 
 def find_recognizer(config: AsrConfig) -> Path:
     """The directory of the configured Whisper model; fetched if necessary."""
-    if "/" not in (name := recognizer_name(config)) and not os.path.exists(name):
+    ref = model_ref(config)
+    if "/" not in ref.source and not os.path.exists(ref.source):
         raise UsageError(
-            f"there is no speech model {name!r}; give one of {', '.join(_SIZES)}, a directory, or a hub id such as owner/name"
+            f"there is no speech model {ref.source!r}; give one of {', '.join(_SIZES)}, a directory, or a hub id such as owner/name"
         )
-    return resolve_model(name, config.revision, RECOGNIZER_FILES)
+    return resolve_model(ref)
 
 
-def recognizer_name(config: AsrConfig) -> str:
-    """The directory or hub id of the configured model; a Whisper size is mapped to its hub id."""
-    return config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)
+def model_ref(config: AsrConfig) -> ModelRef:
+    """See ``pipeline.asr.engines.Engine``. A Whisper size stands for its hub id, and a known model for its known revision."""
+    name = config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)
+    return ModelRef.named(name, config.revision, RECOGNIZER_FILES)

@@ -14,12 +14,12 @@ from ...config import PipelineConfig, with_overrides
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language
 from ...loading import Models, SharedModels, load_shared
-from ...nmt.compiled import local_student
 from ...nmt.load import find_translation_models
 from ...nmt.options import NmtConfig
 from ...nmt.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
 from ...run.progress import Progress
 from ...run.worker import Worker
+from ...store.resolve import local_student
 from ..chains import Chain, chain_of
 from ..limits import MOST_TARGETS
 from ..protocol import ProtocolError, shown
