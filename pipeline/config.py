@@ -119,27 +119,18 @@ class PipelineConfig(CheckedOptions):
         return resolve(pair, nmt, one_of_several=target in self.languages.mixed)
 
     @property
-    def translators(self) -> dict[str, NmtConfig]:
-        """``translator`` of each target that is translated from one language.
+    def translators(self) -> dict[LanguagePair, NmtConfig]:
+        """``translator`` of each pair; those from any language are left out, as it is not known which will be spoken.
 
         Raises:
             UsageError: see ``translator``; or several targets share a model that cannot serve them all.
         """
         languages = self.languages
         check_shared(self.nmt, [languages.pair(target) for target in self.sharing_targets])
-        single = [target for target in languages.translated if target not in languages.mixed]
-        return {target: self.translator(*languages.pair(target)) for target in single}
-
-    @property
-    def mixed_translators(self) -> dict[LanguagePair, NmtConfig]:
-        """``translator`` of each pair, where a target is translated from several languages that are named.
-
-        Raises:
-            UsageError: see ``translator``.
-        """
-        languages = self.languages
+        single = [languages.pair(target) for target in languages.translated if target not in languages.mixed]
         named = languages.mixed if languages.conversation or languages.source != AUTO_SOURCE else ()
-        return {pair: self.translator(*pair) for target in named for pair in languages.pairs(target)}
+        mixed = [pair for target in named for pair in languages.pairs(target)]
+        return {pair: self.translator(*pair) for pair in (*single, *mixed)}
 
 
 # Options that belong to a translation model and are not inherited by another one.

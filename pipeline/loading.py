@@ -28,6 +28,7 @@ from .nmt.judge import Judge
 from .nmt.load import find_translation_models, in_sequence, loaded_as, loaded_translator
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
+from .nmt.routing import LanguagePair
 from .nmt.same_language import SameLanguageText
 from .nmt.translator import TextTranslator
 from .run.options import SpeakerOptions
@@ -60,7 +61,7 @@ def load_models(config: PipelineConfig) -> Models:
     A translation model that serves several targets with the same options is loaded once.
 
     Raises:
-        ModelError, DownloadError: see ``Engine`` and ``find_translation_models``.
+        ModelError, DownloadError: see ``RecognizerEngine`` and ``find_translation_models``.
         UsageError: see ``PipelineConfig.translators``; or a model does not support its language pair, or does not know the
             spoken language.
     """
@@ -70,8 +71,9 @@ def load_models(config: PipelineConfig) -> Models:
 def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
     """The translator into each target alone, for texts; see ``load_models``."""
     shared, found = SharedModels(), dict[str, TextTranslator]()
-    for target, nmt in config.translators.items():
-        found[target] = in_sequence(*config.languages.pair(target), nmt, shared.translators(nmt))
+    for (source, target), nmt in config.translators.items():
+        if target not in config.languages.mixed:
+            found[target] = in_sequence(source, target, nmt, shared.translators(nmt))
     return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
 
@@ -91,13 +93,12 @@ def load_shared(
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
     # Fail before any download if no model is known for a language pair.
-    known = [(config.translators, config.mixed_translators) for config in configs]
-    options = [of_targets for of_targets, _ in known]
+    options = [config.translators for config in configs]
     if any(config.vad.detector != "webrtc" for config in configs):
         load_silero()  # takes a few ms; all streams share the session
-    found = [_find(config, of_targets) for config, of_targets in zip(configs, options, strict=True)]
+    found = [_find(config, of_pairs) for config, of_pairs in zip(configs, options, strict=True)]
     speech = dict.fromkeys(one for each in found for one in (each.recognizer, each.drafter) if one is not None)
-    unique = {loaded_as(*step): step for each in found for of_target in each.steps.values() for step in of_target}
+    unique = {loaded_as(*step): step for each in found for _, steps in each.translators.values() for step in steps}
     shared.make_room({key: directory for key, (_, directory) in unique.items()})
     with ThreadPoolExecutor(len(speech) + len(unique)) as pool:
         recognizers = {one: pool.submit(shared.recognizers.__getitem__, one) for one in shared.recognizers}
@@ -115,18 +116,14 @@ def load_shared(
                 if config.languages.is_spoken(target)
             }
             | {
-                target: loaded_translator(
-                    *config.languages.pair(target),
-                    nmt,
-                    [models[loaded_as(*step)].result() for step in each.steps[target]],
-                )
-                for target, nmt in of_targets.items()
+                target: loaded_translator(source, target, nmt, [models[loaded_as(*step)].result() for step in steps])
+                for (source, target), (nmt, steps) in each.translators.items()
             }
             | {
                 target: by_language(config, target, shared.translators, fetches=shared.fetches)
                 for target in config.languages.mixed
             }
-            for config, of_targets, each in zip(configs, options, found, strict=True)
+            for config, each in zip(configs, found, strict=True)
         ]
         shared.add_judges(unique)
         shared.recognizers |= {one: recognizers[one].result() for one in speech}
@@ -245,9 +242,9 @@ class SharedModels:
 
     def translators(self, nmt: NmtConfig) -> list[MarianModel]:
         """The one or two models of the options, which are fetched if need be; others may load meanwhile."""
-        directories = find_translation_models(nmt)
+        found = find_translation_models(nmt)
         with self.loading:
-            steps = {loaded_as(*step): step for step in zip(nmt.steps, directories, strict=True)}
+            steps = {loaded_as(*step): step for step in found}
             self.make_room({key: directory for key, (_, directory) in steps.items()})
             models = [self.translator(key, *step) for key, step in steps.items()]
             self.add_judges(steps)
@@ -274,23 +271,24 @@ class _Found:
 
     recognizer: _Speech
     drafter: _Speech | None
-    steps: Mapping[str, Sequence[tuple[NmtConfig, Path]]]
-    """Target language → its translation models."""
+    translators: Mapping[LanguagePair, tuple[NmtConfig, Sequence[tuple[NmtConfig, Path]]]]
+    """Of each target from one language: its options, and its one or two models."""
 
 
-def _find(config: PipelineConfig, options: Mapping[str, NmtConfig]) -> _Found:
+def _find(config: PipelineConfig, options: Mapping[LanguagePair, NmtConfig]) -> _Found:
     """Find the models of a configuration; fetch those that are not in the cache."""
     spoken = tuple(language_tag(language).language for language in config.languages.spoken)
     script = config.asr.script or usual_script(config.languages.spoken)
-    config = dataclasses.replace(config, asr=dataclasses.replace(config.asr, script=script))
-    recognizer, drafter = _Speech(config.asr, spoken, engine(config.asr.backend).find_model(config.asr)), None
-    if config.draft_model is not None:
-        with _as_draft_model(config.asr):
-            directory = engine(config.draft_model.backend).find_model(config.draft_model)
+    asr, draft = dataclasses.replace(config.asr, script=script), config.draft_model
+    recognizer, drafter = _Speech(asr, spoken, engine(asr.backend).find_model(asr)), None
+    if draft is not None:
+        draft = dataclasses.replace(draft, script=script)
+        with _as_draft_model(asr):
+            directory = engine(draft.backend).find_model(draft)
         if directory != recognizer.directory:  # a model that commits is its own draft model
-            drafter = _Speech(config.draft_model, spoken, directory, config.asr)
-    steps = {target: list(zip(nmt.steps, find_translation_models(nmt), strict=True)) for target, nmt in options.items()}
-    return _Found(recognizer, drafter, steps)
+            drafter = _Speech(draft, spoken, directory, asr)
+    single = {pair: nmt for pair, nmt in options.items() if pair[1] not in config.languages.mixed}
+    return _Found(recognizer, drafter, {pair: (nmt, find_translation_models(nmt)) for pair, nmt in single.items()})
 
 
 @contextmanager

@@ -73,8 +73,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
         speech = [_speech(asr) for asr in recognizers]
-        options = [*config.translators.values(), *config.mixed_translators.values()]
-        steps = [step for nmt in options for step in nmt.steps]
+        steps = [step for nmt in config.translators.values() for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)
     return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]

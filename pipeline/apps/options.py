@@ -15,17 +15,7 @@ from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary
 from ..languages.options import AUTO_SOURCE
-from ..nmt.routing import (
-    AUTO,
-    check_shared,
-    is_same_pair,
-    looked_up,
-    may_translate,
-    names_pair,
-    route,
-    route_line,
-    translates_all,
-)
+from ..nmt.routing import AUTO, is_same_pair, looked_up, may_translate, names_pair, route, route_line, translates_all
 from ..resources import named_configs
 from ..subtitles.rules import PRESETS
 from .cli import some_path, some_text, tell, whole_number
@@ -217,14 +207,14 @@ def _announce(glossary: Glossary, config: PipelineConfig) -> None:
 
 def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> PipelineConfig:
     """``config`` with models from the table for the pairs that the models of ``named``, the file, are not for."""
-    for pair, nmt in config.mixed_translators.items():
-        tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps)}")
     for target in config.languages.translated:
         if target not in config.languages.mixed and _needs_route(config, named, target):
             pair, nmt = config.languages.pair(target), config.nmt_for(target)
             config = config.with_nmt(target, looked_up(pair, nmt))
             tell(route_line(route(*pair, nmt.via)))
-    check_shared(config.nmt, [config.languages.pair(target) for target in config.sharing_targets])
+    for pair, nmt in config.translators.items():
+        if pair[1] in config.languages.mixed:
+            tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps)}")
     return config
 
 

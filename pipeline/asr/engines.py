@@ -13,7 +13,7 @@ from .options import BACKENDS, AsrConfig
 from .recognizer import Recognizer, StreamingRecognizer
 
 
-class Engine(Protocol):
+class RecognizerEngine(Protocol):
     """What the module of a recogniser has."""
 
     def model_ref(self, config: AsrConfig) -> ModelRef:
@@ -41,6 +41,6 @@ class Engine(Protocol):
         ...
 
 
-def engine(backend: str) -> Engine:
+def engine(backend: str) -> RecognizerEngine:
     """The recogniser of a name in the configuration."""
-    return cast(Engine, import_module(f".{BACKENDS[backend].module}", __package__))
+    return cast(RecognizerEngine, import_module(f".{BACKENDS[backend].module}", __package__))

@@ -46,12 +46,12 @@ _WORD_LETTERS, _DIGIT_LETTERS = 1.5, 4.0
 
 
 def model_ref(config: AsrConfig) -> ModelRef:
-    """See ``pipeline.asr.engines.Engine``."""
+    """See ``pipeline.asr.engines.RecognizerEngine``."""
     return ModelRef.named(config.model, None, MOONSHINE_FILES)
 
 
 def find_model(config: AsrConfig) -> Path:
-    """See ``pipeline.asr.engines.Engine``."""
+    """See ``pipeline.asr.engines.RecognizerEngine``."""
     if config.model != MOONSHINE.hub_id and not os.path.isdir(config.model):
         raise UsageError(
             f"{config.model!r} is no model of Moonshine; give {MOONSHINE.hub_id} ({MOONSHINE.install}), or a folder with "
@@ -70,7 +70,7 @@ def load_model(
     sharing: MoonshineRecognizer | None,
     several_calls: bool,
 ) -> MoonshineRecognizer:
-    """See ``pipeline.asr.engines.Engine``."""
+    """See ``pipeline.asr.engines.RecognizerEngine``."""
     return MoonshineRecognizer(config, directory, sharing)
 
 

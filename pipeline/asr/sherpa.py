@@ -56,12 +56,12 @@ _DELAY_S = 0.3
 
 
 def model_ref(config: AsrConfig) -> ModelRef:
-    """See ``pipeline.asr.engines.Engine``."""
+    """See ``pipeline.asr.engines.RecognizerEngine``."""
     return ModelRef(config.model)
 
 
 def find_model(config: AsrConfig) -> Path:
-    """See ``pipeline.asr.engines.Engine``."""
+    """See ``pipeline.asr.engines.RecognizerEngine``."""
     if not os.path.isdir(config.model):
         raise UsageError(f'asr.model is {config.model!r}, no folder; with asr.backend = "sherpa-onnx", {_WHERE}')
     _library()
@@ -72,7 +72,7 @@ def find_model(config: AsrConfig) -> Path:
 def load_model(
     config: AsrConfig, languages: Sequence[str], directory: Path, sharing: SherpaRecognizer | None, several_calls: bool
 ) -> SherpaRecognizer:
-    """See ``pipeline.asr.engines.Engine``."""
+    """See ``pipeline.asr.engines.RecognizerEngine``."""
     return SherpaRecognizer(config, languages[0], directory, sharing)
 
 

@@ -17,7 +17,7 @@ from ..glossary.terms import Glossary, Term
 from ..languages import language_tag, same_language
 from ..languages.options import MOST_SPOKEN
 from ..store.firefox import is_student
-from ..store.resolve import local_student
+from ..store.resolve import ModelRef, local_model
 from .load import loaded_translator
 from .model import MarianModel
 from .options import NmtConfig
@@ -41,11 +41,12 @@ def by_language(
 
     ``translators``: fetches and loads models. ``fetches``: whether models are fetched for any language that is spoken.
     """
-    named = [source for source, into in config.mixed_translators if into == target]
+    named = [source for source, into in config.translators if into == target]
 
     def load(source: str) -> TextTranslator:
         nmt = config.translator(source, target)
-        missing = [step.model for step in nmt.steps if is_student(step.model) and local_student(step.model) is None]
+        students = [step.model for step in nmt.steps if is_student(step.model)]
+        missing = [student for student in students if local_model(ModelRef(student)) is None]
         if missing and not (named or fetches):
             raise UsageError(f"{missing[0]} is not on this machine; it is fetched with --allow-downloads")
         return loaded_translator(source, target, nmt, translators(nmt))

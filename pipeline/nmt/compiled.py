@@ -17,7 +17,7 @@ from ..store.cache import locked, translate_read_errors
 from ..store.firefox import PREFIX, is_student
 from ..store.known import known_translator
 from ..store.packages import assets
-from ..store.resolve import cached_commit, local_directory, local_student
+from ..store.resolve import cached_commit, local_directory, local_model
 from ..store.transfer import digest_of
 from .compile import VERSION
 from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
@@ -72,7 +72,7 @@ def other_direction(languages: tuple[str | None, str | None]) -> tuple[str, Path
     route = student_routes().get((target or "", source or ""), ())
     if len(route) != 1:
         return None
-    directory = local_student(route[0].repository)
+    directory = local_model(ModelRef(route[0].repository))
     return None if directory is None else (route[0].repository, directory)
 
 
@@ -93,30 +93,25 @@ def is_compiled(config: NmtConfig) -> bool:
 
 
 def translator_ref(config: NmtConfig) -> ModelRef:
-    """What the name of a translation model means."""
-    known = known_translator(config.model)
-    licence = known.licence if known is not None else licence_of(config.model)
-    return ModelRef(config.model, config.revision, translation_files(config), licence)
-
-
-def translation_files(config: NmtConfig) -> tuple[FileSet, ...]:
-    """Return the file sets of a hub repository from which the model can be made; any one of them is enough."""
+    """What the name of a translation model means; of a repository, the files from which it can be compiled or run."""
     if (known := known_translator(config.model)) is not None:
-        return (FileSet(tuple(file.name for file in known.files)),)
-    if is_student(config.model):
-        return (FileSet(("model.*.bin", "*vocab.*.spm")),)
+        files = FileSet(tuple(file.name for file in known.files))
+        return ModelRef(config.model, config.revision, (files,), known.licence)
+    sets = (FileSet(("model.*.bin", "*vocab.*.spm")),) if is_student(config.model) else tuple(_hub_files(config))
+    return ModelRef(config.model, config.revision, sets, licence_of(config.model))
+
+
+def _hub_files(config: NmtConfig) -> Iterator[FileSet]:
     if config.weights == "as-is" or config.file_suffix:
-        return tuple(export.files() for export in runnable_exports(config.file_suffix))
+        yield from (export.files() for export in runnable_exports(config.file_suffix))
+        return
     from .compile.huggingface import can_read_pytorch  # slow import
 
     checkpoints = ["model.safetensors", "pytorch_model.bin"] if can_read_pytorch() else ["model.safetensors"]
     # Half precision keeps 11 bits of a weight, which is enough if the model is compiled to fewer bits.
-    exports = compilable_exports(half=config.weights != "fp32")
-    return (
-        *(export.files() for export in exports),
-        *(FileSet((*SETTINGS, name), OPTIONAL_SETTINGS) for name in checkpoints),
-        *(export.files() for export in fallback_exports()),
-    )
+    yield from (export.files() for export in compilable_exports(half=config.weights != "fp32"))
+    yield from (FileSet((*SETTINGS, name), OPTIONAL_SETTINGS) for name in checkpoints)
+    yield from (export.files() for export in fallback_exports())
 
 
 def cached_compiled(config: NmtConfig) -> Path | None:

@@ -19,9 +19,9 @@ from .translator import TextTranslator
 _OF_URL: Any = {name: getattr(NmtConfig, name) for name in ("url", "url_model", "url_timeout_s", "url_tokens")}
 
 
-def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) -> tuple[Path, ...]:
-    """Return the directories of the one or two models, which must be named; see ``find_translation_model``."""
-    return tuple(find_translation_model(step, progress) for step in nmt.steps)
+def find_translation_models(nmt: NmtConfig, progress: Progress | None = None) -> tuple[tuple[NmtConfig, Path], ...]:
+    """Return the options and directories of the one or two models, which must be named; see ``find_translation_model``."""
+    return tuple((step, find_translation_model(step, progress)) for step in nmt.steps)
 
 
 def load_translation_model(
@@ -38,8 +38,8 @@ def load_translation_model(
         UsageError: a model does not support its language pair; or the model is "auto" and none is known for the pair.
     """
     nmt = resolve((source, target), nmt)
-    found = directories or find_translation_models(nmt)
-    models = [MarianModel.load(directory, step) for step, directory in zip(nmt.steps, found, strict=True)]
+    found = zip(nmt.steps, directories, strict=True) if directories else find_translation_models(nmt)
+    models = [MarianModel.load(directory, step) for step, directory in found]
     return in_sequence(source, target, nmt, models)
 
 

@@ -53,48 +53,39 @@ class ModelRef:
 
 
 def resolve_model(ref: ModelRef, progress: Progress | None = None) -> Path:
-    """The directory of a model: its own; of a student, a cached or fetched one; else a snapshot of the hub repository.
+    """The directory of a model, which is fetched if it is not on this machine: the set of its files with the fewest bytes.
 
-    A cached one is used without a connection. A known model (``pipeline.store.known``) is looked for in installed packages
-    next, and used only with its known hashes. Otherwise the set of files with the fewest bytes is fetched, with a progress
-    bar on standard error if no ``progress`` is given.
+    A known model (``pipeline.store.known``) is looked for in installed packages first, and used only with its known hashes.
+    Without ``progress``, a bar on standard error shows it.
     """
-    if is_student(ref.source):
-        if (local := local_student(ref.source)) is not None:
-            return local
-        with nullcontext(progress) if progress is not None else progress_bar() as shown:
+    if (local := local_model(ref)) is not None:
+        return local
+    with nullcontext(progress) if progress is not None else progress_bar() as shown:
+        if is_student(ref.source):
             return fetch_student(ref.source, shown)
-    if progress is None:
-        with progress_bar() as bar:
-            return resolve_model(ref, bar)
+        if (known := ref.known) is None:
+            return fetch_model(ref, shown)
+        if (installed := model_from_packages(known, shown)) is not None:
+            return installed
+        if known.revision and (cached := cached_model(replace(ref, revision=known.revision))) is not None:
+            raise DownloadError(
+                f"{cached} does not hold the files of {known.hub_id} as published; fetch the damaged ones again with: "
+                f"python -m pipeline.models pull {known.size}"
+            )
+        return fetch_known(known, ref, shown)
+
+
+def local_model(ref: ModelRef) -> Path | None:
+    """The directory itself, a cached student or the smaller one of an installed package, or the cached snapshot if it is whole."""
+    if is_student(ref.source):
+        smaller = known_translator(f"{ref.source}-tiny")
+        return cached_student(ref.source) or (model_from_packages(smaller) if smaller is not None else None)
     if (directory := local_directory(ref.source)) is not None:
         return directory
-    if (known := ref.known) is not None:
-        return _resolve_known(known, ref, progress)
-    return cached_model(ref) or fetch_model(ref, progress)
-
-
-def local_student(name: str) -> Path | None:
-    """The directory of a student that is cached, or of the smaller one of an installed package."""
-    if (cached := cached_student(name)) is not None:
-        return cached
-    known = known_translator(f"{name}-tiny")
-    return None if known is None else model_from_packages(known)
-
-
-def _resolve_known(known: KnownModel, ref: ModelRef, progress: Progress) -> Path:
-    """Find a known model: in the hub's cache, then installed packages, then the hub."""
+    if (known := ref.known) is None:
+        return cached_model(ref)
     cached = cached_model(replace(ref, revision=known.revision)) if known.revision else None
-    if cached is not None and is_complete(cached, known):
-        return cached
-    if (installed := model_from_packages(known, progress)) is not None:
-        return installed
-    if cached is not None:
-        raise DownloadError(
-            f"{cached} does not hold the files of {known.hub_id} as published; fetch the damaged ones again with: "
-            f"python -m pipeline.models pull {known.size}"
-        )
-    return fetch_known(known, ref, progress)
+    return cached if cached is not None and is_complete(cached, known) else None
 
 
 def fetch_known(known: KnownModel, ref: ModelRef, progress: Progress) -> Path:

@@ -17,7 +17,7 @@ from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
 from pipeline.apps.known_models import models_called, named_models
-from pipeline.nmt.compiled import translation_files
+from pipeline.nmt.compiled import translator_ref
 from pipeline.nmt.options import NmtConfig
 from pipeline.resources import named_configs
 from pipeline.store.listing import Listing, RemoteFile
@@ -380,7 +380,7 @@ def test_the_smallest_compilable_set_is_preferred_over_sets_that_only_run(tmp_pa
     graphs = [f"onnx/{name}_model{kind}.onnx" for name, kind in (("encoder", ""), ("decoder", "_merged"))]
     small = [graph.replace(".onnx", "_int8.onnx") for graph in graphs]
     sizes = dict.fromkeys((*files, *graphs), 1) | {f"{graph}_data": 1_000 for graph in graphs} | dict.fromkeys(small, 1)
-    choices = translation_files(NmtConfig("x/y"))
+    choices = translator_ref(NmtConfig("x/y")).files
 
     def chosen(listed: dict[str, int]) -> set[str]:
         remote = tuple(RemoteFile(name, size, "a" * 40) for name, size in listed.items())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.asr.engines import Engine, engine
+from pipeline.asr.engines import RecognizerEngine, engine
 from pipeline.asr.options import BACKENDS, AsrConfig, DraftModel
 from pipeline.bounds import allowed_choices
 from pipeline.config import PipelineConfig
@@ -18,7 +18,7 @@ def test_each_has_the_functions_of_an_engine(name):
     module, functions = engine(name), ("find_model", "load_model")
     assert Path(inspect.getfile(module)).stem in (BACKENDS[name].module, "__init__")
     for function in functions:
-        wanted = [*inspect.signature(getattr(Engine, function)).parameters][1:]
+        wanted = [*inspect.signature(getattr(RecognizerEngine, function)).parameters][1:]
         assert [*inspect.signature(getattr(module, function)).parameters] == wanted
 
 

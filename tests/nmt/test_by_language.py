@@ -97,11 +97,11 @@ def test_what_has_no_translator_is_shown_as_it_is_and_that_is_said_once(tmp_path
 def test_of_three_languages_in_a_conversation_each_is_translated_into_the_others():
     config = with_overrides(DEMO, source="auto", targets=("en", "pt", "de"))
     assert config.languages.mixed == config.languages.spoken == ("en", "pt", "de")
-    assert list(config.mixed_translators) == [
+    assert list(config.translators) == [
         ("pt", "en"), ("de", "en"), ("en", "pt"), ("de", "pt"), ("en", "de"), ("pt", "de"),
     ]  # fmt: skip
-    assert config.mixed_translators["en", "pt"] == DEMO.nmt  # its own
-    assert [step.model for step in config.mixed_translators["pt", "de"].steps] == ["firefox/pt-en", "firefox/en-de"]
+    assert config.translators["en", "pt"] == DEMO.nmt  # its own
+    assert [step.model for step in config.translators["pt", "de"].steps] == ["firefox/pt-en", "firefox/en-de"]
 
 
 def test_any_language_is_each_from_which_students_translate():

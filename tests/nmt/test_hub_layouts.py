@@ -100,8 +100,8 @@ def loaded(home, url, config, text):
         home, url, "-c",
         "import sys; from pipeline import load_config, load_translation_model\n"
         "from pipeline.nmt.load import find_translation_models\n"
-        "config = load_config(sys.argv[1]); ((target, nmt),) = config.translators.items()\n"
-        "found = find_translation_models(nmt)\n"
+        "config = load_config(sys.argv[1]); (((_, target), nmt),) = config.translators.items()\n"
+        "found = [directory for _, directory in find_translation_models(nmt)]\n"
         "print(load_translation_model(config.languages.source, target, nmt, found).translate(sys.argv[2])); print(*found, sep='\\n')",
         str(config), text,
     )  # fmt: skip

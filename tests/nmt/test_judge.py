@@ -95,7 +95,7 @@ def test_the_demo_has_a_judge_that_can_be_switched_off():
 
 def test_judges_make_room_first():
     step = load_config("demo").nmt
-    (directory,) = find_translation_models(step)
+    ((_, directory),) = find_translation_models(step)
     key, shared = loaded_as(step, directory), SharedModels()
     shared.make_room({key: directory})
     model = shared.translator(key, step, directory)
@@ -118,5 +118,5 @@ def test_the_mark_is_in_jsonl_only_where_it_is_set():
 
 def test_a_student_without_its_other_direction_has_no_judge(models, monkeypatch):
     assert other_direction(models[0].languages) is not None
-    monkeypatch.setattr("pipeline.nmt.compiled.local_student", lambda name: None)
+    monkeypatch.setattr("pipeline.nmt.compiled.local_model", lambda ref: None)
     assert other_direction(models[0].languages) is None

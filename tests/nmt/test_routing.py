@@ -172,7 +172,7 @@ def test_auto_in_a_configuration_looks_the_model_up(tmp_path):
         '[nmt]\nmodel = "auto"\nvia = "ca"\nfile_suffix = "_int8"',
     )
     expected = ["TigreGotico/opus-mt-pt-ca-onnx", "TigreGotico/mt-hitz-ca-eu-onnx"]
-    assert [step.model for step in load_config(mine).translators["eu"].steps] == expected
+    assert [step.model for step in load_config(mine).translators["pt", "eu"].steps] == expected
     config = configured(options("--config", mine))
     assert models(config) == expected
     assert [step.file_suffix for step in config.nmt.steps] == ["_int8", "_int8"]
@@ -227,7 +227,7 @@ def test_a_configured_model_serves_its_target_and_the_others_come_from_the_table
         config = configured(options("--config", "en-zh", "--target", targets))
         assert by_target(config) == {"zh": [real.model], "de": ["firefox/en-de"]}
         assert (config.nmt_for("zh").revision, config.nmt_for("de").revision) == (real.revision, None)
-        assert config.translators == {target: config.nmt_for(target) for target in config.languages.targets}
+        assert config.translators == {("en", target): config.nmt_for(target) for target in config.languages.targets}
     assert capsys.readouterr().err == "en → de: firefox/en-de (base-memory, BLEU 39.7)\n" * 2
     demo = configured(options("--config", "demo-zh", "--target", "zh-TW,de"))
     assert by_target(demo) == {"zh-TW": [load_config("demo-zh").nmt.model], "de": ["firefox/en-de"]}
@@ -327,14 +327,14 @@ def test_auto_looks_up_a_model_for_each_target(tmp_path):
         '[nmt.de]\nmodel = "a/b"',
     )
     found = load_config(mine).translators
-    assert {target: nmt.model for target, nmt in found.items()} == {
+    assert {target: nmt.model for (_, target), nmt in found.items()} == {
         "zh": "firefox/en-zh",
         "de": "a/b",
         "fr": "firefox/en-fr",
     }
     assert {nmt.beam_size for nmt in found.values()} == {2}
     config = configured(options("--config", mine))
-    assert {target: config.nmt_for(target) for target in found} == found
+    assert {pair: config.nmt_for(pair[1]) for pair in found} == found
 
 
 def test_pull_and_list_know_the_models_of_all_targets(tmp_path):

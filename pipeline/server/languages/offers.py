@@ -19,7 +19,7 @@ from ...nmt.options import NmtConfig
 from ...nmt.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
 from ...run.progress import Progress
 from ...run.worker import Worker
-from ...store.resolve import local_student
+from ...store.resolve import ModelRef, local_model
 from ..chains import Chain, chain_of
 from ..limits import MOST_TARGETS
 from ..protocol import ProtocolError, shown
@@ -88,7 +88,11 @@ class Offers:
         ``fetch``: whether who asks may have models fetched.
         """
         students = {step.repository for steps in self._routes.values() for step in steps}
-        here = students if self.downloads and fetch else {name for name in students if local_student(name) is not None}
+        here = (
+            students
+            if self.downloads and fetch
+            else {name for name in students if local_model(ModelRef(name)) is not None}
+        )
         found: dict[str, list[str]] = {}
         for (source, target), steps in sorted(self._routes.items()):
             if all(step.repository in here for step in steps):
@@ -195,7 +199,7 @@ class Offers:
     def _missing(self, pair: LanguagePair) -> list[str]:
         """The students of a pair that are not on this machine."""
         steps = () if self._own(pair) is not None else self._routes[_codes(pair)]
-        return [step.repository for step in steps if local_student(step.repository) is None]
+        return [step.repository for step in steps if local_model(ModelRef(step.repository)) is None]
 
     def _wanted(self, source: str | None, targets: Sequence[str]) -> Languages:
         if len(targets) > MOST_TARGETS:
