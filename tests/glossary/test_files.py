@@ -10,6 +10,7 @@ from pipeline.apps.options import add_model_arguments, configured
 from pipeline.errors import ConfigError
 from pipeline.glossary.current import GlossaryFile
 from pipeline.glossary.files import MOST_BYTES, load_glossary, parse_glossary
+from pipeline.glossary.table import DELIMITERS_OF, rows
 from pipeline.glossary.terms import Glossary, Term
 
 TSV = """\
@@ -226,3 +227,7 @@ def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(tmp_path,
         (Term("dog", "狗"),),
         (Term("cow", "牛"),),
     ]
+
+
+def test_a_tab_in_a_cell_of_a_comma_separated_file_divides_nothing():
+    assert rows("a\tb,c\nd,e\n", DELIMITERS_OF[".csv"]) == [(1, ["a\tb", "c"]), (2, ["d", "e"])]
