@@ -13,7 +13,7 @@ from pipeline.asr.whisper.files import find_recognizer
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.resources import CONFIGS
 from pipeline.store import FileSet, ModelRef, resolve, resolve_model, transfer
-from pipeline.store.listing import Listing, RemoteFile
+from pipeline.store.listing import Listing, RemoteFile, busy
 from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
 from tests.store.hub_server import HubServer, python
 
@@ -111,6 +111,10 @@ def test_what_follows_the_listed_size_of_a_file_is_not_read(tmp_path, monkeypatc
     with pytest.raises(DownloadError, match="has 2,000 bytes; the hub lists 1,500"):
         transfer.fetch_blob(Listing("owner/name", None, "a" * 40, (file,)), file, tmp_path, lambda size: None)
     assert len(read) == 2
+
+
+def test_statuses_after_which_trying_again_helps():
+    assert [status for status in (401, 403, 404, 408, 416, 429, 500, 503) if busy(status)] == [408, 429, 500, 503]
 
 
 def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch):
