@@ -20,6 +20,7 @@ import pytest
 
 from pipeline.audio import network
 from pipeline.audio.network import MOST_ATTEMPTS, NetworkStream, StreamSource, check_address, is_stream, open_stream
+from pipeline.audio.overlap import overlap
 from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import DeviceBack, DeviceLost, Samples, SourceNotice
@@ -504,3 +505,10 @@ def test_silence_is_given_while_nobody_answers():
     source.close()
     assert silence is not None
     assert not silence.any()
+
+
+@pytest.mark.parametrize("quiet", [0, 8_000])
+def test_what_was_heard_before_is_found_in_audio_that_begins_before_its_end(quiet):
+    said = np.concatenate([SPEECH[:48_000], np.zeros(quiet, np.int16)])
+    assert overlap(said, np.concatenate([said[16_000:], SPEECH[48_000:]])) == len(said) - 16_000
+    assert overlap(said, SPEECH[48_000:]) == 0
