@@ -181,3 +181,10 @@ def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(early):
         same = min(len(so_far.samples), len(whole.samples))
         assert np.array_equal(so_far.samples[:same], whole.samples[:same])
     assert len(growing) > 20
+
+
+def test_no_segment_in_progress_is_put_behind_what_waits():
+    chunks = read_wav(PHRASES)[: 9 * 16_000].reshape(-1, 1_600)
+    first, *rest = through(lambda *queues: VadStage(VadConfig(), *queues, early=lambda: True), *chunks)
+    assert isinstance(first, SegmentSoFar)
+    assert {type(item) for item in rest} == {SpeechSegment, EndOfInput}
