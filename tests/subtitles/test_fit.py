@@ -54,6 +54,10 @@ def test_everyday_text_keeps_its_size():
         assert size(line) == 64
 
 
+def test_two_marks_above_each_other_take_no_room_beside_the_letter_and_a_third_one_does():
+    assert size("a" * 40) == size("a\u0301\u0323" * 40) > size("a\u0301\u0323\u0301" * 40)
+
+
 def test_text_that_cannot_be_wrapped_is_drawn_smaller():
     assert size("W" * 42) < 48
     assert size("a" + "\u0301" * 20) < 20
