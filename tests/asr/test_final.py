@@ -114,6 +114,13 @@ def test_several_groups_at_once_are_heard_as_one_by_one(failing):
     assert found == [one_by_one.recognised([group])[0] for group in GROUPS]
 
 
+def test_groups_that_were_heard_at_once_begin_the_count_of_failures_anew():
+    final = FinalRecognition(AtOnce(failing={0, 1, 4}))
+    for groups in ([GROUPS[0]], [(speech(2, 5, 6),), (speech(3, 7, 8),)], [GROUPS[2]]):
+        found = final.recognised(groups)
+    assert found[0][0].rejected == "failed"
+
+
 def test_groups_are_recognised_with_the_language_before_them_if_there_are_several():
     recognizer = AtOnce()
     final = FinalRecognition(recognizer, several_languages=True)
