@@ -105,6 +105,15 @@ def test_other_ways_to_write_a_literal_are_accepted(text, target, translations):
         assert all(kept(terms, translation)), translation
 
 
+def test_a_time_has_the_name_of_noon_if_it_is_known_to_be_noon():
+    forms = {text: literals(text, "zh")[0].term.targets for text in ("at 12 p.m.", "at 12:00", "at 12:30 p.m.")}
+    assert {text: "中午" in each for text, each in forms.items()} == {
+        "at 12 p.m.": True,
+        "at 12:00": False,
+        "at 12:30 p.m.": False,
+    }
+
+
 @given(
     st.text("0123456789,.-+$€:/ @wW.abZ万亿千百月日号\n", max_size=80), st.sampled_from(["en", "zh", "de", "ar", "und"])
 )
