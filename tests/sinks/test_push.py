@@ -21,7 +21,7 @@ from pipeline.apps.pushes import Where, open_pushes, some_push
 from pipeline.errors import UsageError
 from pipeline.events import PipelineEvent, SourceText, TargetText
 from pipeline.sinks import push, push_obs
-from pipeline.sinks.push import PushSink
+from pipeline.sinks.push import Pusher, PushRefusedError, PushSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence
 from pipeline.subtitles.text import width
@@ -418,3 +418,25 @@ def test_a_live_run_sends_while_it_writes(server, tmp_path, capsys):
     assert "captions-0.vtt" in (tmp_path / "hls" / "captions.m3u8").read_text("utf-8")
     with pytest.raises(UsageError, match="does not run in real time"):
         live.run([str(talk), "--config", "demo-zh", "--fast", *given])
+
+
+class Refused(Pusher):
+    """Sends to a place that takes nothing."""
+
+    tries = 0
+
+    def deliver(self, language: str, sentence: Sentence) -> None:
+        self.tries += 1
+        raise PushRefusedError("it is another address now")
+
+
+def test_nothing_more_is_sent_to_a_place_that_refuses() -> None:
+    sink = Refused("test", ["de"], SubtitleRules())
+    for event in sentence(0, TEXTS[0]):
+        sink.write(event)
+    while not sink.lost:
+        threading.Event().wait(0.001)
+    for event in [*sentence(1, TEXTS[1]), *sentence(2, TEXTS[0])]:
+        sink.write(event)
+    sink.close()
+    assert (sink.tries, sink.lost, sink.sent) == (1, 3, 0)
