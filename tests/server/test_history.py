@@ -69,6 +69,9 @@ def test_only_the_newest_sentences_are_kept():
         for event in [*spoken(number, "Yes."), *translated(number, ["是", "。"])]:
             history.push(event)
     assert {number for number, _ in texts(history.events())} == {3, 4}
+    for event in translated(1, ["ja"], language="de"):  # of a slow translator
+        history.push(event)
+    assert {number for number, _ in texts(history.events())} == {3, 4}
 
 
 def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers():
