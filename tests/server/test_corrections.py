@@ -5,10 +5,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 import srt
 
+from pipeline.captions.masking import Masking
 from pipeline.events import Correction, EndOfInput, PipelineEvent, Translation
+from pipeline.server.corrections import Corrections
 from pipeline.server.history import History
+from pipeline.server.limits import ServerLimits
+from pipeline.server.protocol import Mask, ProtocolError
 from pipeline.server.service import Service
 from pipeline.server.session_record import Record
 from pipeline.sinks.jsonl import read_event
@@ -148,3 +153,18 @@ def test_bilingual_subtitles_have_the_corrected_source(tmp_path):
     srt_file = files(tmp_path / "bilingual", events, bilingual=True)["x.zh.srt"]
     assert "We meet." in srt_file
     assert "Weak meat." not in srt_file
+
+
+def test_a_session_has_a_limit_of_masked_words(monkeypatch):
+    monkeypatch.setattr("pipeline.server.corrections._MOST_MASKS", 2)
+    history, masking = History(10), Masking()
+    for event in spoken(0, "Anna met Berta and Clara."):
+        history.push(event)
+    corrections = Corrections(ServerLimits(), history, masking, lambda: 0.0)
+    assert [corrections.checked(Mask(0, name)).text for name in ("Anna", "Berta")] == [
+        "A*** met Berta and Clara.",
+        "A*** met B**** and Clara.",
+    ]
+    with pytest.raises(ProtocolError, match="2 words of this session are masked"):
+        corrections.checked(Mask(0, "Clara"))
+    assert masking.text("Clara", "en") == "Clara"

@@ -26,6 +26,16 @@ SAVED_S = 60.0
 """By then, the time that was saved up for drafts before is used."""
 
 
+def test_the_time_of_recordings_is_not_taken_from_drafts():
+    for priority, allowed in ((Priority.RECORDING, True), (Priority.FINAL, False)):
+        queue = CallQueue(0.0)
+        long, draft = Call(priority, 0.0), Call(Priority.DRAFT, 0.0)
+        queue.ask(long, 0.0)
+        assert queue.begin(0.0) is long
+        queue.end(long, 60.0)
+        assert (queue.ask(draft, 60.0) == []) == allowed
+
+
 def order(calls: list[tuple[Priority, float]], at_once: int = 1) -> list[int]:
     """The order in which threads get their turns that ask one after the other: their indices, of refused ones less 100."""
     scheduler, found = Scheduler(at_once), list[int]()
