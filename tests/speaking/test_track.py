@@ -55,6 +55,15 @@ def test_each_sentence_begins_when_it_was_heard_or_after_the_one_before(voice, t
     assert [text for _, text in found[2:]] == ["zwei", "salut"]
 
 
+def test_nothing_of_an_older_file_is_left(voice, tmp_path):
+    path = tmp_path / "out.wav"
+    path.write_bytes(bytes(1_000_000))
+    track = SpokenTrack(voice, path, ["de"])
+    say(track, ("eins", 0.0))
+    track.close()
+    assert path.stat().st_size == 44 + 2 * len(read(path)) < 1_000_000
+
+
 def test_when_too_much_waits_speech_is_faster_and_the_oldest_is_skipped(voice, tmp_path, caplog):
     track = SpokenTrack(voice, tmp_path / "out.wav", ["de"])
     say(track, *[(f"{WORDS}{sign}", 1.0 + at) for at, sign in enumerate("abcd")])
