@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import srt
 
-from pipeline.apps.controls import NoticeSink, meter, notice_line, status_line
+from pipeline.apps.controls import NoticeSink, controls, meter, notice_line, status_line
 from pipeline.audio.microphone import Microphone
 from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
@@ -185,6 +185,18 @@ def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles):
 
 
 # A run that prints a number of notices about its microphone.
+async def test_a_run_under_nohup_ignores_the_end_of_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with controls(interrupted=lambda: None, hung_up=lambda: None, microphone=None):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with controls(interrupted=lambda: None, hung_up=lambda: None, microphone=None):
+            assert signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 LISTENING = """
 import asyncio, os, signal, sys, termios
 from tests.audio.portaudio import FakePortAudio, ended

@@ -130,6 +130,13 @@ def test_a_karaoke_word_lights_up_when_it_is_said(tmp_path, said, count):
     assert all(at in starts for at, text in lit if LETTER.search(text))
 
 
+def test_no_karaoke_word_lights_up_before_those_that_come_before_it(tmp_path):
+    """The words of a recogniser of somebody else's may have any times."""
+    words = (Word("We", 1.0, 1.4), Word(" go", 2.0, 2.2), Word(" now", 1.5, 1.8))
+    path = written(tmp_path, "karaoke", [SourceSentence(0, "en", "We go now", 1.0, 2.2, words=words)])
+    assert re.findall(r"\{\\k(-?\d+)\}", path.read_text("utf-8")) == ["100", "0", "0"]
+
+
 @pytest.mark.slow
 def test_a_recording_gets_one_file_of_what_was_said_for_all_targets(tmp_path):
     options = ["--config", "demo", "--target", "pt,en", "--format", ",".join(SPOKEN), "--output-dir", str(tmp_path)]
