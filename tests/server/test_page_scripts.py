@@ -189,6 +189,8 @@ SAY = """async (events) => {
   board.language = "zh";
   for (const event of events) board.changed(texts.apply(event));
   board.draw();
+  board.changed(texts.sentences.keys()); // as when their lines are shown anew
+  board.draw();
   return [...spoken.children].map((each) => each.textContent);
 }"""
 
