@@ -32,6 +32,8 @@ from .nmt.routing import LanguagePair
 from .nmt.same_language import SameLanguageText
 from .nmt.translator import TextTranslator
 from .run.options import SpeakerOptions
+from .store.firefox import is_student
+from .store.known import known_translator
 from .store.transfer import megabytes
 from .vad.silero import load_silero
 
@@ -280,15 +282,23 @@ def _find(config: PipelineConfig, options: Mapping[LanguagePair, NmtConfig]) -> 
     spoken = tuple(language_tag(language).language for language in config.languages.spoken)
     script = config.asr.script or usual_script(config.languages.spoken)
     asr, draft = dataclasses.replace(config.asr, script=script), config.draft_model
-    recognizer, drafter = _Speech(asr, spoken, engine(asr.backend).find_model(asr)), None
+    recognizer, drafter = _Speech(asr, spoken, _speech_model(asr)), None
     if draft is not None:
         draft = dataclasses.replace(draft, script=script)
         with _as_draft_model(asr):
-            directory = engine(draft.backend).find_model(draft)
-        if directory != recognizer.directory:  # a model that commits is its own draft model
+            directory = _speech_model(draft)
+        if directory != recognizer.directory:
             drafter = _Speech(draft, spoken, directory, asr)
     single = {pair: nmt for pair, nmt in options.items() if pair[1] not in config.languages.mixed}
     return _Found(recognizer, drafter, {pair: (nmt, find_translation_models(nmt)) for pair, nmt in single.items()})
+
+
+def _speech_model(asr: AsrConfig) -> Path:
+    if is_student(asr.model) or known_translator(asr.model) is not None:
+        raise UsageError(
+            f"{asr.model} is a translator, not a speech model; give a directory, a Whisper size such as small, or a hub id"
+        )
+    return engine(asr.backend).find_model(asr)
 
 
 @contextmanager

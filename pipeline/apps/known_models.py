@@ -161,7 +161,7 @@ def pulled_revision(model: str) -> str | None:
     It is the known one, or the one that a bundled configuration pins; None if there is neither.
     """
     if (known := known_model(model)) is not None:
-        return known.revision
+        return known.revision or None
     bundled = _bundled(_speech(AsrConfig(model=model)).ref.source)
     return bundled.ref.revision if bundled is not None else None
 
