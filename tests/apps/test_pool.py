@@ -47,3 +47,10 @@ def test_processes_at_work_are_terminated():
     assert [call.cancelled() or isinstance(call.exception(), ProcessEndedError) for call in calls] == [True] * 3
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_no_process_is_started_after_they_were_ended():
+    executor = Processes(1, print)
+    executor.shutdown(wait=False)
+    with pytest.raises(ProcessEndedError, match="were ended"):  # by a call that was waiting
+        executor._call(os.getpid)
