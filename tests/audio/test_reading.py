@@ -1,6 +1,8 @@
 """A source read on a thread: chunks in order, also before a failure and from a slow source."""
 
 import asyncio
+import os
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -12,7 +14,7 @@ from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
 from pipeline.events import Samples
 from pipeline.run.worker import Worker
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, read_wav
 
 
 class Numbers:
@@ -117,3 +119,17 @@ def test_a_growing_file_can_be_left(tmp_path, monkeypatch):
     assert recording.read() is not None
     recording.close()
     assert recording.read() is None
+
+
+def test_a_relay_ends_quietly_when_nobody_reads_any_more(monkeypatch):
+    failed = list[object]()
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    before = set(threading.enumerate())
+    reading_end, writing_end = os.pipe()
+    with os.fdopen(reading_end, "rb") as stream, os.fdopen(writing_end, "wb") as writer:
+        os.close(pipe.relayed(pipe.PipeReader(stream)))
+        writer.write(b"sound")
+        writer.flush()
+        for thread in set(threading.enumerate()) - before:
+            thread.join(HANG_S)
+    assert failed == []
