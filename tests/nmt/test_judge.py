@@ -8,6 +8,7 @@ from pipeline.config import load_config
 from pipeline.events import SourceSentence, Translation
 from pipeline.loading import SharedModels, load_translations
 from pipeline.nmt.compiled import other_direction
+from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.judge import Judge
 from pipeline.nmt.load import find_translation_models, load_translation_model, loaded_as
 from pipeline.nmt.options import NmtConfig
@@ -77,6 +78,22 @@ def test_what_stays_doubtful_is_marked_but_not_in_drafts(models):
     assert translation(judged, f"That is right. {LOST} I know.").doubtful
     assert not translation(judged, LOST, draft=True).doubtful
     assert not translation(plain, LOST).doubtful
+
+
+@pytest.mark.parametrize(("likelihood", "taken"), [(-1.1, True), (-1.2, False)])
+def test_another_translation_is_taken_if_the_translator_finds_it_about_as_likely(
+    models, monkeypatch, likelihood, taken
+):
+    judge = models[1].judge
+    part = models[1].parts("The red house is very big.", "en", "pt", complete=True)[0]
+    own, other = ([Token(number, -1.0, last=False), Token(0, -1.0, last=True)] for number in (5, 6))
+    monkeypatch.setattr(judge, "_text", lambda tokens: str(tokens[0].id))
+    monkeypatch.setattr(judge, "found", lambda text, translation, part: {"5": -2.5, "6": -1.0}[translation])
+    monkeypatch.setattr(judge, "_own", lambda part, tokens: -1.0 if tokens is own else likelihood)
+    monkeypatch.setattr(judge, "_others", lambda part, search: [other])
+    made = judge(part, own, lambda part, beams: other)
+    assert [token.id for token in made] == [6 if taken else 5, 0]
+    assert made[-1].doubtful != taken
 
 
 def test_right_translations_and_short_ones_stay_as_they_are(models):
