@@ -41,6 +41,15 @@ def translated(models, texts, *, live):
     return asyncio.run(work())
 
 
+def test_text_that_becomes_steady_is_put_out_though_it_is_the_same():
+    texts = [replace(GROWING[0], steady=steady) for steady in (2, 8)]
+    found = translated({"en-GB": SameLanguageText("en-GB")}, texts, live=True)
+    assert [(each.text, each.steady) for each in found if isinstance(each, TargetText)] == [
+        ("So there", 2),
+        ("So there", 8),
+    ]
+
+
 def test_the_text_of_the_source_is_that_of_the_captions():
     found = translated({"en-GB": SameLanguageText("en-GB")}, GROWING, live=True)
     assert [(each.text, each.steady) for each in found if isinstance(each, TargetText)] == [
