@@ -335,6 +335,21 @@ async def test_a_cancelled_run_ends_at_once_and_leaves_nothing_behind(models, bl
     assert models["de"].translate(SENTENCES[0])
 
 
+@pytest.mark.usefixtures("ended_threads")
+async def test_a_cancelled_run_leaves_nothing_of_an_added_language_behind(models, blocked):
+    late = LateTargets(9)
+    running = Run({"zh": models["zh"]}, live=True, late=late)
+    running.feed(*spoken()[:12])
+    await running.translated(3)
+    assert late.add("de", blocked)
+    await asyncio.to_thread(blocked.waiting.wait)
+    running.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running.task
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    blocked.go.set()
+
+
 async def test_a_language_that_is_added_gets_the_newest_sentences_before_and_all_after(models):
     late = LateTargets(2)
     running = Run({"zh": models["zh"]}, live=True, late=late)
