@@ -77,8 +77,10 @@ def test_quiet_prints_errors_alone(recordings, capsys, monkeypatch):
     said = capsys.readouterr()
     assert said.out == ""
     assert re.fullmatch(r"error: \S+/broken\.wav is not audio that can be read .+\n", said.err)
-    with progress_bar() as progress:
-        progress("fetching a model", 0.5)
+    for terminal in "10":
+        monkeypatch.setenv("TTY_COMPATIBLE", terminal)
+        with progress_bar() as progress:
+            progress("fetching a model", 0.5)
     notices = NoticeSink()
     notices.write(LoadChanged(1, 6.0))
     assert capsys.readouterr().err == ""
