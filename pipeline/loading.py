@@ -287,7 +287,7 @@ def _find(config: PipelineConfig, options: Mapping[LanguagePair, NmtConfig]) -> 
         draft = dataclasses.replace(draft, script=script)
         with _as_draft_model(asr):
             directory = _speech_model(draft)
-        if directory != recognizer.directory:
+        if directory != recognizer.directory:  # else the recogniser makes its own drafts
             drafter = _Speech(draft, spoken, directory, asr)
     single = {pair: nmt for pair, nmt in options.items() if pair[1] not in config.languages.mixed}
     return _Found(recognizer, drafter, {pair: (nmt, find_translation_models(nmt)) for pair, nmt in single.items()})

@@ -180,6 +180,10 @@ def pull(model: NamedModel, progress: Progress) -> str:
     ref = model.ref
     if local_directory(ref.source) is not None:
         return f"{ref.source}: a directory, nothing to fetch"
+    if not ref.files:
+        raise UsageError(
+            f"{ref.source} is no folder, and models of its recogniser are not fetched; give the folder of one"
+        )
     if (known := ref.known) is not None:
         return _pull_known(ref, known, progress)
     if is_student(ref.source):

@@ -119,7 +119,8 @@ def run_list(options: argparse.Namespace) -> int:
     rows = [(model, state_of(model)) for model in models]
     if options.json:
         found = [
-            {"kind": model.kind, "name": model.ref.source, "revision": model.ref.revision, "configs": model.configs}
+            {name: getattr(model.ref, name) for name in ("revision", "licence")}
+            | {"kind": model.kind, "name": model.ref.source, "configs": model.configs}
             | dataclasses.asdict(state)
             for model, state in rows
         ]

@@ -34,13 +34,14 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
 
     If the compiler rejects the model and the repository has runnable ONNX files, log a warning and use those files.
     """
+    compiles = is_compiled(config)
+    if compiles and (compiled := cached_compiled(config)) is not None:
+        return compiled
     ref = translator_ref(config)
-    if not is_compiled(config):
+    if not compiles:
         directory = resolve_model(ref, progress)
         as_it_is = config.model.startswith(PREFIX) or local_directory(config.model) is not None
         return directory if as_it_is else _runnable_directory(config, directory)
-    if (compiled := cached_compiled(config)) is not None:
-        return compiled
     snapshot = resolve_model(ref, progress)
     try:
         return compile_into_cache(config, snapshot, progress)

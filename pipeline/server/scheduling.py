@@ -205,7 +205,7 @@ class ScheduledRecognizer:
         self._recognizer, self._scheduler, self._age_s = recognizer, scheduler, age_s
         self._drafted_s = -math.inf  # when the last draft was made
         self.waited_s = 0.0
-        """See ``Waits``."""
+        """See ``SharedRecognizer``."""
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """See ``Recognizer``."""

@@ -184,7 +184,6 @@ def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles):
     assert 1 <= len(cues) < len(spoken_texts()["phrases"])
 
 
-# A run that prints a number of notices about its microphone.
 async def test_a_run_under_nohup_ignores_the_end_of_its_terminal():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -197,6 +196,7 @@ async def test_a_run_under_nohup_ignores_the_end_of_its_terminal():
         signal.signal(signal.SIGHUP, before)
 
 
+# A run that prints a number of notices about its microphone.
 LISTENING = """
 import asyncio, os, signal, sys, termios
 from tests.audio.portaudio import FakePortAudio, ended

@@ -338,7 +338,8 @@ def test_the_list_shows_each_model_once_with_its_state(hub, home, tmp_path):
     rows = listed(home, "--config", str(mine))
     assert rows[real.asr.model]["configs"] == ["en-zh", "zh-en"]
     assert (
-        rows[real.nmt.model] | {"kind": "translation", "revision": real.nmt.revision, "state": "missing", "size": 0}
+        rows[real.nmt.model]
+        | {"kind": "translation", "revision": real.nmt.revision, "licence": "MPL-2.0", "state": "missing", "size": 0}
         == (rows[real.nmt.model])
     )
     assert rows[str(ROOT / "models" / "demo" / "nmt-en-zh")]["state"] == "directory"
@@ -395,6 +396,12 @@ def test_unknown_names_are_wrong_usage(home):
     assert "unknown model or configuration 'xx'" in failed(models(home, "", "pull", "xx"), 2)
     assert "--revision applies to a single model" in failed(models(home, "", "pull", "en-zh", "--revision", "main"), 2)
     assert "no such configuration file" in failed(models(home, "", "list", "--config", "gone.toml"), 2)
+
+
+def test_a_model_that_can_only_be_a_folder_is_not_fetched(home, tmp_path):
+    (mine := tmp_path / "mine.toml").write_text('[asr]\nbackend = "sherpa-onnx"\nmodel = "maker/zipformer"\n')
+    said = failed(models(home, "", "pull", str(mine)), 2)
+    assert "maker/zipformer is no folder, and models of its recogniser are not fetched; give the folder" in said
 
 
 def test_the_draft_model_of_a_configuration_is_listed_and_fetched(tmp_path):

@@ -15,7 +15,7 @@ from pipeline.languages.options import LanguageConfig
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_each_has_the_functions_of_an_engine(name):
-    module, functions = engine(name), ("find_model", "load_model")
+    module, functions = engine(name), ("find_model", "load_model", "model_ref")
     assert Path(inspect.getfile(module)).stem in (BACKENDS[name].module, "__init__")
     for function in functions:
         wanted = [*inspect.signature(getattr(RecognizerEngine, function)).parameters][1:]

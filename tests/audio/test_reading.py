@@ -132,4 +132,5 @@ def test_a_relay_ends_quietly_when_nobody_reads_any_more(monkeypatch):
         writer.flush()
         for thread in set(threading.enumerate()) - before:
             thread.join(HANG_S)
+            assert not thread.is_alive()
     assert failed == []

@@ -157,7 +157,7 @@ def test_a_killed_thread_fails_its_accepted_and_its_later_calls(count):
 def test_a_worker_in_a_forked_process_refuses_calls():
     program = """
 import asyncio, os
-from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
+from pipeline.run.worker import Worker
 
 worker = Worker("test")
 if os.fork() == 0:
@@ -182,7 +182,7 @@ def last():  # runs after the workers' own exit handler, which is registered lat
     except RuntimeError as error:
         print(error)
 
-from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
+from pipeline.run.worker import Worker
 worker = Worker("test")
 """
     assert printed(program) == "the worker 'test' is closed and runs nothing more; make another one\n"
@@ -198,7 +198,7 @@ def test_a_process_that_exits_lets_a_running_call_end():
     """The interpreter crashes if it shuts down during a model call. A long sum replaces the call."""
     program = """
 import asyncio
-from pipeline.run.worker import MOST_IN_A_ROW, FailedCalls, Worker
+from pipeline.run.worker import Worker
 
 def call():
     started.set()

@@ -127,6 +127,7 @@ def _compiled(
         model = compiler.write(name, rows_of[name], name)
         if len(names) > 1:
             measurements.append(compare(name, compiler.translate(model, evaluation, name), fp32, evaluation))
+        del model
     chosen = _fastest(measurements) if measurements else names[0]
     return CompileReport(
         weights=chosen,
