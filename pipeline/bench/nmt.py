@@ -25,9 +25,9 @@ from ..apps.cli import whole_number
 from ..errors import PipelineError, UsageError
 from ..languages import known_language
 from ..nmt.compiled import find_translation_model, other_direction
+from ..nmt.decode.settings import read_json
 from ..nmt.decode.students import StudentFiles, find_student
 from ..nmt.options import NmtConfig
-from ..nmt.settings import read_json
 from ..run.machine import usable_cores
 from ..sinks.sink import BlockFile
 from ..store.firefox import PREFIX

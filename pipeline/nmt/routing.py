@@ -226,7 +226,7 @@ def _codes(pair: LanguagePair) -> LanguagePair:
 
 def _translates(directory: Path, pair: LanguagePair, *, unnamed: bool) -> bool:
     """Whether the files of a model fit a language pair. ``unnamed``: the result if they name no target."""
-    from .settings import read_json  # slow: imports ONNX Runtime
+    from .decode.settings import read_json  # slow: imports ONNX Runtime
 
     source, target = pair
     names = read_json(directory / "tokenizer_config.json", required=False)

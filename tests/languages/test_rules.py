@@ -27,7 +27,6 @@ NOT_RULES = {
     "nmt/preparation.py": "the two scripts of Chinese",
     "asr/whisper/language_id.py": "models of English only",
     "bench/words.py": "English references of speech have numbers in words",
-    "config.py": "a recogniser of English only",
     "nmt/routing.py": "the names of models' makers",
     "sinks/push_zoom.py": "a code of Zoom's own",
     "subtitles/breaks.py": "the models of BudouX",

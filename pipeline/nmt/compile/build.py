@@ -16,10 +16,10 @@ import numpy as np
 
 from ...errors import ModelError, UsageError
 from ...run.progress import Progress
+from ..decode.settings import integer
 from ..decode.tokenizer import MarianTokenizer
 from ..model import MarianModel
 from ..options import NmtConfig
-from ..settings import integer
 from .checkpoint import Checkpoint
 from .checkpoint_files import read_checkpoint
 from .forced_decoding import AlignmentHead, TappedModel

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ...errors import ModelError
 from ..decode.exports import OPTIONAL_SETTINGS, TOKENIZER
+from ..decode.settings import read_json
 from ..decode.students import find_student
-from ..settings import read_json
 from .assemble import assemble, read_architecture
 from .checkpoint import Checkpoint
 from .huggingface import PYTORCH, SAFETENSORS, Weights, can_read_pytorch, has, read_pytorch, read_safetensors

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from ...errors import ModelError, first_line
-from ..settings import read_json
+from ..decode.settings import read_json
 
 Weights = dict[str, NDArray[Any]]
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from ...languages import known_language, language_tag
 from ..options import NmtConfig
-from ..settings import (
+from .decoders import load_decoder
+from .layout import find_layout
+from .parts import ModelParts
+from .settings import (
     check_separate_vocabulary,
     check_vocabulary,
     decoding_settings,
@@ -14,9 +17,6 @@ from ..settings import (
     integer,
     read_json,
 )
-from .decoders import load_decoder
-from .layout import find_layout
-from .parts import ModelParts
 from .tokenizer import MarianTokenizer
 
 

@@ -7,10 +7,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError
-from .decode.generation import GenerationOptions
-from .decode.tokenizer import MarianTokenizer
-from .options import NmtConfig
+from ...errors import ModelError
+from ..options import NmtConfig
+from .generation import GenerationOptions
+from .tokenizer import MarianTokenizer
 
 log = logging.getLogger(__name__)
 
