@@ -341,6 +341,7 @@ def test_a_run_interrupted_twice_at_any_event(step, runs, whole, caplog):
     assert not caplog.records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [LiveRun._interrupted, LiveRun._hung_up])
 def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
     drafted = [at for at, method in enumerate(runs.recognizer.methods) if method == "draft"]

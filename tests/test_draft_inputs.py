@@ -143,7 +143,8 @@ def turns(pause_s):
     )
 
 
-@pytest.mark.parametrize("wrong", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [1, 2])
 def test_a_draft_in_another_language_than_the_sentence(wrong, pace, tmp_path, monkeypatch):
     """The first drafts of the Chinese sentence are made English."""
     config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))

@@ -47,6 +47,7 @@ def pace(monkeypatch):
     return Pace(monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafts", [True, False])
 def test_live_text_is_that_of_the_recording(drafts, case, pace):
     config, models, audio, expected = case
@@ -55,6 +56,7 @@ def test_live_text_is_that_of_the_recording(drafts, case, pace):
     assert final(events) == expected
 
 
+@pytest.mark.slow
 def test_a_recogniser_slower_than_real_time_hears_the_same(case, pace):
     config, models, audio, _ = case
     alone = Models(Slow(models.recognizer, pace, 0.0, 0.0, slow=()), models.translations)  # a group at a time

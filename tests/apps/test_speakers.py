@@ -203,6 +203,7 @@ def test_a_call_that_was_cut_ends_up_with_the_same_files(run, counted, tmp_path,
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_run_with_other_speakers_is_not_resumed(run, tmp_path, capsys):
     path = recorded(tmp_path / "call.wav", call())
     assert run(path, cut_at=3) == 1

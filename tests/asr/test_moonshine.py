@@ -120,6 +120,7 @@ def test_a_chain_runs_on_it_alone():
     assert len(set(words(SAID)) - set(words(text))) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_it_makes_the_drafts_of_another_model_whose_final_text_is_the_same(monkeypatch):
     demo = load_config("demo")

@@ -48,6 +48,7 @@ def catalogue(tmp_path, monkeypatch):
         yield served
 
 
+@pytest.mark.slow
 def test_each_sentence_is_translated_from_the_language_that_is_named_and_spoken(tmp_path):
     config = with_overrides(DEMO, source="en,pt", targets="en")
     (models,) = load_shared([config])

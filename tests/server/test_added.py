@@ -110,6 +110,7 @@ async def test_the_text_is_what_the_translator_writes(offering):
     assert session.config.languages.targets == ("zh", "pt")
 
 
+@pytest.mark.slow
 async def test_fifty_readers_who_ask_at_once_have_one_download(offering, catalogue):
     catalogue.open.clear()
     async with running(offering()) as server, server.connect() as speaker:

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from pipeline.events import SourceSentence, SourceText, Translation
 from pipeline.server.service import Service
@@ -113,6 +114,7 @@ async def test_sentences_carry_the_name_of_who_speaks_and_it_can_be_corrected(de
     assert '"speaker": "Ana María"' in next(tmp_path.glob("*.jsonl")).read_text("utf-8")
 
 
+@pytest.mark.slow
 async def test_what_is_said_in_a_pause_is_not_heard_and_all_are_told(demo_config, demo_models, tmp_path):
     async with running(Service(demo_config, demo_models, record=tmp_path)) as server, server.connect() as speaker:
         started = await ask(speaker, type="start")

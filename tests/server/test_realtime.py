@@ -197,6 +197,7 @@ async def test_another_language_is_chosen_before_the_audio_only(demo_config, dem
         assert (await connection.recv()).error.code == "too-late"
 
 
+@pytest.mark.slow
 async def test_a_script_that_the_model_does_not_write_is_converted(new_service):
     async def translated(server: Running, language: str) -> str:
         async with connected(server) as connection:

@@ -31,6 +31,7 @@ def place(monkeypatch, tmp_path):
     server.close()
 
 
+@pytest.mark.slow
 async def test_sessions_are_sent_one_after_another(demo_config, demo_models, place, caplog):
     def opened(config):
         return open_pushes([Where("webhook", "zh", place.url)], config.languages.targets, config.subtitles)
@@ -84,6 +85,7 @@ async def test_a_place_that_fails_is_logged_and_the_session_goes_on(demo_config,
     assert errors == ["cannot write (No space left on device)", "cannot close"]
 
 
+@pytest.mark.slow
 async def test_a_place_that_fails_otherwise_is_logged_and_the_session_goes_on(demo_config, demo_models, caplog):
     class Broken:
         lost = 0

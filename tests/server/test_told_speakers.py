@@ -33,6 +33,7 @@ def speakers(records):
     return [record.get("speaker") for record in records if record["type"] == "source_sentence"]
 
 
+@pytest.mark.slow
 async def test_voices_are_told_apart_in_the_sessions_that_ask_for_it(told, tmp_path):
     one, other = read_wav(PHRASES)[: round(PHRASE_SECONDS * SECONDS)], read_wav(ROOT / "examples/audio/novel.wav")
     said = np.concatenate([one, PAUSE, other[: 4 * SECONDS], PAUSE])

@@ -73,6 +73,7 @@ async def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(new
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, open files have no path")
 async def test_a_file_has_no_name_while_it_is_translated(new_service, own_folder):
     async with running(new_service()) as server, in_progress(server):

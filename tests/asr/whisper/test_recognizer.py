@@ -108,6 +108,7 @@ def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer
         assert all(segment.start_s - 0.1 <= word.start_s <= word.end_s <= segment.end_s + 0.1 for word in one.words)
 
 
+@pytest.mark.slow
 def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(recognizer, phrases):
     segments = phrases
     packs = [segments[:4], segments[4:], segments[2:3], segments[1:], segments]
@@ -398,6 +399,7 @@ def chinese():
     return cut(read_wav(CHINESE), 1600)
 
 
+@pytest.mark.slow
 def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer):
     """Alone, and in one window with English; one of a second may say "Okay."""
     english, *_ = cut(read_wav(PHRASES), 1600)
