@@ -297,15 +297,12 @@ async def test_no_field_of_a_wyoming_event_holds_the_loop(kind, name, new_servic
                 return found
 
             async def work() -> list[str]:
-                wrong, found = [], dict[str, Any](type="none")
+                wrong = []
                 for what, value in (TEXTS | VALUES).items():
                     for event in wyoming_events(kind, name, value):
                         for _ in range(TRIES):
                             hold.longest_s = 0.0
-                            try:
-                                found = await answer(event)
-                            except ConnectionResetError:  # the server closed before it had read everything
-                                continue
+                            found = await answer(event)
                             if hold.longest_s <= LONGEST_S:
                                 break
                         else:

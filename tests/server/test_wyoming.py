@@ -175,6 +175,16 @@ async def test_limits_are_kept(limits, code, new_service):
         assert (error.type, error.data["code"]) == ("error", code)
 
 
+async def test_a_client_that_is_still_sending_gets_the_answer_whole(new_service):
+    async with listening(new_service()) as uri:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(uri.rpartition(":")[2]))
+        writer.write(b"no event\n" + bytes(2_000_000))
+        header, data = (await reader.read()).split(b"\n")
+        assert json.loads(header)["type"] == "error"
+        assert len(data) == json.loads(header)["data_length"]
+        writer.close()
+
+
 async def test_a_client_that_sends_nothing_is_let_go(new_service):
     service = new_service(idle_s=0.0)
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:

@@ -162,6 +162,11 @@ class WyomingConnection:
                     await self._obey(event)
             except ProtocolError as error:
                 await self._write(Error(str(error), error.code))
+                self._writer.write_eof()
+                # A connection that is closed with unread data is reset, and the client may lose the answer.
+                async with asyncio.timeout(limits.closing_s):
+                    while await self._reader.read(_LINE_BYTES):
+                        pass
         except (OSError, EOFError, TimeoutError):  # EOFError: the connection ended within an event
             pass
         finally:
