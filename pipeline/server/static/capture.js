@@ -3,6 +3,7 @@
 import { CaptureError } from "./errors.js";
 import { blocked, browserOf } from "./permission.js";
 import { decode, UNREADABLE } from "./recording.js";
+import { read, readable } from "./track.js";
 import { t } from "./ui.js";
 
 const FLUSH_MS = 1000;
@@ -25,8 +26,11 @@ export function obstacle(kind, fast) {
 // reason to tell or "".
 export async function capture(kind, { file, fast, device, rate, ahead, onAudio, onEnd }) {
   if (kind === "file" && fast) return decode(file, { ahead, onAudio, onEnd });
+  const track = kind !== "file" && readable ? await trackOf(kind, device, onEnd) : undefined;
+  const reader = track && (await read(track, rate, onAudio));
+  if (reader) return reader;
   const context = new AudioContext({ sampleRate: rate });
-  const source = { stop() {} };
+  const source = { stop: () => track?.stop() };
   try {
     await context.audioWorklet.addModule(new URL("worklet.js", import.meta.url));
     const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 1 });
@@ -34,7 +38,7 @@ export async function capture(kind, { file, fast, device, rate, ahead, onAudio, 
     tap.connect(silent).connect(context.destination); // a node that leads nowhere is not run everywhere
     await context.resume(); // first: until it runs, what a microphone hears is lost
     if (kind === "file") await play(file, context, tap, source, onEnd);
-    else await listen(kind, device, context, tap, source, onEnd);
+    else listen(track ?? (await trackOf(kind, device, onEnd)), context, tap, source);
     return new Capture(context, tap, source, onAudio);
   } catch (error) {
     source.stop();
@@ -97,7 +101,12 @@ async function play(file, context, tap, source, onEnd) {
   }
 }
 
-async function listen(kind, device, context, tap, source, onEnd) {
+function listen(track, context, tap, source) {
+  source.stop = () => track.stop();
+  new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
+}
+
+async function trackOf(kind, device, onEnd) {
   let stream;
   try {
     stream = await (kind === "screen"
@@ -106,12 +115,11 @@ async function listen(kind, device, context, tap, source, onEnd) {
   } catch (error) {
     throw new CaptureError(reason(kind, error));
   }
-  source.stop = () => stream.getTracks().forEach((track) => track.stop());
+  stream.getVideoTracks().forEach((picture) => picture.stop());
   const [track] = stream.getAudioTracks();
   if (!track) throw new CaptureError(unheard());
-  stream.getVideoTracks().forEach((picture) => picture.stop());
   track.onended = () => onEnd(kind === "screen" ? "" : t("The microphone was disconnected. Connect it and press Start again."));
-  new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
+  return track;
 }
 
 function unheard() {
