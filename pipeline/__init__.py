@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .asr.recognizer import Recognizer as Recognizer
     from .asr.recognizer import StreamingRecognizer as StreamingRecognizer
     from .captions.changes import Changes as Changes
+    from .captions.changes import Delta as Delta
+    from .captions.changes import SourceDelta as SourceDelta
     from .captions.changes import States as States
     from .captions.states import TextChangeError as TextChangeError
     from .config import PipelineConfig as PipelineConfig
@@ -39,26 +41,15 @@ if TYPE_CHECKING:
     from .errors import InputEndedError as InputEndedError
     from .errors import PipelineError as PipelineError
     from .errors import StageError as StageError
-    from .events import AudioLost as AudioLost
     from .events import Correction as Correction
-    from .events import Delta as Delta
-    from .events import DeviceBack as DeviceBack
-    from .events import DeviceLost as DeviceLost
     from .events import EndOfInput as EndOfInput
-    from .events import InputLevel as InputLevel
-    from .events import LoadChanged as LoadChanged
-    from .events import Notice as Notice
-    from .events import Paused as Paused
     from .events import PipelineEvent as PipelineEvent
-    from .events import Resumed as Resumed
-    from .events import SourceDelta as SourceDelta
     from .events import SourceSentence as SourceSentence
     from .events import SourceText as SourceText
     from .events import SpeechSegment as SpeechSegment
     from .events import TargetText as TargetText
     from .events import Transcript as Transcript
     from .events import Translation as Translation
-    from .events import TranslationLost as TranslationLost
     from .languages.options import LanguageConfig as LanguageConfig
     from .loading import Models as Models
     from .loading import load_models as load_models
@@ -68,6 +59,15 @@ if TYPE_CHECKING:
     from .nmt.stage import NmtStage as NmtStage
     from .nmt.translator import TextTranslator as TextTranslator
     from .nmt.translator import TranslationRequest as TranslationRequest
+    from .notices import AudioLost as AudioLost
+    from .notices import DeviceBack as DeviceBack
+    from .notices import DeviceLost as DeviceLost
+    from .notices import InputLevel as InputLevel
+    from .notices import LoadChanged as LoadChanged
+    from .notices import Notice as Notice
+    from .notices import Paused as Paused
+    from .notices import Resumed as Resumed
+    from .notices import TranslationLost as TranslationLost
     from .run.options import CaptionOptions as CaptionOptions
     from .run.options import DraftOptions as DraftOptions
     from .run.options import GlossaryOptions as GlossaryOptions
@@ -86,12 +86,11 @@ if TYPE_CHECKING:
 _MODULES = {
     "asr.options": "AsrConfig",
     "asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
-    "captions.changes": "Changes States",
+    "captions.changes": "Changes Delta SourceDelta States",
     "captions.states": "TextChangeError",
     "config": "PipelineConfig QueueConfig load_config",
     "errors": "InputEndedError PipelineError StageError",
-    "events": "AudioLost Correction Delta DeviceBack DeviceLost EndOfInput InputLevel LoadChanged Notice Paused PipelineEvent Resumed "
-    "SourceDelta SourceSentence SourceText SpeechSegment TargetText Transcript Translation TranslationLost",
+    "events": "Correction EndOfInput PipelineEvent SourceSentence SourceText SpeechSegment TargetText Transcript Translation",
     "languages.options": "LanguageConfig",
     "loading": "Models load_models",
     "nmt.load": "load_translation_model",
@@ -99,6 +98,7 @@ _MODULES = {
     "nmt.options": "NmtConfig",
     "nmt.stage": "NmtStage",
     "nmt.translator": "TextTranslator TranslationRequest",
+    "notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
     "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
     "run.overload": "OverloadOptions",
     "run.stats": "PipelineStats",

@@ -16,12 +16,12 @@ from .bounds import CheckedOptions, mistake, within
 from .errors import ConfigError, UsageError
 from .languages import english_name, language_tag, same_language
 from .languages.options import AUTO_SOURCE, LanguageConfig, as_codes
-from .nmt.options import NmtConfig, is_server
+from .nmt.options import NmtConfig
 from .nmt.routing import LanguagePair, check_shared, resolve, student_routes
 from .resources import CONFIGS, named_configs
 from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SpeakerOptions
 from .run.overload import OverloadOptions
-from .subtitles.rules import PRESETS, SubtitleRules, conflicts
+from .subtitles.rules import PRESETS, SubtitleRules
 from .vad.options import VadConfig
 
 
@@ -137,9 +137,6 @@ class PipelineConfig(CheckedOptions):
 _OF_MODEL: dict[str, Any] = {"revision": None, "second": None, "second_revision": None}
 _MODEL_KEYS = ("model", "file_suffix", *_OF_MODEL)
 _TARGETS_KEY = "target"  # in a file; the field is called ``targets``
-
-# With a shorter limit, every sentence would be cut after its first token.
-_MIN_TIME_LIMIT_S = 0.001
 
 
 def load_config(name_or_path: str | Path = "en-zh") -> PipelineConfig:
@@ -366,7 +363,8 @@ def _hears(asr: AsrConfig, spoken: str | None) -> bool:
 
 def _conflicts(config: PipelineConfig) -> Iterator[str]:
     """Options that contradict each other: one sentence each, with the names of the keys."""
-    yield from _contradictions(config.vad, config.overload)
+    yield from config.vad.conflicts()
+    yield from config.overload.conflicts()
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
     if config.asr.backend != "whisper" and config.asr.draft.model is not None:
         yield f'asr.draft.model is for asr.backend = "whisper"; it is "{config.asr.backend}", which needs no drafts of another model'
@@ -381,62 +379,6 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
         if not any(target == into for _, target in student_routes()):
             yield f"no student translates into {into!r} from any language; name those that are spoken in place of {AUTO_SOURCE!r}"
     for section, nmt in (("nmt", config.nmt), *by_target):
-        yield from _nmt_contradictions(section, nmt)
-    for conflict in conflicts(config.subtitles):
+        yield from nmt.conflicts(section)
+    for conflict in config.subtitles.conflicts():
         yield f"[subtitles] {conflict}"
-
-
-def _contradictions(vad: VadConfig, overload: OverloadOptions) -> Iterator[str]:
-    """The same for voice activity detection and overload."""
-    if vad.cut_search_ms >= vad.max_segment_ms:
-        yield f"vad.cut_search_ms ({vad.cut_search_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms})"
-    if vad.release_threshold > vad.threshold:
-        yield (
-            f"vad.release_threshold ({vad.release_threshold:g}) must not be more than "
-            f"vad.threshold ({vad.threshold:g}): speech must not need a higher probability to continue than to begin"
-        )
-    if vad.post_roll_ms > vad.hangover_ms:
-        yield (
-            f"vad.post_roll_ms ({vad.post_roll_ms}) must not be more than vad.hangover_ms ({vad.hangover_ms}): "
-            "a segment ends with its hangover, and there is no later audio to add"
-        )
-    if vad.opening_ms >= vad.max_segment_ms:
-        yield (
-            f"vad.max_segment_ms ({vad.max_segment_ms}) must be more than vad.pre_roll_ms, faint_ms, trigger_ms and "
-            f"min_speech_ms together ({vad.opening_ms})"
-        )
-    if vad.hangover_ms >= vad.max_segment_ms:
-        yield (
-            f"vad.hangover_ms ({vad.hangover_ms}) must be less than vad.max_segment_ms ({vad.max_segment_ms}), "
-            "or the maximum length cuts a silence before the hangover ends the segment"
-        )
-    if overload.caught_up_s >= overload.behind_s:
-        yield (
-            f"overload.caught_up_s ({overload.caught_up_s:g}) must be less than overload.behind_s ({overload.behind_s:g})"
-        )
-    if overload.backlog_s < 2 * overload.behind_s:
-        yield (
-            f"overload.backlog_s ({overload.backlog_s:g}) must be at least twice overload.behind_s "
-            f"({overload.behind_s:g}): audio would be lost before drafts are left out"
-        )
-
-
-def _nmt_contradictions(section: str, nmt: NmtConfig) -> Iterator[str]:
-    """The same for translation options. ``section`` is their section's name."""
-    if nmt.second is not None and nmt.model == "auto":
-        yield (
-            f"{section}.second needs {section}.model to name a model; {section}.model is auto, which finds both: leave "
-            f"{section}.second out"
-        )
-    if nmt.second is not None and nmt.via == "none":
-        yield (
-            f"{section}.second translates from the language {section}.via, which is none; set {section}.via, or leave "
-            f"{section}.second out"
-        )
-    if nmt.url is not None and not is_server(nmt.url):
-        yield f"{section}.url is no address such as http://127.0.0.1:8080/v1, without a user, a password and a query"
-    if 0 < nmt.time_limit_s < _MIN_TIME_LIMIT_S:
-        yield (
-            f"{section}.time_limit_s ({nmt.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0 (no "
-            f"limit) or at least {_MIN_TIME_LIMIT_S:g}"
-        )

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .notices import Notice
+
 SAMPLE_RATE = 16_000
 """Sample rate in Hz of all audio inside the pipeline (mono, int16)."""
 
@@ -346,121 +348,10 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class SourceDelta:
-    """A change of the text recognised in a sentence, for readers that keep the text themselves; see ``pipeline.captions.changes``.
-
-    ``withdrawn`` characters are removed from the end of the sentence's text, then ``text`` is appended. Afterwards the
-    first ``steady`` characters are expected to stay. The other fields are those of ``SourceText``.
-    """
-
-    sentence: int
-    language: str
-    text: str
-    withdrawn: int = 0
-    steady: int = 0
-    start_s: float = 0.0
-    end_s: float = 0.0
-    heard_s: float = 0.0
-    speaker: str | None = None
-
-
-@dataclass(frozen=True)
-class Delta:
-    """A change of a sentence's translation: normally the text of one target token, appended.
-
-    ``withdrawn``, ``text`` and ``steady`` are those of ``SourceDelta``, the other fields those of ``TargetText``.
-    """
-
-    sentence: int
-    language: str
-    text: str
-    """Empty if the token completes no character; may be empty at the end."""
-    withdrawn: int = 0
-    steady: int = 0
-    token: int | None = None
-    """The token's id in the model's vocabulary; None if the change stands for several tokens."""
-    log_probability: float = 0.0
-    """Natural-log probability of the token, or the sum of several: of all tokens, if the translation began anew."""
-    heard_s: float = 0.0
-    complete: bool = False
-
-
-@dataclass(frozen=True)
 class EndOfInput:
     """The end of the input. It passes through every stage in order, after everything fed before it."""
 
     duration_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class LoadChanged:
-    """The stages fell behind a live source, or caught up; see ``pipeline.run.overload`` for the measures taken."""
-
-    level: int
-    """0: as configured; 1: speech in progress has no drafts."""
-    lag_s: float
-
-
-@dataclass(frozen=True)
-class AudioLost:
-    """Audio was lost: the device was not read in time, or the backlog was full."""
-
-    at_s: float
-    lost_s: float
-    """0 if the device does not report how much was lost."""
-    reason: str
-
-
-@dataclass(frozen=True)
-class InputLevel:
-    """How loud a device records: once at its start, and again when it is too loud."""
-
-    at_s: float
-    device: str
-    level_dbfs: float
-    """RMS level of the last 2.5 s; -90 at the least."""
-    clipped: float = 0.0
-    """Share of their samples that are at full scale, 0 to 1: more than 0.001 is heard as distortion."""
-    silent: bool = False
-    """Nothing was recorded, not even noise: the device is muted, or nothing is connected to it."""
-
-
-@dataclass(frozen=True)
-class DeviceLost:
-    """The microphone stopped delivering audio. Silence replaces its audio until it is back."""
-
-    at_s: float
-    device: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class DeviceBack:
-    """The microphone, or another one of the same name, delivers audio again."""
-
-    at_s: float
-    device: str
-    away_s: float
-
-
-@dataclass(frozen=True)
-class Paused:
-    """Listening is paused. Silence replaces the audio until ``Resumed``."""
-
-    at_s: float
-
-
-@dataclass(frozen=True)
-class Resumed:
-    at_s: float
-
-
-@dataclass(frozen=True)
-class TranslationLost:
-    """The translation into one language failed, or fell too far behind in a live run. The other languages go on."""
-
-    language: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -474,12 +365,6 @@ class Correction:
     speaker: str | None = None
     """Who said it, with a correction of what was said; empty: nobody in particular. None: nobody corrected that."""
 
-
-SourceNotice = AudioLost | InputLevel | DeviceLost | DeviceBack | Paused | Resumed
-"""An event of a live source. It reaches the reader at once, ahead of text still being translated."""
-
-Notice = SourceNotice | LoadChanged | TranslationLost
-"""Information about the run, not text. A sink may ignore it."""
 
 PipelineEvent = Transcript | SourceText | SourceSentence | TargetText | Translation | Correction | Notice | EndOfInput
 """The events that a sink or an embedding app receives."""

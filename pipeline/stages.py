@@ -18,6 +18,7 @@ from .asr.recognizer import DraftRecognizer, by_segment
 from .asr.stage import AsrStage
 from .asr.terms import HeardTerms
 from .config import PipelineConfig, QueueConfig
+from .errors import PipelineError, StageError
 from .events import EndOfInput
 from .glossary.current import CurrentGlossary
 from .loading import Models
@@ -154,6 +155,31 @@ class FunctionStage:
                     "or [] to drop it"
                 )
         return results
+
+
+async def run_stages(
+    specs: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: StageContext
+) -> PipelineError | None:
+    """Make the stages and run all to their ends; the failure that ended them early, or None."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for stage in chained(specs, inbox, outbox, context):
+                group.create_task(_run_stage(stage))
+    except BaseExceptionGroup as failures:
+        first = failures.exceptions[0]
+        return first if isinstance(first, StageError) else StageError("pipeline", first)
+    except Exception as error:  # for example, a stage of the app's cannot be made
+        return StageError("pipeline", error)
+    return None
+
+
+async def _run_stage(stage: Stage) -> None:
+    try:
+        await stage.run()
+    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, StageError):
+        raise  # the first four come from outside: the worker's thread raises a StageError instead
+    except BaseException as error:
+        raise StageError(stage.name, error) from error
 
 
 def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: StageContext) -> list[Stage]:

@@ -12,31 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from .audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local
+from .audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local, stop_reading
 from .audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from .captions.masking import Masking
 from .config import PipelineConfig
 from .errors import InputEndedError, PipelineError, StageError
-from .events import (
-    SAMPLE_RATE,
-    AudioLost,
-    DeviceBack,
-    EndOfInput,
-    LoadChanged,
-    Notice,
-    PipelineEvent,
-    Samples,
-    SourceNotice,
-)
+from .events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples
 from .glossary.current import CurrentGlossary, GlossaryFile
 from .glossary.masked import load_masked
 from .loading import Models, load_models
 from .nmt.targets import LateTargets
 from .nmt.translator import warn_unspellable
+from .notices import AudioLost, DeviceBack, LoadChanged, Notice, SourceNotice
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
-from .stages import Stage, StageContext, StageSpec, chained, standard_stages, with_speakers
+from .stages import StageContext, StageSpec, run_stages, standard_stages, with_speakers
 
 log = logging.getLogger(__name__)
 
@@ -277,10 +268,10 @@ class SpeechTranslator:
             if self._source_error is not None:
                 raise self._source_error
         except BaseException:
-            if (close_error := await _stop_source(pump, source)) is not None:
+            if (close_error := await stop_reading(pump, source)) is not None:
                 log.warning("closing the source failed as well: %s", close_error)
             raise
-        if (close_error := await _stop_source(pump, source)) is not None:
+        if (close_error := await stop_reading(pump, source)) is not None:
             raise close_error
 
     async def cancel(self) -> None:
@@ -383,44 +374,11 @@ class SpeechTranslator:
         specs, voices = self._specs, models.voices
         if voices is not None and self.config.speakers.auto:
             specs = with_speakers(specs, voices, self.config.speakers)
-        try:
-            async with asyncio.TaskGroup() as group:
-                for stage in chained(specs, self._inbox, self._outbox, context):
-                    group.create_task(_run_stage(stage))
-        except BaseExceptionGroup as failures:
-            first = failures.exceptions[0]
-            return first if isinstance(first, StageError) else StageError("pipeline", first)
-        except Exception as error:  # for example, a stage of the app's cannot be made
-            return StageError("pipeline", error)
-        return None
+        return await run_stages(specs, self._inbox, self._outbox, context)
 
     async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:
         if (error := await stages) is not None:
             await self._outbox.put(_StreamEnd(error))
-
-
-async def _run_stage(stage: Stage) -> None:
-    try:
-        await stage.run()
-    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, StageError):
-        raise  # the first four come from outside: the worker's thread raises a StageError instead
-    except BaseException as error:
-        raise StageError(stage.name, error) from error
-
-
-async def _stop_source(pump: asyncio.Task[None], source: AudioSource) -> StageError | None:
-    """Close the source and end the task that reads it. Return the failure to close, or None."""
-    failure: StageError | None = None
-    try:
-        source.close()
-    except (KeyboardInterrupt, SystemExit):
-        raise  # raised by a signal handler
-    except BaseException as error:
-        failure = StageError("audio", error)
-    finally:
-        pump.cancel()
-        await asyncio.gather(pump, return_exceptions=True)
-    return failure
 
 
 def _raise_failure(stages: asyncio.Task[PipelineError | None]) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from pipeline import EndOfInput, NmtStage, PipelineEvent
 from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.events import SAMPLE_RATE, Samples, SourceNotice, SpeechSegment, Transcript
+from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from pipeline.nmt.stage import NmtContext, Text
 from pipeline.nmt.translator import TextTranslator
+from pipeline.notices import SourceNotice
 from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
 

@@ -8,7 +8,7 @@ import typing
 
 import pytest
 
-import pipeline.events
+import pipeline
 from pipeline import SpeechTranslator
 from pipeline.captions.changes import ChangeEvent
 from pipeline.events import EndOfInput
@@ -24,7 +24,7 @@ HEADER = {"type": "events", "version": VERSION}
 def class_of(kind):
     """The class of a line's ``type``."""
     others = {"end": EndOfInput, "cue": Cue}
-    return others.get(kind) or getattr(pipeline.events, kind.title().replace("_", ""))
+    return others.get(kind) or getattr(pipeline, kind.title().replace("_", ""))
 
 
 def value_of(record):

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..audio.level import SILENCE_DBFS
-from ..events import (
+from ..events import PipelineEvent
+from ..notices import (
     AudioLost,
     DeviceBack,
     DeviceLost,
@@ -17,7 +18,6 @@ from ..events import (
     LoadChanged,
     Notice,
     Paused,
-    PipelineEvent,
     Resumed,
     TranslationLost,
 )

@@ -15,7 +15,8 @@ from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
 
 from ..errors import DeviceError, UsageError
-from ..events import SAMPLE_RATE, AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
+from ..events import SAMPLE_RATE, Samples
+from ..notices import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, SourceNotice
 from .devices import AudioDevice, find_device, library_messages_logged, portaudio, settings_for
 from .level import SILENCE_DBFS, LevelCheck, level_dbfs
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..events import SAMPLE_RATE, InputLevel, Samples
+from ..events import SAMPLE_RATE, Samples
+from ..notices import InputLevel
 
 # Lower limit of the level meter.
 SILENCE_DBFS = -90.0

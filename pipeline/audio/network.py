@@ -23,7 +23,8 @@ from av.packet import Packet
 from av.stream import Discard
 
 from ..errors import AudioError, UsageError
-from ..events import SAMPLE_RATE, DeviceBack, DeviceLost, Samples, SourceNotice
+from ..events import SAMPLE_RATE, Samples
+from ..notices import DeviceBack, DeviceLost, SourceNotice
 from .capture import backoff_s
 from .overlap import LOOKED_AT, overlap
 from .recording import Recording

@@ -1,11 +1,13 @@
-"""Read a source on a thread, and pass its chunks on to the event loop."""
+"""Read a source on a thread, and pass its chunks on to the event loop; and stop that."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
+from ..errors import StageError
 from ..events import Samples
 from ..run.worker import Worker
 from .recording import Recording
@@ -45,6 +47,21 @@ async def chunks_of(
             yield chunk
     if failure is not None:
         raise failure
+
+
+async def stop_reading(pump: asyncio.Task[None], source: AudioSource) -> StageError | None:
+    """Close the source and end the task that reads it; the failure to close, or None."""
+    failure: StageError | None = None
+    try:
+        source.close()
+    except (KeyboardInterrupt, SystemExit):
+        raise  # raised by a signal handler
+    except BaseException as error:
+        failure = StageError("audio", error)
+    finally:
+        pump.cancel()
+        await asyncio.gather(pump, return_exceptions=True)
+    return failure
 
 
 def _read(source: AudioSource, chunks: list[Samples], most: int) -> tuple[bool, int]:

@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..events import Samples, SourceNotice, mono_int16
+from ..events import Samples, mono_int16
+from ..notices import SourceNotice
 
 CHUNK_SAMPLES = 1_600
 """Maximum samples in a chunk: 100 ms. A paced recording arrives as evenly as a microphone."""

@@ -12,7 +12,8 @@ from typing import IO
 
 import numpy as np
 
-from ..events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
+from ..events import SAMPLE_RATE, Samples
+from ..notices import AudioLost, SourceNotice
 from .source import CHUNK_SAMPLES, LiveSource
 
 MEMORY_SAMPLES = 60 * SAMPLE_RATE

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..events import (
     Correction,
-    Delta,
     EndOfInput,
-    Notice,
     PipelineEvent,
-    SourceDelta,
     SourceSentence,
     SourceText,
     TargetText,
@@ -16,7 +15,49 @@ from ..events import (
     Transcript,
     Translation,
 )
+from ..notices import Notice
 from .states import OpenTexts, common_length
+
+
+@dataclass(frozen=True)
+class SourceDelta:
+    """A change of the text recognised in a sentence, for readers that keep the text themselves.
+
+    ``withdrawn`` characters are removed from the end of the sentence's text, then ``text`` is appended. Afterwards the
+    first ``steady`` characters are expected to stay. The other fields are those of ``SourceText``.
+    """
+
+    sentence: int
+    language: str
+    text: str
+    withdrawn: int = 0
+    steady: int = 0
+    start_s: float = 0.0
+    end_s: float = 0.0
+    heard_s: float = 0.0
+    speaker: str | None = None
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A change of a sentence's translation: normally the text of one target token, appended.
+
+    ``withdrawn``, ``text`` and ``steady`` are those of ``SourceDelta``, the other fields those of ``TargetText``.
+    """
+
+    sentence: int
+    language: str
+    text: str
+    """Empty if the token completes no character; may be empty at the end."""
+    withdrawn: int = 0
+    steady: int = 0
+    token: int | None = None
+    """The token's id in the model's vocabulary; None if the change stands for several tokens."""
+    log_probability: float = 0.0
+    """Natural-log probability of the token, or the sum of several: of all tokens, if the translation began anew."""
+    heard_s: float = 0.0
+    complete: bool = False
+
 
 Change = SourceDelta | Delta
 ChangeEvent = Transcript | SourceSentence | Translation | Correction | Notice | EndOfInput | Change

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ..bounds import CheckedOptions, one_of, within
+
+# With a shorter limit, every sentence would be cut after its first token.
+_MIN_TIME_LIMIT_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,26 @@ class NmtConfig(CheckedOptions):
         if self.second is None:
             return (first,)
         return first, dataclasses.replace(first, model=self.second, revision=self.second_revision)
+
+    def conflicts(self, section: str) -> Iterator[str]:
+        """Options that contradict each other: one sentence each, with the names of the keys, in a section of this name."""
+        if self.second is not None and self.model == "auto":
+            yield (
+                f"{section}.second needs {section}.model to name a model; {section}.model is auto, which finds both: leave "
+                f"{section}.second out"
+            )
+        if self.second is not None and self.via == "none":
+            yield (
+                f"{section}.second translates from the language {section}.via, which is none; set {section}.via, or leave "
+                f"{section}.second out"
+            )
+        if self.url is not None and not is_server(self.url):
+            yield f"{section}.url is no address such as http://127.0.0.1:8080/v1, without a user, a password and a query"
+        if 0 < self.time_limit_s < _MIN_TIME_LIMIT_S:
+            yield (
+                f"{section}.time_limit_s ({self.time_limit_s:g}) leaves no time to translate a sentence; allowed is 0 (no "
+                f"limit) or at least {_MIN_TIME_LIMIT_S:g}"
+            )
 
 
 def is_server(url: str) -> bool:

@@ -9,16 +9,8 @@ from functools import cached_property
 
 from ..captions.states import OpenTexts
 from ..errors import one_line
-from ..events import (
-    EndOfInput,
-    PipelineEvent,
-    SourceSentence,
-    SourceText,
-    TargetText,
-    Transcript,
-    Translation,
-    TranslationLost,
-)
+from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation
+from ..notices import TranslationLost
 from ..run.worker import Worker
 from .same_language import SameLanguageStage, SameLanguageText
 from .stage import NmtContext, NmtStage, Text

@@ -6,6 +6,7 @@ no audio is dropped, and final text does not depend on the load; on a machine th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..bounds import CheckedOptions, within
@@ -21,6 +22,18 @@ class OverloadOptions(CheckedOptions):
     caught_up_s: float = within(2.0, 0, 3_600)
     # Maximum microphone audio that waits, in seconds: one minute in memory, the rest in a temporary file.
     backlog_s: float = within(3_600.0, 1, 86_400)
+
+    def conflicts(self) -> Iterator[str]:
+        """Options that contradict each other: one sentence each, with the names of the keys."""
+        if self.caught_up_s >= self.behind_s:
+            yield (
+                f"overload.caught_up_s ({self.caught_up_s:g}) must be less than overload.behind_s ({self.behind_s:g})"
+            )
+        if self.backlog_s < 2 * self.behind_s:
+            yield (
+                f"overload.backlog_s ({self.backlog_s:g}) must be at least twice overload.behind_s "
+                f"({self.behind_s:g}): audio would be lost before drafts are left out"
+            )
 
 
 class LoadControl:

@@ -9,16 +9,14 @@ from ..captions.states import State, key
 from ..events import (
     Correction,
     EndOfInput,
-    Paused,
     PipelineEvent,
-    Resumed,
     SourceSentence,
     SourceText,
     TargetText,
     Transcript,
     Translation,
-    TranslationLost,
 )
+from ..notices import Paused, Resumed, TranslationLost
 
 
 @dataclass

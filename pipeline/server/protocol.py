@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..captions.changes import ChangeEvent
-from ..events import Paused, Resumed
 from ..languages import LONGEST_CODE
+from ..notices import Paused, Resumed
 from ..sinks.jsonl import line
 from .limits import MOST_NAMED_TARGETS
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
+from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from ..languages import same_language
 from ..latency.emissions import AppliedState, Emission, TextSoFar, Unit
+from ..notices import TranslationLost
 from .sink import BlockFile
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ from enum import Enum
 
 from ..captions.states import State, place_of
 from ..errors import SinkError, described
-from ..events import EndOfInput, PipelineEvent, TranslationLost
+from ..events import EndOfInput, PipelineEvent
+from ..notices import TranslationLost
 from .sink import SINK_FAILURES
 
 _CAPACITY = 1_000

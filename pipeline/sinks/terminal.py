@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import SinkError
-from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
+from ..events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from ..languages import same_language
+from ..notices import TranslationLost
 from ..subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
 from ..subtitles.text import harmless
 

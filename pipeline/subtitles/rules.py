@@ -49,6 +49,26 @@ class SubtitleRules(CheckedOptions):
     # Position of the source in WebVTT and ASS, if it is shown.
     source_position: str = one_of("top", "bottom", "top")
 
+    def conflicts(self) -> Iterator[str]:
+        """Rules that contradict each other: one sentence per conflict, naming the keys."""
+        low, high = self.min_duration_ms, self.max_duration_ms
+        if low > high:
+            yield f"min_duration_ms ({low}) must not exceed max_duration_ms ({high})"
+        if self.gap_ms >= low:
+            yield f"gap_ms ({self.gap_ms}) must be less than min_duration_ms ({low})"
+        for line, speed in (
+            ("line_columns", "characters_per_second"),
+            ("line_cjk_characters", "cjk_characters_per_second"),
+            ("line_japanese_characters", "japanese_characters_per_second"),
+        ):
+            width, pace = getattr(self, line), getattr(self, speed)
+            full_ms = round(1000 * self.max_lines * width / pace)
+            if full_ms > high:
+                yield (
+                    f"{self.max_lines} lines of {line} ({width}) take {full_ms} ms to read at {speed} ({pace:g}), "
+                    f"longer than max_duration_ms ({high})"
+                )
+
 
 PRESETS: dict[str, dict[str, Any]] = {
     # https://partnerhelp.netflixstudios.com/hc/en-us/articles/215758617 and the guides of each language.
@@ -60,24 +80,3 @@ PRESETS: dict[str, dict[str, Any]] = {
     "broadcast-zh": {"max_lines": 1, "line_cjk_characters": 14, "line_columns": 28},
 }
 """Name → the values that differ from the defaults, and of "netflix" all that the guides give."""
-
-
-def conflicts(rules: SubtitleRules) -> Iterator[str]:
-    """Rules that contradict each other: one sentence per conflict, naming the keys."""
-    low, high = rules.min_duration_ms, rules.max_duration_ms
-    if low > high:
-        yield f"min_duration_ms ({low}) must not exceed max_duration_ms ({high})"
-    if rules.gap_ms >= low:
-        yield f"gap_ms ({rules.gap_ms}) must be less than min_duration_ms ({low})"
-    for line, speed in (
-        ("line_columns", "characters_per_second"),
-        ("line_cjk_characters", "cjk_characters_per_second"),
-        ("line_japanese_characters", "japanese_characters_per_second"),
-    ):
-        width, pace = getattr(rules, line), getattr(rules, speed)
-        full_ms = round(1000 * rules.max_lines * width / pace)
-        if full_ms > high:
-            yield (
-                f"{rules.max_lines} lines of {line} ({width}) take {full_ms} ms to read at {speed} ({pace:g}), "
-                f"longer than max_duration_ms ({high})"
-            )

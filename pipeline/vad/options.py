@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..bounds import CheckedOptions, one_of, within
@@ -57,3 +58,28 @@ class VadConfig(CheckedOptions):
     def filled_ms(self) -> int:
         """``fill_ms``, or as much as leaves room for speech in a segment."""
         return max(0, min(self.fill_ms, self.max_segment_ms - self.opening_ms - 1))
+
+    def conflicts(self) -> Iterator[str]:
+        """Options that contradict each other: one sentence each, with the names of the keys."""
+        if self.cut_search_ms >= self.max_segment_ms:
+            yield f"vad.cut_search_ms ({self.cut_search_ms}) must be less than vad.max_segment_ms ({self.max_segment_ms})"
+        if self.release_threshold > self.threshold:
+            yield (
+                f"vad.release_threshold ({self.release_threshold:g}) must not be more than "
+                f"vad.threshold ({self.threshold:g}): speech must not need a higher probability to continue than to begin"
+            )
+        if self.post_roll_ms > self.hangover_ms:
+            yield (
+                f"vad.post_roll_ms ({self.post_roll_ms}) must not be more than vad.hangover_ms ({self.hangover_ms}): "
+                "a segment ends with its hangover, and there is no later audio to add"
+            )
+        if self.opening_ms >= self.max_segment_ms:
+            yield (
+                f"vad.max_segment_ms ({self.max_segment_ms}) must be more than vad.pre_roll_ms, faint_ms, trigger_ms and "
+                f"min_speech_ms together ({self.opening_ms})"
+            )
+        if self.hangover_ms >= self.max_segment_ms:
+            yield (
+                f"vad.hangover_ms ({self.hangover_ms}) must be less than vad.max_segment_ms ({self.max_segment_ms}), "
+                "or the maximum length cuts a silence before the hangover ends the segment"
+            )

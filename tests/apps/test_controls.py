@@ -17,7 +17,7 @@ import srt
 
 from pipeline.apps.controls import NoticeSink, controls, meter, notice_line, status_line
 from pipeline.audio.microphone import Microphone
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
+from pipeline.notices import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 

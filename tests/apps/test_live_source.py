@@ -26,7 +26,8 @@ from pipeline.audio.microphone import Microphone
 from pipeline.audio.recording import Recording
 from pipeline.audio.source import AudioSource
 from pipeline.errors import UsageError
-from pipeline.events import Samples, SourceNotice
+from pipeline.events import Samples
+from pipeline.notices import SourceNotice
 from pipeline.resources import CONFIGS
 from pipeline.sinks.jsonl import JsonlSink
 from tests.audio.portaudio import FakePortAudio

@@ -13,7 +13,7 @@ import pytest
 from pipeline import Models, PipelineConfig
 from pipeline.apps import translate
 from pipeline.apps.controls import NoticeSink
-from pipeline.events import AudioLost, LoadChanged
+from pipeline.notices import AudioLost, LoadChanged
 from pipeline.run.progress import progress_bar
 from tests.apps.test_translate import save
 from tests.conftest import EXAMPLES, HANG_S

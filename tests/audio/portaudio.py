@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pipeline.audio.spool import SpooledSource
-from pipeline.events import InputLevel, Samples, SourceNotice
+from pipeline.events import Samples
+from pipeline.notices import InputLevel, SourceNotice
 from tests.conftest import HANG_S
 
 

@@ -16,7 +16,8 @@ from pipeline.audio.capture import Capture, Converter, DeviceClock
 from pipeline.audio.devices import list_devices
 from pipeline.audio.level import SILENCE_DBFS, level_dbfs
 from pipeline.errors import DeviceError, UsageError
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples
+from pipeline.events import Samples
+from pipeline.notices import AudioLost, DeviceBack, DeviceLost, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, Talkative, all_but_levels
 from tests.conftest import HANG_S
 

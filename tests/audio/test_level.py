@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pipeline.audio.level import LevelCheck
-from pipeline.events import InputLevel, Samples
+from pipeline.events import Samples
+from pipeline.notices import InputLevel
 
 
 def told(recorded: Samples) -> list[InputLevel]:

@@ -21,7 +21,8 @@ from pipeline.audio.microphone import Microphone
 from pipeline.audio.spool import SpooledSource
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import DeviceError, UsageError
-from pipeline.events import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed, Samples, SourceNotice
+from pipeline.events import Samples
+from pipeline.notices import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed, SourceNotice
 from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 

@@ -23,7 +23,8 @@ from pipeline.audio.network import MOST_ATTEMPTS, NetworkStream, StreamSource, c
 from pipeline.audio.overlap import overlap
 from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError, UsageError
-from pipeline.events import DeviceBack, DeviceLost, Samples, SourceNotice
+from pipeline.events import Samples
+from pipeline.notices import DeviceBack, DeviceLost, SourceNotice
 from tests.conftest import HANG_S, PHRASES, read_wav
 
 SPEECH = read_wav(PHRASES)[: 6 * 16_000]

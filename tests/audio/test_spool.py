@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pipeline.audio.source import CHUNK_SAMPLES
 from pipeline.audio.spool import Spool, SpooledSource
 from pipeline.errors import DeviceError
-from pipeline.events import SAMPLE_RATE, AudioLost, Samples, SourceNotice
+from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.notices import AudioLost, SourceNotice
 from tests.conftest import HANG_S
 
 

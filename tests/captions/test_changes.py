@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.captions.changes import States, edit
+from pipeline.captions.changes import Delta, SourceDelta, States, edit
 from pipeline.captions.states import TextChangeError
-from pipeline.events import Delta, SourceDelta, SourceSentence, SourceText, TargetText, TargetToken
+from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken
 from tests.streams import changes, states, streams
 
 

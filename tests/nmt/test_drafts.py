@@ -11,18 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
+from pipeline.captions.changes import Delta
 from pipeline.captions.policy import AgreeingDrafts, updates
 from pipeline.captions.states import common_length
-from pipeline.events import (
-    SAMPLE_RATE,
-    Delta,
-    SourceSentence,
-    SourceText,
-    SpeechSegment,
-    TargetText,
-    TargetToken,
-    Translation,
-)
+from pipeline.events import SAMPLE_RATE, SourceSentence, SourceText, SpeechSegment, TargetText, TargetToken, Translation
 from pipeline.nmt.stage import NmtContext, Text
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.options import DraftOptions

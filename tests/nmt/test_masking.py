@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.captions.changes import Delta
 from pipeline.captions.policy import AgreeingDrafts, visible_length
-from pipeline.events import Delta, SourceSentence, Translation
+from pipeline.events import SourceSentence, Translation
 from pipeline.nmt.decode.decoder import DecoderState
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig

@@ -8,11 +8,12 @@ import pytest
 from pipeline import EndOfInput, MarianModel, PipelineEvent, Transcript
 from pipeline.captions.states import OpenTexts
 from pipeline.errors import ModelError
-from pipeline.events import SourceSentence, SourceText, TargetText, Translation, TranslationLost, Word
+from pipeline.events import SourceSentence, SourceText, TargetText, Translation, Word
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.targets import LateTargets, TranslationStage, _Gate
+from pipeline.notices import TranslationLost
 from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S, golden, make_model_dir
 

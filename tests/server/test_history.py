@@ -17,8 +17,8 @@ from pipeline.events import (
     TargetText,
     Transcript,
     Translation,
-    TranslationLost,
 )
+from pipeline.notices import TranslationLost
 from pipeline.server.feed import Feed, Snapshot
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import snapshot_text

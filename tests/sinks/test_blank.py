@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.events import EndOfInput, LoadChanged, PipelineEvent, Transcript
+from pipeline.events import EndOfInput, PipelineEvent, Transcript
+from pipeline.notices import LoadChanged
 from pipeline.sinks.blank import is_blank
 from pipeline.sinks.files import FORMATS, sink_makers
 from pipeline.subtitles.rules import SubtitleRules

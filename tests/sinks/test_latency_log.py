@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, TranslationLost
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText
+from pipeline.notices import TranslationLost
 from pipeline.sinks.latency_log import LatencyLog, open_latency_log
 from tests.latency.streams import DURATION_S, REFERENCES, events, written
 from tests.streams import translated

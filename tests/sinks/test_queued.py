@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import SinkError
-from pipeline.events import EndOfInput, PipelineEvent, SourceText, TargetText, Transcript, TranslationLost
+from pipeline.events import EndOfInput, PipelineEvent, SourceText, TargetText, Transcript
+from pipeline.notices import TranslationLost
 from pipeline.sinks.queued import Delivery, QueuedSink
 from tests.conftest import HANG_S, Panic
 from tests.streams import spoken, streams, translated

@@ -13,16 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from pipeline.errors import SinkError
-from pipeline.events import (
-    EndOfInput,
-    PipelineEvent,
-    SourceSentence,
-    SourceText,
-    TargetText,
-    Transcript,
-    Translation,
-    TranslationLost,
-)
+from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation
+from pipeline.notices import TranslationLost
 from pipeline.sinks.sink import FanOut
 from pipeline.sinks.terminal import Passage, TerminalClosedError, TerminalSink, drawn, plain
 from tests.streams import spoken, translated
