@@ -162,7 +162,7 @@ def _about(name: str) -> str:
     value = getattr(import_module(module), attribute)
     text = inspect.getdoc(value)
     if not callable(value):  # a union of types: the text below its assignment
-        source = "".join(inspect.getsource(import_module(f"pipeline.{name}")) for name in ("events", "notices"))
+        source = "".join(inspect.getsource(import_module(f"pipeline.{part}")) for part in ("events", "notices"))
         text = re.search(rf'^{attribute} = .*\n"""(.+?)"""', source, re.MULTILINE)[1]  # type: ignore[index]
     return re.split(r"(?<=\.)\s", _prose(text))[0].replace("|", "\\|")
 

@@ -366,8 +366,7 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     yield from config.vad.conflicts()
     yield from config.overload.conflicts()
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
-    if config.asr.backend != "whisper" and config.asr.draft.model is not None:
-        yield f'asr.draft.model is for asr.backend = "whisper"; it is "{config.asr.backend}", which needs no drafts of another model'
+    yield from config.asr.conflicts()
     backend = BACKENDS[config.asr.backend]
     if not _hears(config.asr, spoken := config.languages.only_spoken) and spoken is not None:
         heard = english_name(backend.only or "")

@@ -1,4 +1,4 @@
-"""The stages of a run as a list that an app can extend, and the stage that a plain function becomes."""
+"""The stages of a run: a list that an app can extend, the stage that a plain function becomes, and how all are run."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..bounds import CheckedOptions, one_of, within
@@ -103,3 +104,8 @@ class AsrConfig(CheckedOptions):
             compression_ratio_threshold=None,
             draft=DraftModel(),
         )
+
+    def conflicts(self) -> Iterator[str]:
+        """Options that contradict each other: one sentence each, with the names of the keys."""
+        if self.backend != "whisper" and self.draft.model is not None:
+            yield f'asr.draft.model is for asr.backend = "whisper"; it is "{self.backend}", which needs no drafts of another model'

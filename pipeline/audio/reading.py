@@ -1,4 +1,4 @@
-"""Read a source on a thread, and pass its chunks on to the event loop; and stop that."""
+"""Read a source on a thread, pass its chunks on to the event loop, and stop."""
 
 from __future__ import annotations
 

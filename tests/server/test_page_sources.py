@@ -1,6 +1,7 @@
 """Where a speaker's page gets its sound from, and what it says when there is none; in Chromium."""
 
 import asyncio
+import math
 import os
 import signal
 from base64 import b64encode
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
+from pipeline.server import intake
 from pipeline.server.access import Access
 from tests.conftest import write_wav
 from tests.server.browser import (
@@ -83,6 +85,7 @@ async def test_a_full_server_says_so(browser, service_of):
 
 NO_FRAMES = "delete window.MediaStreamTrackProcessor;"
 """As in browsers other than Chromium: sound passes through an AudioContext."""
+NO_SOUND = "window.MediaStreamTrackProcessor = class { constructor() { throw new TypeError('for pictures'); } };"
 # Captures the microphone, pauses for a second, and goes on: samples before, in and after the pause, and what is open at the end.
 CAPTURE = """async () => {
   const { capture } = await import("/static/capture.js");
@@ -104,23 +107,95 @@ CAPTURE = """async () => {
   await until(() => heard > counts[1]);
   await audio.stop();
   counts.push(heard);
-  return { counts, loud, tracks: tracks.map((track) => track.readyState), contexts: contexts.map(({ state }) => state) };
+  return { counts, loud, rate: audio.rate, tracks: tracks.map((track) => track.readyState), contexts: contexts.map(({ state }) => state) };
 }"""
 
 
-@pytest.mark.parametrize(
-    ("init", "piece", "contexts"), [("", 480, []), (NO_FRAMES, 128, ["closed"])], ids=["track", "context"]
-)
-async def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(init, piece, contexts, browser, service_of):
+@pytest.mark.parametrize("init", ["", NO_FRAMES, NO_SOUND], ids=["track", "context", "pictures"])
+async def test_a_pause_leaves_out_audio_and_a_stop_gives_the_rest(init, browser, service_of):
     async with page_of(browser, service_of(), init=init, **MICROPHONE) as (_, page):
         found = await page.evaluate(CAPTURE)
     before, paused, after = found["counts"]
     assert before == paused < after
-    # Audio comes in pieces; messages have a tenth of a second, but for the last before a pause.
+    # Audio comes in frames of 10 ms or pieces of 128 samples; messages have a tenth of a second, but for the last before a pause.
+    piece = 128 if init else found["rate"] // 100
     assert before % piece == after % piece == 0
     assert 0.05 < found["loud"] <= 1
     assert found["tracks"] == ["ended"]
-    assert found["contexts"] == contexts
+    assert found["contexts"] == (["closed"] if init else [])
+
+
+# A track whose frames, of 10 ms, come when the test says; and how many were given.
+FRAMES = """async () => {
+let waiting, given = 0, reason;
+window.MediaStreamTrackProcessor = class { readable = new ReadableStream({ start: (controller) => (waiting = controller) }); };
+const add = (time, sampleRate = 48000) => waiting.enqueue(
+  { sampleRate, numberOfFrames: 480, numberOfChannels: 1, timestamp: 1000 * time, copyTo: (plane) => plane.fill(0.5), close() {} });
+const until = async (done) => { while (!done()) await new Promise(requestAnimationFrame); };
+const later = async (time) => { await until(() => performance.now() > time); add(performance.now()); };
+const begin = async (rate) => {
+  const { read } = await import("/static/track.js");
+  const reading = read({ stop() {} }, rate, (samples) => (given += samples.length / 480), (why) => (reason = why));
+  add(performance.now());
+  return reading;
+};
+"""
+LATE = """
+  const reader = await begin();
+  await later(performance.now() + 20);
+  const called = performance.now(), pausing = reader.pause();
+  for (let age = 500; age > 0; age -= 10) add(called - age);  // were said before
+  await later(called + 20);
+  await pausing;
+  const before = given;
+  await later(performance.now() + 20);
+  for (let age = 100; age > 0; age -= 10) add(performance.now() - age);  // were said in the pause
+  reader.resume();
+  for (const ms of [20, 30]) await later(performance.now() + ms);
+  const stopping = reader.stop();
+  await later(performance.now() + 20);
+  await stopping;
+  return [before, given];
+}"""
+CHANGED = """
+  const reader = await begin();
+  add(performance.now(), 44100);
+  await until(() => reason);
+  await reader.stop();
+  return [given, reason];
+}"""
+
+
+async def test_what_waits_when_the_speaker_pauses_is_given_and_what_was_said_in_the_pause_is_not(browser, service_of):
+    async with page_of(browser, service_of()) as (_, page):
+        assert await page.evaluate(FRAMES + LATE) == [53, 56]
+
+
+async def test_sound_that_changes_its_rate_ends_with_a_reason(browser, service_of):
+    async with page_of(browser, service_of()) as (_, page):
+        assert await page.evaluate(FRAMES + CHANGED) == [1, "The sound cannot be opened: 44100 Hz"]
+
+
+async def test_sound_of_another_rate_than_before_is_not_read_from_its_track(browser, service_of):
+    async with page_of(browser, service_of()) as (_, page):
+        assert await page.evaluate(FRAMES + "return [await begin(44100), typeof await begin(48000)]; }") == [
+            None,
+            "object",
+        ]
+
+
+UNPLUGGED = """
+const { mediaDevices } = navigator, ask = mediaDevices.getUserMedia.bind(mediaDevices);
+mediaDevices.getUserMedia = async (wanted) => { const stream = await ask(wanted); stream.getTracks()[0].stop(); return stream; };
+"""
+
+
+async def test_a_microphone_that_is_gone_before_it_is_heard_is_said_to_be(browser, service_of):
+    async with page_of(browser, service_of(), init=UNPLUGGED, **MICROPHONE) as (server, page):
+        await page.click("#start")
+        await expect(page.get_by_role("alert")).to_contain_text("was disconnected. Connect it and press Start again")
+        await expect(page.locator("#start")).to_be_enabled()
+        assert not server.service.sessions
 
 
 def renderers() -> list[int]:
@@ -129,8 +204,8 @@ def renderers() -> list[int]:
     pages = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
-            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if "--type=renderer" in (path / "cmdline").read_text("utf-8", "replace"):
+            parents[int(path.name)] = int((path / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            if "--type=renderer" in (path / "cmdline").read_text(errors="replace"):
                 pages.append(int(path.name))
 
     def is_ours(process: int) -> bool:
@@ -139,22 +214,32 @@ def renderers() -> list[int]:
     return [page for page in pages if is_ours(page)]
 
 
+def send(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+HEARING = """async () => {
+  while (document.querySelector("#level").value < 0.55) await new Promise(requestAnimationFrame);
+}"""
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to find the browser's processes")
-async def test_a_page_that_stands_still_for_a_moment_loses_nothing(browser, service_of, expected):
-    """As where the computer is busy with something else; sound that comes meanwhile waits."""
+async def test_a_page_that_stands_still_for_a_moment_loses_nothing(browser, service_of, expected, monkeypatch):
+    """As where the computer is busy with something else; sound that comes meanwhile waits. Silence in its place would end a sentence."""
+    monkeypatch.setattr(intake, "_SILENT_S", math.inf)
     async with page_of(browser, service_of(), **MICROPHONE) as (_, page):
         await page.click("#start")
-        await page.locator("#text article").wait_for()
-        for _ in range(4):
+        await page.evaluate(HEARING)
+        for _ in range(5):
             pages = renderers()
             assert pages
             try:
-                for process in pages:
-                    os.kill(process, signal.SIGSTOP)
+                send(pages, signal.SIGSTOP)
                 await asyncio.sleep(0.4)
             finally:
-                for process in pages:
-                    os.kill(process, signal.SIGCONT)
+                send(pages, signal.SIGCONT)
             await asyncio.sleep(0.2)
         await has_said(page, 4)
         await page.click("#stop")

@@ -162,17 +162,25 @@ class WyomingConnection:
                     await self._obey(event)
             except ProtocolError as error:
                 await self._write(Error(str(error), error.code))
-                self._writer.write_eof()
-                # A connection that is closed with unread data is reset, and the client may lose the answer.
-                async with asyncio.timeout(limits.closing_s):
-                    while await self._reader.read(_LINE_BYTES):
-                        pass
+                await self._end_speech()
+                await self._drop()
         except (OSError, EOFError, TimeoutError):  # EOFError: the connection ended within an event
             pass
         finally:
-            if self._speech is not None:
-                await self._speech.close(self)
+            await self._end_speech()
             await self._close()
+
+    async def _end_speech(self) -> None:
+        if self._speech is not None:
+            await self._speech.close(self)
+            self._speech = None
+
+    async def _drop(self) -> None:
+        """Read what the client still sends: a connection that is closed with unread data is reset, and the client may lose the answer."""
+        self._writer.write_eof()
+        async with asyncio.timeout(self._service.limits.closing_s):
+            while await self._reader.read(_LINE_BYTES):
+                pass
 
     async def _close(self) -> None:
         """Close the connection, whether or not the client takes what was written."""
@@ -204,8 +212,7 @@ class WyomingConnection:
                     raise ProtocolError("bad-message", "audio-stop came before audio-start")
                 self._speech.session.end()
                 await self._speech.delivering
-                await self._speech.close(self)
-                self._speech = None
+                await self._end_speech()
             # Others are ignored, as the protocol demands.
 
     def _choose(self, data: dict[str, Any]) -> None:

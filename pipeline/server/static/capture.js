@@ -3,13 +3,15 @@
 import { CaptureError } from "./errors.js";
 import { blocked, browserOf } from "./permission.js";
 import { decode, UNREADABLE } from "./recording.js";
-import { read, readable } from "./track.js";
+import { read } from "./track.js";
 import { t } from "./ui.js";
 
 const FLUSH_MS = 1000;
 // What helps with a microphone in a room harms the sound of a tab.
 const UNCHANGED = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
 const NO_SHARING = t("This browser cannot share the sound of a tab. Use Chrome, Edge or Chromium on a computer, or choose a recording.");
+const UNSHARED = t("Nothing was shared. Press Start again and choose a tab or screen.");
+const DISCONNECTED = t("The microphone was disconnected. Connect it and press Start again.");
 
 // Why this browser can give no such audio to this page; "" if it can. fast: a recording is sent faster than it plays.
 export function obstacle(kind, fast) {
@@ -26,23 +28,30 @@ export function obstacle(kind, fast) {
 // reason to tell or "".
 export async function capture(kind, { file, fast, device, rate, ahead, onAudio, onEnd }) {
   if (kind === "file" && fast) return decode(file, { ahead, onAudio, onEnd });
-  const track = kind !== "file" && readable ? await trackOf(kind, device, onEnd) : undefined;
-  const reader = track && (await read(track, rate, onAudio));
-  if (reader) return reader;
-  const context = new AudioContext({ sampleRate: rate });
+  let context, track;
   const source = { stop: () => track?.stop() };
   try {
+    if (kind !== "file" && window.MediaStreamTrackProcessor) {
+      track = await trackOf(kind, device, onEnd);
+      const reader = await read(track, rate, onAudio, onEnd);
+      if (track.readyState === "ended") throw new CaptureError(kind === "screen" ? UNSHARED : DISCONNECTED);
+      if (reader) return reader;
+    }
+    context = new AudioContext({ sampleRate: rate });
     await context.audioWorklet.addModule(new URL("worklet.js", import.meta.url));
     const tap = new AudioWorkletNode(context, "tap", { numberOfOutputs: 1 });
     const silent = new GainNode(context, { gain: 0 });
     tap.connect(silent).connect(context.destination); // a node that leads nowhere is not run everywhere
     await context.resume(); // first: until it runs, what a microphone hears is lost
     if (kind === "file") await play(file, context, tap, source, onEnd);
-    else listen(track ?? (await trackOf(kind, device, onEnd)), context, tap, source);
+    else {
+      track ??= await trackOf(kind, device, onEnd);
+      new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
+    }
     return new Capture(context, tap, source, onAudio);
   } catch (error) {
     source.stop();
-    await context.close();
+    await context?.close();
     throw error;
   }
 }
@@ -101,11 +110,6 @@ async function play(file, context, tap, source, onEnd) {
   }
 }
 
-function listen(track, context, tap, source) {
-  source.stop = () => track.stop();
-  new MediaStreamAudioSourceNode(context, { mediaStream: new MediaStream([track]) }).connect(tap);
-}
-
 async function trackOf(kind, device, onEnd) {
   let stream;
   try {
@@ -118,7 +122,7 @@ async function trackOf(kind, device, onEnd) {
   stream.getVideoTracks().forEach((picture) => picture.stop());
   const [track] = stream.getAudioTracks();
   if (!track) throw new CaptureError(unheard());
-  track.onended = () => onEnd(kind === "screen" ? "" : t("The microphone was disconnected. Connect it and press Start again."));
+  track.onended = () => onEnd(kind === "screen" ? "" : DISCONNECTED);
   return track;
 }
 
@@ -131,7 +135,7 @@ function reason(kind, error) {
   switch (error.name) {
     case "NotAllowedError":
       return kind === "screen"
-        ? t("Nothing was shared. Press Start again and choose a tab or screen.")
+        ? UNSHARED
         : blocked(error, navigator.userAgent);
     case "NotFoundError":
       return t("There is no microphone. Connect one and press Start again, or choose a tab or a recording.");
