@@ -527,6 +527,7 @@ async def test_when_a_sink_fails_the_others_get_everything_translated_before(
     assert cues(tmp_path / "out.srt") == cues(tmp_path / "whole.srt")
 
 
+@pytest.mark.slow
 async def test_a_slow_sink_holds_the_source_back_and_gets_everything_in_order(
     demo_config, demo_models, said, queues, monkeypatch
 ):

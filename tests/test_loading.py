@@ -160,6 +160,7 @@ def of_base(tmp_path, name, languages, *lines):
     return load_config(path)
 
 
+@pytest.mark.slow
 def test_configurations_share_equal_models(tmp_path, monkeypatch):
     loads = []
     load_weights = WhisperWeights.load.__func__

@@ -72,6 +72,7 @@ def test_after_a_long_silence_all_goes_on_as_before(demo_config, demo_models):
     assert translated_ids == [event.sentence for event in twice if isinstance(event, SourceSentence)]
 
 
+@pytest.mark.slow
 def test_what_was_said_before_does_not_leak_into_what_is_heard(demo_models):
     speech = read_wav(PHRASES)[: 16_000 * 5]
     again = SpeechSegment(7, 0, speech)

@@ -41,6 +41,7 @@ def as_on_windows(program, *arguments):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_module_imports_without_what_windows_lacks():
     program = """
 import importlib, pkgutil, pipeline

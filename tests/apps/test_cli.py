@@ -127,6 +127,7 @@ def test_a_terminal_shows_what_standard_output_gets_as_a_file(tmp_path):
     assert all(flat(cue.content) in flat(shown.decode()) for cue in cues)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
@@ -301,6 +302,7 @@ def test_wrong_usage_of_a_program(status, arguments, message, folder):
     check_usage_error(done.returncode, done.stderr.decode(), status, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["live", "translate", "serve"])
 def test_without_a_network_the_default_configuration_names_the_demo(command, tmp_path):
     recording = [] if command == "serve" else [TRAVEL]

@@ -119,6 +119,7 @@ def test_a_terminal_shows_that_the_program_has_started_before_its_libraries_are_
     assert b"loading" not in quiet.shown
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_which_model_is_loaded_and_then_a_table(tmp_path):
     terminal = Terminal("-m", "pipeline.translate", PHRASES, "--config", "demo-zh", "--output-dir", tmp_path)
     terminal.wait_for("loading base …\r\n")

@@ -22,6 +22,7 @@ def masked(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_no_event_of_a_live_run_has_a_masked_word(demo_config, demo_models, masked):
     path = EXAMPLES / "meeting.wav"
     config = replace(demo_config, captions=CaptionOptions(str(masked)))

@@ -220,6 +220,7 @@ def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub, home
     assert has_whole_model(home, hub)
 
 
+@pytest.mark.slow
 def test_a_failed_update_is_a_failure(hub, home):
     assert pull(home, hub).returncode == 0
     hub.repositories[NAME]["tokenizer.json"].write_bytes(b"newer")

@@ -106,6 +106,7 @@ class Failing:
         yield Translation(sentence.sentence, "de", "Ja.")
 
 
+@pytest.mark.slow
 def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypatch, capsys):
     config = config_file(tmp_path, ["zh", "de"])
     models = load_models(load_config(config))

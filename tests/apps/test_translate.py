@@ -148,6 +148,7 @@ def finished(journal: Path | None) -> tuple[int, int]:
     return types.count("transcript"), types[:last].count("delta")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failures", [{"fail_at_segment": 0}, {"fail_at_segment": 3}, {"fail_at_token": 17}], ids=str)
 def test_a_run_resumes_where_the_previous_one_failed(translated, tmp_path, whole, failures):
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
@@ -243,6 +244,7 @@ def test_a_recording_that_breaks_earlier_loses_nothing(translated, tmp_path, who
     assert files(tmp_path) == whole
 
 
+@pytest.mark.slow
 def test_groups_are_resumed_too(translated, tmp_path):
     arguments = (PHRASES, "--format", KINDS, "--config", "demo-zh", "--output-dir")
     status, said, first = translated(*arguments, tmp_path / "whole")
@@ -903,6 +905,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path):
     assert sum(growth) < 20
 
 
+@pytest.mark.slow
 def test_names_with_markup_or_undecodable_bytes_are_shown_literally(tmp_path):
     recording = tmp_path / "[bold] \udcff.wav"
     save(tmp_path / "plain.wav", read_wav(EXAMPLES / "travel.wav")[: 16_000 * 4])

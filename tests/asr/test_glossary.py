@@ -73,6 +73,7 @@ def text_of(found):
     return " ".join(sentence.text for sentence in found)
 
 
+@pytest.mark.slow
 def test_names_are_heard_with_a_glossary(demo_config, demo_models, names, without):
     assert not any(GLOSSARY.found_in(sentence.text) for sentence in sentences(without))
     events, translator = heard_in(demo_config, demo_models, names, lambda: GLOSSARY)
@@ -108,6 +109,7 @@ def test_an_empty_glossary_changes_no_draft(demo_models, names):
     assert recognizer.draft(following, empty) == recognizer.draft(following, without)
 
 
+@pytest.mark.slow
 def test_drafts_and_what_is_heard_after_them_have_the_terms(demo_models, names):
     recognizer = recognizer_of(demo_models)
     options = RecognitionOptions(terms=HeardTerms(lambda: GLOSSARY, GlossaryOptions()))

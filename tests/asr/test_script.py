@@ -33,6 +33,7 @@ def heard(models, script, text):
     return recognizer.transcribe(cut(read_wav(PHRASES), 1600)[:1])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "text", "shown"),
     [

@@ -86,6 +86,7 @@ def test_a_voice_that_is_heard_too_shortly_makes_no_group():
     assert groups.group(other, may_be_new=True) == 1
 
 
+@pytest.mark.slow
 def test_sentences_of_a_chain_have_their_speaker(tmp_path):
     reader, other = read_wav(EXAMPLES / "novel.wav"), read_wav(EXAMPLES / "meeting.wav")
     pause = np.zeros(2 * SAMPLE_RATE, np.int16)

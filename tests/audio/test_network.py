@@ -143,6 +143,7 @@ def test_a_recording_on_the_web_is_a_recording(web, tmp_path):
     assert len(read_all(recording)) == pytest.approx(len(SPEECH), abs=8_000)
 
 
+@pytest.mark.slow
 def test_segments_that_come_later_are_read(web, tmp_path):
     lines = write_hls(tmp_path, web)
     whole = "\n".join(lines).encode()

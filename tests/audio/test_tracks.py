@@ -220,6 +220,7 @@ def test_a_silent_track_loses_to_one_in_another_language():
     assert "silent in all passages that were read" in choice.reason
 
 
+@pytest.mark.slow
 def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
     done = run("live", path, "--config", "demo-zh", "--fast", "--jsonl", tmp_path / "a.jsonl")

@@ -68,6 +68,7 @@ def test_each_sentence_is_translated_from_the_language_that_is_named_and_spoken(
     assert {draft.text for draft in drafts if draft.language == "en"} & {*shown[:-1]}  # as it is being said
 
 
+@pytest.mark.slow
 def test_of_any_language_the_translator_is_fetched_when_it_is_spoken(tmp_path, catalogue):
     config = with_overrides(DEMO, source="auto", targets="en")
     (models,) = load_shared([config])
@@ -82,6 +83,7 @@ def test_of_any_language_the_translator_is_fetched_when_it_is_spoken(tmp_path, c
     assert found[1][2].text == found[1][1]
 
 
+@pytest.mark.slow
 def test_what_has_no_translator_is_shown_as_it_is_and_that_is_said_once(tmp_path, catalogue, caplog):
     config = with_overrides(DEMO, source="auto", targets="en")
     (models,) = load_shared([config], shared=SharedModels(fetches=False))

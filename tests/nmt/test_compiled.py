@@ -94,6 +94,7 @@ def test_fp32_is_never_compiled_from_half_precision(hub, home, tmp_path):
     assert translation == MarianModel.load(TINY).translate(text)
 
 
+@pytest.mark.slow
 def test_loading_compiles_once_and_then_needs_no_network(hub, home, config):
     text = golden("tiny-marian")[0]["source"]
     first, directory, said = translated(home, hub.url, config, text)
@@ -103,6 +104,7 @@ def test_loading_compiles_once_and_then_needs_no_network(hub, home, config):
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
+@pytest.mark.slow
 def test_a_compiled_model_does_not_need_its_source_files(hub, home, tmp_path):
     config = write_config(tmp_path, f'revision = "{PINNED}"')
     _, directory, _ = translated(home, hub.url, config, "Hello.")

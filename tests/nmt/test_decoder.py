@@ -116,6 +116,7 @@ def test_quantised_files_run_and_mostly_agree(name, least, tmp_path):
     assert equal / tokens >= least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED_TRANSLATORS)
 def test_the_shipped_models_agree_with_transformers_up_to_quantisation(name):
     model = MarianModel.load(SHIPPED_TRANSLATORS[name])

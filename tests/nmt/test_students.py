@@ -97,6 +97,7 @@ def test_a_file_in_fp32_gives_the_same(tmp_path):
         assert ids[0] == ids[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [False, True], ids=["shared", "split"])
 def test_a_vocabulary_of_64_000_pieces_gives_the_tokens_of_the_reference(split, tmp_path):
     student = write_student(tmp_path, split=split, pieces=64_000)

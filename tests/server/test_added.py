@@ -53,6 +53,7 @@ async def said(socket, samples, sentences):
     return records
 
 
+@pytest.mark.slow
 async def test_all_readers_have_the_whole_text_in_a_language_that_one_asks_for(offering, tmp_path, tmp_path_factory):
     voice = PiperVoice(made_voice(tmp_path_factory.mktemp("voice"), "pt-BR"))
     service = offering(tmp_path, downloads=False, voices=lambda targets: SessionVoices([voice], targets, 1))

@@ -83,6 +83,7 @@ def place(server: Running | Command) -> str:
     return f"ws://127.0.0.1:{server.port}/v1/session?placed=1"
 
 
+@pytest.mark.slow
 @needs_nats
 async def test_a_room_begins_on_the_least_loaded_server_and_readers_are_sent_there(new_service, tmp_path):
     services = [new_service(max_sessions=2), new_service(max_sessions=8), new_service(max_sessions=4)]
@@ -115,6 +116,7 @@ async def test_a_room_begins_on_the_least_loaded_server_and_readers_are_sent_the
                     assert (await ask(late, type="watch", session=ROOM))["address"] == place(third)
 
 
+@pytest.mark.slow
 @needs_nats
 async def test_a_server_that_drains_or_is_full_gets_no_room_and_one_that_leaves_is_forgotten(new_service, tmp_path):
     services = [new_service(max_sessions=2), new_service(max_sessions=2), new_service(max_sessions=1)]
@@ -164,6 +166,7 @@ async def test_who_has_no_token_is_told_of_no_other_server(new_service, tmp_path
             assert sent["address"] == place(second)
 
 
+@pytest.mark.slow
 @needs_nats
 async def test_a_directory_that_is_not_there_is_said_without_its_password(new_service):
     port = free_port()

@@ -45,6 +45,7 @@ def test_what_is_wrong_with_a_glossary_is_said(text, words):
     assert error.value.code == "bad-glossary"
 
 
+@pytest.mark.slow
 async def test_a_session_hears_the_terms_that_its_speaker_sends(new_service):
     async with running(new_service()) as server:
         async with server.connect() as refused:

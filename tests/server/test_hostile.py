@@ -199,6 +199,7 @@ async def test_the_memory_of_hostile_messages_comes_back(new_service):
             await until(lambda: resident_mb() < before_mb + 5)
 
 
+@pytest.mark.slow
 async def test_a_late_reader_of_a_long_session_holds_nobody_up(new_service, monkeypatch):
     text = "some words that were said here " * 3
     words = tuple(Word(" w", 0.0, 1.0) for _ in range(18))

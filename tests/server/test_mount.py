@@ -7,6 +7,7 @@ import subprocess
 import sys
 from urllib.parse import urljoin
 
+import pytest
 from websockets.asyncio.client import connect
 
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
@@ -24,6 +25,7 @@ async def fetched(port: int, path: str) -> str:
     return answer.body.decode()
 
 
+@pytest.mark.slow
 async def test_the_example_serves_pages_and_sessions_below_its_path():
     process = await asyncio.create_subprocess_exec(
         sys.executable, ROOT / "examples" / "mount_server.py", "0", stderr=subprocess.PIPE, stdout=subprocess.DEVNULL

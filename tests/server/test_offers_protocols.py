@@ -68,6 +68,7 @@ async def test_requests_at_once_have_one_download(offering, catalogue):
         assert sorted(set(catalogue.asked)) == sorted(catalogue.asked)
 
 
+@pytest.mark.slow
 async def test_a_recording_is_translated_into_them(offering, catalogue):
     async with (
         running(offering()) as server,

@@ -55,6 +55,7 @@ def check(operation: Any, answer: requests.Response) -> None:
     operation.validate_response(answer)
 
 
+@pytest.mark.slow
 async def test_results_have_the_described_form(new_service, demo_config, demo_models):
     access = Access.of(TOKEN)
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))

@@ -32,6 +32,7 @@ def finals(records, kind="source_sentence"):
     return [record for record in records if record["type"] == kind]
 
 
+@pytest.mark.slow
 async def test_a_word_is_masked_in_its_line_and_in_all_later_text(demo_config, demo_models, tmp_path):
     async with running(Service(demo_config, demo_models, record=tmp_path)) as server, server.connect() as speaker:
         started = await ask(speaker, type="start")

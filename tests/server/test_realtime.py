@@ -97,6 +97,7 @@ async def test_steady_text_is_appended_as_in_the_servers_own_session(new_service
         assert len({event.event_id for event in events}) == len(events)
 
 
+@pytest.mark.slow
 async def test_captions_in_the_language_spoken_may_be_chosen(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.session.update(
@@ -106,6 +107,7 @@ async def test_captions_in_the_language_spoken_may_be_chosen(new_service):
         assert joined(events, "output") == joined(events, "input") != ""
 
 
+@pytest.mark.slow
 async def test_the_source_is_sent_only_if_it_was_asked_for(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         events = await spoken(connection)

@@ -33,6 +33,7 @@ async def lost_before_the_end(server: Running) -> AsyncIterator[dict[str, Any]]:
     yield started
 
 
+@pytest.mark.slow
 async def test_the_last_text_waits_for_readers_whose_connection_was_lost(new_service):
     async with running(new_service()) as server, lost_before_the_end(server) as started:
         async with server.connect() as speaker:
@@ -48,6 +49,7 @@ async def test_the_last_text_waits_for_readers_whose_connection_was_lost(new_ser
         assert server.service.ready
 
 
+@pytest.mark.slow
 async def test_the_last_text_waits_for_a_reader_to_whom_nothing_gets_through(new_service):
     async with running(new_service()) as server, server.connect() as speaker, server.connect(close_timeout=0) as reader:
         watch = {"type": "watch", "session": (await ask(speaker, type="start"))["session"]}
@@ -74,6 +76,7 @@ async def test_a_session_that_everybody_has_read_is_gone(new_service):
             assert (await rest(speaker))[-1]["code"] == "no-session"
 
 
+@pytest.mark.slow
 async def test_the_last_text_waits_for_the_time_to_resume_only(new_service):
     service = new_service(resume_s=0.0)
     async with running(service) as server, lost_before_the_end(server) as started, server.connect() as reader:

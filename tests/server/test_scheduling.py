@@ -153,6 +153,7 @@ def played(
     return everyone
 
 
+@pytest.mark.slow
 def test_drafts_become_rarer_for_all_alike_before_anybody_lags():
     drafts, late_s = list[float](), list[float]()
     for count in (1, 2, 4, 6, 8, 9):

@@ -268,6 +268,7 @@ def test_a_laptop_serves_its_network_with_a_certificate_of_its_own(token_file, t
     assert first == second  # the fingerprint, too
 
 
+@pytest.mark.slow
 async def test_malformed_forms_are_not_logged():
     body = b"what a client writes"
     head = f"Content-Type: multipart/form-data; boundary=X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
@@ -282,6 +283,7 @@ async def test_malformed_forms_are_not_logged():
         assert len(server.said.splitlines()) == 2  # where it serves, and that it stops
 
 
+@pytest.mark.slow
 async def test_a_second_signal_ends_at_once():
     # The drain would last until everything is translated.
     patient = "from pipeline.server.limits import ServerLimits as L; L.__init__.__kwdefaults__['drain_s'] = 1e6"

@@ -63,6 +63,7 @@ async def test_sessions_are_sent_one_after_another(demo_config, demo_models, pla
     assert warnings[1].endswith("is for a language that is no target; there is en")
 
 
+@pytest.mark.slow
 async def test_a_place_that_fails_is_logged_and_the_session_goes_on(demo_config, demo_models, caplog):
     class Full:
         lost = 0

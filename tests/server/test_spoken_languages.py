@@ -35,6 +35,7 @@ def service(any_language):
     return Service(config, models, limits, offers=Offers([(config, models)], shared))
 
 
+@pytest.mark.slow
 async def test_a_session_is_translated_from_the_languages_that_are_spoken(service):
     async with running(service) as server, server.connect() as speaker:
         started = await ask(speaker, type="start", source="auto", targets=["en"])

@@ -80,6 +80,7 @@ async def test_a_file_has_no_name_while_it_is_translated(new_service, own_folder
         assert not os.listdir(own_folder)
 
 
+@pytest.mark.slow
 def test_a_file_is_copied_where_open_files_have_no_path(new_service, own_folder, monkeypatch):
     monkeypatch.setattr(uploads, "_OPEN_FILES", own_folder / "missing")
 

@@ -162,6 +162,7 @@ async def test_a_slow_listener_is_told_what_it_missed():
     assert [await listener.take() for _ in range(5)] == [4, b"\x02", b"\x03", b"\x04", None]
 
 
+@pytest.mark.slow
 async def test_clients_of_openai_hear_the_translation(service, voice):
     async with running(service) as server, connected(server) as connection:
         await connection.recv()

@@ -206,6 +206,7 @@ async def test_a_client_that_does_not_read_is_cut(new_service, monkeypatch):
         writer.close()
 
 
+@pytest.mark.slow
 async def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(new_service, expected):
     service = new_service()
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
@@ -219,6 +220,7 @@ async def test_a_stopping_server_gives_the_transcript_of_what_it_has_heard(new_s
         await service_ends
 
 
+@pytest.mark.slow
 async def test_a_conversation_has_one_program_that_translates(demo_config, demo_models, expected):
     languages = replace(demo_config.languages, source="auto", targets=("zh", "en"))
     config = replace(demo_config, languages=languages)

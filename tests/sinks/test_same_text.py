@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pysubs2
+import pytest
 import srt
 import webvtt
 from hypothesis import given, settings
@@ -157,6 +158,7 @@ def test_every_consumer_ends_up_with_the_same_texts(stream):
                 assert units(in_simulevals_log(line, stream.events, language, final=final), unit) == said
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     streams(st.sampled_from(["One.", "Two three.", "四五。"]), LANGUAGES),

@@ -188,6 +188,7 @@ def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(h
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub, tmp_path):
     other = tmp_path / "config.json"
     other.write_text("{}")

@@ -329,6 +329,7 @@ def talks(draw: st.DrawFn) -> tuple[Events, list[tuple[float, float]]]:
     return with_translations, pauses
 
 
+@pytest.mark.slow
 @given(talks(), RULES, st.integers(0, 2_000))
 def test_no_cue_spans_a_long_pause(talk, rules, linger_ms):
     events, pauses = talk

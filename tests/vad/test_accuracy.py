@@ -62,6 +62,7 @@ def test_noise_is_not_taken_for_speech(noise):
     assert measure(noise, PLAIN).taken <= 0.05
 
 
+@pytest.mark.slow
 def test_segments_come_no_later_than_from_webrtcvad_alone(speech):
     ours, alone = (sorted(measure(speech, config).delays_s) for config in (PLAIN, ALONE))
     assert len(ours) > 20

@@ -176,6 +176,7 @@ def _changed(text):
     return letters(text) + ("," if text[-1].isalnum() else "")
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.data())
 def test_nothing_is_lost_doubled_or_taken_back(data):

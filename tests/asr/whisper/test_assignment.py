@@ -147,6 +147,7 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(demo_models, monk
     assert rejected == [1, 0, 2]  # the neighbours may have its words
 
 
+@pytest.mark.slow
 def test_a_live_run_that_is_behind_does_not_lose_a_sentence_of_which_the_window_has_one_word(demo_models, demo_config):
     segments = segments_of(read_wav(EXAMPLES / "travel.wav"), demo_config.vad)
     found = demo_models.recognizer.transcribe(segments)

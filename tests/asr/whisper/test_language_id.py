@@ -111,6 +111,7 @@ def test_turns_in_two_languages_are_recognised_each_in_its_own(two, turns):
         before = transcript.language
 
 
+@pytest.mark.slow
 def test_packed_turns_share_a_window_with_their_own_language_only(two, turns):
     copy, model = watched(two)
     found = copy.transcribe([segment for _, _, segment in turns])
@@ -130,6 +131,7 @@ def unwanted():
     raise AssertionError("detection of a known language")
 
 
+@pytest.mark.slow
 def test_a_known_language_is_not_detected_again(two, turns):
     copy, model = watched(two)
     known = [dataclasses.replace(segment, language=language) for language, _, segment in turns]
@@ -153,6 +155,7 @@ def test_streams_that_share_a_recogniser_keep_their_languages(two, turns):
     assert [one.language for one in found] == ["zh", "zh"]
 
 
+@pytest.mark.slow
 def test_a_second_search_is_in_the_same_language(two, turns):
     copy, model = watched(two)
     loop = copy.engine.tokens("好的" * 40)
@@ -172,6 +175,7 @@ def test_one_language_is_never_detected(recognizer, two, turns):
     assert [found.language for found in one.transcribe(english, after_chinese)] == ["en", "en"]
 
 
+@pytest.mark.slow
 def test_the_order_of_the_languages_does_not_matter(turns):
     other = WhisperRecognizer(AsrConfig(model="base", script="traditional", prompt="Hello."), ["zh", "en"])
     assert_heard(other.transcribe([turns[0][2]])[0], *turns[0][:2])

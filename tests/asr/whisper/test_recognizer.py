@@ -37,6 +37,7 @@ def tiny_en():
 
 
 # Maximum word errors in the tests' phrases and the longest demo recording.
+@pytest.mark.slow
 @pytest.mark.parametrize(("recording", "most"), [(PHRASES, 0.05), (EXAMPLES / "day.wav", 0.05)])
 def test_speech_is_recognised_with_few_errors(recognizer, recording, most):
     wrong = total = 0
@@ -58,6 +59,7 @@ def faster(number, speed):
     return SpeechSegment(0, 0, (sound * loud).round().clip(-(2**15), 2**15 - 1).astype(np.int16))
 
 
+@pytest.mark.slow
 def test_what_may_be_misheard_is_shown_and_what_is_invented_is_withheld(recognizer):
     """A synthetic voice at 1.7 times its speed can still be understood; at 1.85 times, another sentence cannot."""
 
@@ -145,6 +147,7 @@ def test_packed_segments_without_speech_among_them_get_no_text(recognizer):
     assert scored_units(found[2].text, "en") == scored_units(said[1], "en")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["base", "tiny.en"])
 @pytest.mark.parametrize("kind", ["silence", "noise", "tone", "chords"])
 def test_no_speech_gives_nothing_to_translate(recognizer, tiny_en, model, kind):
@@ -202,6 +205,7 @@ def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypoth
     assert [one.hypothesis.tokens for one in found] == [one.tokens for one in again]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loops", [1, 2])
 def test_a_loop_is_searched_again_and_cut_if_it_persists(recognizer, phrases, loops):
     copy, model = watched(recognizer)
@@ -256,6 +260,7 @@ def test_a_window_with_more_text_than_fits_is_recognised_segment_by_segment(reco
         assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 1, (said, one.text)
 
 
+@pytest.mark.slow
 def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(recognizer, monkeypatch):
     segments = cut(read_wav(PHRASES), 1600)[:3]
     monkeypatch.setattr(whisper, "unpack", lambda words, packed: [[*words], [], []])
@@ -420,6 +425,7 @@ def test_speech_in_another_language_is_not_shown_as_nonsense(recognizer):
     assert scored_units(first.text, "en") == scored_units(spoken_texts()["phrases"][0], "en")
 
 
+@pytest.mark.slow
 def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept():
     said, english = chinese()[0], cut(read_wav(PHRASES), 1600)[0]
     joined = np.concatenate([said.samples, np.zeros(SAMPLE_RATE // 5, np.int16), english.samples])

@@ -93,6 +93,7 @@ def pairs():
         yield SpeechSegment(0, 16_000, samples), 1 + (len(first) + 8_000 + loud) / 16_000
 
 
+@pytest.mark.slow
 def test_word_times_start_a_second_sentence_more_accurately_than_letters(demo_models):
     by_words, by_letters = [], []
     for segment, second_s in pairs():
