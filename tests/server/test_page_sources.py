@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from pipeline.server import intake
 from pipeline.server.access import Access
@@ -198,20 +198,11 @@ async def test_a_microphone_that_is_gone_before_it_is_heard_is_said_to_be(browse
         assert not server.service.sessions
 
 
-def renderers() -> list[int]:
-    """The processes of this process's browser that run pages."""
-    parents: dict[int, int] = {}
-    pages = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
-            parents[int(path.name)] = int((path / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-            if "--type=renderer" in (path / "cmdline").read_text(errors="replace"):
-                pages.append(int(path.name))
-
-    def is_ours(process: int) -> bool:
-        return process == os.getpid() or (process in parents and is_ours(parents[process]))
-
-    return [page for page in pages if is_ours(page)]
+async def renderers(browser: Browser) -> list[int]:
+    """The processes of the browser that run pages."""
+    session = await browser.new_browser_cdp_session()
+    found = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+    return [process["id"] for process in found if process["type"] == "renderer"]
 
 
 def send(processes: list[int], number: signal.Signals) -> None:
@@ -225,19 +216,19 @@ HEARING = """async () => {
 }"""
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to find the browser's processes")
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no signal that stops a process")
 async def test_a_page_that_stands_still_for_a_moment_loses_nothing(browser, service_of, expected, monkeypatch):
     """As where the computer is busy with something else; sound that comes meanwhile waits. Silence in its place would end a sentence."""
     monkeypatch.setattr(intake, "_SILENT_S", math.inf)
     async with page_of(browser, service_of(), **MICROPHONE) as (_, page):
         await page.click("#start")
         await page.evaluate(HEARING)
+        pages = await renderers(browser)
+        assert pages
         for _ in range(5):
-            pages = renderers()
-            assert pages
             try:
                 send(pages, signal.SIGSTOP)
-                await asyncio.sleep(0.4)
+                await asyncio.sleep(0.5)
             finally:
                 send(pages, signal.SIGCONT)
             await asyncio.sleep(0.2)
