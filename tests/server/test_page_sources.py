@@ -86,6 +86,7 @@ async def test_a_full_server_says_so(browser, service_of):
 NO_FRAMES = "delete window.MediaStreamTrackProcessor;"
 """As in browsers other than Chromium: sound passes through an AudioContext."""
 NO_SOUND = "window.MediaStreamTrackProcessor = class { constructor() { throw new TypeError('for pictures'); } };"
+"""As in browsers that read only pictures so."""
 # Captures the microphone, pauses for a second, and goes on: samples before, in and after the pause, and what is open at the end.
 CAPTURE = """async () => {
   const { capture } = await import("/static/capture.js");

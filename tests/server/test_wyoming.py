@@ -128,7 +128,7 @@ CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
     ],
 )
 async def test_what_is_wrong_is_answered_with_its_code(events, code, new_service):
-    service = new_service(resume_s=HANG_S)
+    service = new_service(resume_s=HANG_S, closing_s=HANG_S)  # the client stays connected until the session has ended
     async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
         *_, error = await answers(client, events)
         assert (error.type, error.data["code"]) == ("error", code)

@@ -134,9 +134,7 @@ function unheard() {
 function reason(kind, error) {
   switch (error.name) {
     case "NotAllowedError":
-      return kind === "screen"
-        ? UNSHARED
-        : blocked(error, navigator.userAgent);
+      return kind === "screen" ? UNSHARED : blocked(error, navigator.userAgent);
     case "NotFoundError":
       return t("There is no microphone. Connect one and press Start again, or choose a tab or a recording.");
     case "NotReadableError":

@@ -22,7 +22,8 @@ export async function decode(file, handlers) {
   } catch {
     throw new CaptureError(UNREADABLE);
   }
-  return new Recording(mixed(sound), handlers);
+  const channels = Array.from({ length: sound.numberOfChannels }, (_, number) => sound.getChannelData(number));
+  return new Recording(mixed(channels), handlers);
 }
 
 class Recording {
@@ -80,9 +81,9 @@ async function duration(file) {
   }
 }
 
-function mixed(sound) {
-  const channels = Array.from({ length: sound.numberOfChannels }, (_, number) => sound.getChannelData(number));
-  const samples = new Int16Array(sound.length);
+// channels: Float32Arrays of one length. Gives 16-bit mono.
+export function mixed(channels) {
+  const samples = new Int16Array(channels[0].length);
   for (let at = 0; at < samples.length; at++) {
     let sum = 0;
     for (const channel of channels) sum += channel[at];

@@ -1,6 +1,7 @@
 // The sound of a track without an AudioContext, as worklet.js gives it. An AudioContext takes a track's sound in time or loses it:
 // in Chromium it loses what is more than 0.1 s late, as where the computer is busy. Here it waits.
 
+import { mixed } from "./recording.js";
 import { t } from "./ui.js";
 
 const WAITING = 3000; // frames, of 10 ms as a rule
@@ -89,12 +90,9 @@ class TrackReader {
       frame.copyTo(plane, { planeIndex, format: "f32-planar" });
       return plane;
     });
-    for (let at = 0; at < frame.numberOfFrames; at++) {
-      let sum = 0;
-      for (const plane of planes) sum += plane[at];
-      const value = Math.max(-1, Math.min(1, sum / planes.length));
-      this.peak = Math.max(this.peak, Math.abs(value));
-      this.chunk[this.length++] = Math.round(value * 32767);
+    for (const sample of mixed(planes)) {
+      this.peak = Math.max(this.peak, Math.abs(sample) / 32767);
+      this.chunk[this.length++] = sample;
       if (this.length === this.chunk.length) this.#give();
     }
   }
