@@ -129,10 +129,10 @@ class Voices:
     def __init__(self) -> None:
         self.speakers, self.count = Speakers(), 0
 
-    def name(self, voice: str, text: type = SourceSentence) -> str | None:
+    def name(self, voice: str) -> str | None:
         """The speaker of the next sentence, which begins at three times its number."""
         start_s, self.count = 3.0 * self.count, self.count + 1
-        said = text(self.count - 1, "en", "Yes.", start_s=start_s, end_s=start_s + 2.0, speaker=voice)
+        said = SourceSentence(self.count - 1, "en", "Yes.", start_s, start_s + 2.0, speaker=voice)
         return self.speakers.named(said).speaker
 
 
@@ -155,8 +155,8 @@ def test_a_draft_has_no_name_where_voices_are_told_apart():
     assert said.speakers.named(SourceText(0, "en", "Yes.", 0, 0.0, 1.0)).speaker == "Ann"  # of no voice yet
     assert said.name("1") == "Ann"
     said.speakers.change(3.0, "Bob")
+    assert said.speakers.named(SourceText(1, "en", "Yes.", 0, 3.0, 5.0)).speaker is None
     assert said.name("1") == "Bob"
-    assert said.speakers.named(SourceText(2, "en", "Yes.", 0, 6.0, 7.0)).speaker is None
 
 
 def test_a_corrected_name_is_that_of_all_that_the_voice_says_from_then_on():
