@@ -77,6 +77,7 @@ def test_what_is_asked_for_is_not_dropped_for_itself(shared, folder):
     assert in_memory(shared) == {"a"}
     with pytest.raises(MemoryLimitError):
         shared.make_room(dict.fromkeys([*keys, NmtConfig(model="c")], folder))
+    assert in_memory(shared) == {"a"}
 
 
 def test_judges_go_before_translators(shared, folder):

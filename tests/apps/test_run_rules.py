@@ -1,6 +1,7 @@
 """Rules of a run over recordings, without models and processes: turns, results, jobs on an executor, names of subtitles."""
 
 import logging
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import ExitStack
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 from pipeline import load_config
-from pipeline.apps import results, several
+from pipeline.apps import recording_run, results, several
 from pipeline.apps.bars import Bars
+from pipeline.apps.listening import some_ports
+from pipeline.apps.options import configured_several, naming_demo
 from pipeline.apps.outputs import OutputName, OutputNames
 from pipeline.apps.recordings import Job, Options, find_recordings
 from pipeline.apps.results import Result
@@ -21,9 +24,11 @@ from pipeline.apps.several import Run, translate_on
 from pipeline.apps.speakers import speaker_names
 from pipeline.apps.subtitle_files import SubtitleOptions, _outputs
 from pipeline.apps.turns import Turns
+from pipeline.captions.masking import Masking
 from pipeline.config import with_overrides
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import DownloadError, HubUnreachableError, PipelineError, UsageError
 from pipeline.run.stats import PipelineStats, Withheld
+from tests.streams import spoken
 
 CONFIG = load_config("demo-zh")
 RUN = Run(Options(CONFIG))
@@ -227,3 +232,76 @@ def test_each_of_several_recordings_has_its_number():
         bars.ended()
         bars.ended(2)
         assert bars._ended == 3
+
+
+class Written:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def write(self, event: Any) -> None:
+        self.events.append(event)
+
+
+def test_the_journal_alone_has_masked_words_as_they_were_said():
+    journal, *files = [Written() for _ in range(3)]
+    events = spoken(0, "We met Mark.")
+    recording_run._write([journal, *files], Masking([("en", "Mark")]), events)
+    assert journal.events == events
+    for file in files:
+        assert [event.text for event in file.events] == ["We met M***."] * 2
+
+
+def test_files_are_written_aside_beside_the_journal_where_their_names_have_room(tmp_path):
+    names = OutputNames(OutputName(tmp_path, "talk"), {"zh": "zh", "de": "de"})
+    job = Job(tmp_path / "talk.wav", {}, names)
+    outputs = {output: names.path(output) for output in (("srt", "zh"), ("jsonl", ""), ("vtt", "de"))}
+    assert {path.name for path in recording_run.aside_paths(job, outputs).values()} == {
+        "talk.unfinished.zh.srt",
+        "talk.unfinished.all.jsonl",
+        "talk.unfinished.de.vtt",
+    }
+    short = replace(job, names=replace(names, base=replace(names.base, longest=22)))
+    found = recording_run.aside_paths(short, outputs)
+    assert [found[output].name for output in outputs] == [
+        "talk.unfinished.zh.srt",
+        "talk.jsonl",
+        "talk.unfinished.de.vtt",
+    ]
+
+
+@pytest.mark.parametrize(("text", "ports"), [("8000", [8_000]), ("8000-8002", [8_000, 8_001, 8_002]), ("7-7", [7])])
+def test_a_port_or_the_ports_from_one_to_another(text, ports):
+    assert list(some_ports(text)) == ports
+    for wrong in ("8002-8000", "65536", "1-65536", "a", ""):
+        with pytest.raises(ArgumentTypeError):
+            some_ports(wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"config": None}, True),
+        ({"config": "en-zh"}, True),
+        ({"config": "zh-en"}, False),
+        ({"config": None, "source": "en"}, False),
+        ({"config": None, "target": ("de",)}, False),
+    ],
+)
+def test_the_demo_is_named_where_the_default_models_cannot_be_fetched(options, named):
+    asked = Namespace(**{"source": None, "target": (), **options})
+    with pytest.raises(HubUnreachableError) as error, naming_demo(asked):
+        raise HubUnreachableError("no network")
+    assert str(error.value).endswith("or give --config demo, which needs no network") is named
+    with pytest.raises(DownloadError, match="^another$"), naming_demo(asked):
+        raise DownloadError("another")
+
+
+def test_the_options_of_one_configuration_are_refused_with_several():
+    options = {"config": ["demo", "demo-zh"], "source": None, "target": (), "asr": None, "nmt": None, "via": None}
+    options |= {"glossary": None, "masked": None}
+    for name, value in (("source", "en"), ("target", ("de",)), ("nmt", "x/y"), ("via", "en")):
+        with pytest.raises(UsageError, match=f"--{name} is for one configuration, and there are 2"):
+            configured_several(Namespace(**options | {name: value}))
+    assert [each.languages.targets for each in configured_several(Namespace(**options))] == [("pt",), ("zh",)]

@@ -71,6 +71,7 @@ CONNECT = """async ([first, steps, kept]) => {
       told,
       waits: [...timers.values()].map(({ ms }) => ms).filter((ms) => ms !== 8000),
       ahead: connection.ahead,
+      kept: connection.waiting.length,
     };
   } finally {
     Object.assign(window, { WebSocket, setTimeout, clearTimeout });
@@ -113,6 +114,8 @@ SPOKEN = [["speak", 1, 2, 3], ["speak", 4, 5, 6], ["mark", {"type": "pause"}], [
         (4, 5, [[6], {"type": "pause"}, [7, 8]]),
         (5, 6, [{"type": "pause"}, [7, 8]]),
         (6, 6, [{"type": "pause"}, [7, 8]]),
+        (4, 7, [[8]]),
+        (0, 8, []),
         (7, 7, [[8]]),
         (8, 8, []),
     ],
@@ -123,6 +126,7 @@ def test_all_that_the_server_does_not_have_is_sent_again_and_nothing_else(told, 
     assert first == [START, [1, 2, 3], [4, 5, 6], {"type": "pause"}, [7, 8]]
     assert second == [{"type": "resume", "session": "s", "key": "k"}, *again]
     assert found["ahead"] == 8 - received
+    assert found["kept"] == sum(end > told for end in (3, 6, 8)) + (told <= 6)  # the mark is before what follows it
 
 
 @pytest.mark.parametrize(
