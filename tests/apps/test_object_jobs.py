@@ -102,6 +102,16 @@ def test_subtitles_of_this_machine_stay_here_and_the_recording_is_fetched(store,
     assert with_remote(replace(job, recording=tmp_path / "b.wav", remote=None), tmp_path / "root").remote is None
 
 
+@pytest.mark.parametrize(("overwrite", "is_fetched"), [(False, False), (True, True)])
+def test_a_recording_is_fetched_if_there_is_something_to_write(overwrite, is_fetched, store, tmp_path, demo_config):
+    obstore.put(store, "in/a.wav", b"no audio")
+    job = planned(tmp_path / "root", tmp_path)
+    (tmp_path / "a.srt").write_bytes(CUE)
+    with CopiedJob(Result(job), Options(demo_config, overwrite=overwrite)) as copied:
+        copied.fetch()
+        assert copied.local.job.recording.exists() is is_fetched
+
+
 def test_a_recording_that_is_gone_meanwhile_is_reported_by_who_opens_it(store, tmp_path, demo_config):
     obstore.put(store, "in/a.wav", b"no audio")
     job = planned(tmp_path)
