@@ -67,6 +67,17 @@ class Calls(Executor):
         return future
 
 
+class Released(Turns):
+    """Turns that remember which jobs have ended."""
+
+    def __init__(self, found: list[Result]) -> None:
+        super().__init__(found)
+        self.released: list[int] = []
+
+    def release(self, index: int) -> None:
+        self.released.append(index)
+
+
 def test_a_job_that_fails_costs_no_other(tmp_path, capsys):
     def work(index: int, result: Result) -> Result:
         if index == 1:
@@ -75,8 +86,9 @@ def test_a_job_that_fails_costs_no_other(tmp_path, capsys):
 
     found = results_of(tmp_path, 1, 2, 3)
     calls = Calls(work)
-    translate_on(calls, found, RUN, at_once=lambda: 1)
-    assert calls.submitted == [2, 1, 0]
+    turns = Released(found)
+    translate_on(calls, found, RUN, at_once=lambda: 1, turns=turns)
+    assert calls.submitted == turns.released == [2, 1, 0]
     assert [(each.outcome, each.failed, each.error) for each in found] == [
         ("done", False, ""),
         ("failed", True, "the translation stage failed: the worker ended"),
