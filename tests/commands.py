@@ -91,8 +91,9 @@ def _streams(*given: int) -> Iterator[None]:
     try:
         for number, (name, descriptor) in enumerate(zip(names, given, strict=True)):
             os.dup2(descriptor, number)
-            mode = "rb" if number == 0 else "wb"
-            setattr(sys, name, io.TextIOWrapper(open(number, mode, closefd=False), "utf-8", line_buffering=number == 2))
+            raw = io.FileIO(number, "rb" if number == 0 else "wb", closefd=False)
+            buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)
+            setattr(sys, name, io.TextIOWrapper(buffer, "utf-8", line_buffering=number == 2))
         yield
         for name in names[1:]:
             with contextlib.suppress(OSError, ValueError):
