@@ -14,7 +14,7 @@ from pipeline.apps.journal import JournalSink
 from pipeline.errors import SinkError
 from pipeline.events import PipelineEvent
 from pipeline.resources import CONFIGS
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, examples
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 
@@ -98,7 +98,7 @@ def whole(command: Command, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
     return found, command.events
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=3))
 def test_a_run_cut_at_any_events_ends_up_with_the_same_files(command, whole, cuts):
     """``cuts``: shares of the events before which the runs are cut, one run after another."""
