@@ -22,10 +22,8 @@ from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
 from tests.conftest import examples, write_wav
-from tests.server.browser import NEEDS_BROWSER
 from tests.streams import changes, spoken, streams, translated
 
-pytestmark = NEEDS_BROWSER
 INFO = json.dumps({"languages": [{"source": "en", "targets": ["zh", "he"]}], "token": True, "ready": True})
 TEXTS = st.text(st.sampled_from("ab .é是א😀👩‍👧🇩🇪"), max_size=12)
 
