@@ -111,9 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     for item in items:
         if config.option.timeout is None and item.get_closest_marker("timeout") is None:
-            at_its_own_pace = item.path.parent.name == "browser" or any(
-                map(item.get_closest_marker, ("slow", "microphone"))
-            )
+            in_real_time = item.path.parent.name in ("browser", "microphone", "night")
+            at_its_own_pace = in_real_time or item.get_closest_marker("slow") is not None
             if at_its_own_pace or item.path.parent.name not in _QUICK_AREAS:
                 item.add_marker(pytest.mark.timeout(HANG_S if at_its_own_pace else _WHOLE_CHAIN_S))
     slow, quick = (

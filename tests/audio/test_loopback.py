@@ -1,20 +1,14 @@
 """Subtitles for the computer's own output: by --loopback, or by PULSE_SOURCE, which names the monitor of an output."""
 
 import os
-import signal
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
-import srt
 
 from pipeline.audio.devices import loopback_device
 from pipeline.errors import UsageError
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import HANG_S, PHRASES, spoken_texts
 
 
 @pytest.mark.parametrize(

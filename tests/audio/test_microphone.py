@@ -1,30 +1,21 @@
 """The microphone: its backlog, losses and notices; with a virtual microphone, the complete run to subtitles."""
 
-import json
-import os
 import queue
-import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import srt
 
 from pipeline.audio import capture
 from pipeline.audio.microphone import Microphone
 from pipeline.audio.spool import SpooledSource
-from pipeline.bench.words import edits, scored_units
-from pipeline.errors import DeviceError, UsageError
+from pipeline.errors import DeviceError
 from pipeline.events import Samples
 from pipeline.notices import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed, SourceNotice
 from tests.audio.portaudio import FakePortAudio, ended
-from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
+from tests.conftest import HANG_S
 
 SECOND = np.full(16_000, 8_000, np.int16)
 

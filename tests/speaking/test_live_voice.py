@@ -1,10 +1,7 @@
 """Live runs that speak: into a file, and to a virtual loudspeaker, from which Whisper hears it."""
 
-import os
-import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from pipeline import load_config
@@ -17,7 +14,7 @@ from pipeline.events import SourceSentence
 from pipeline.sinks.sink import in_use
 from tests.audio.portaudio import FakePortAudio
 from tests.chain import events_of
-from tests.conftest import HANG_S, ROOT, write_wav
+from tests.conftest import ROOT
 from tests.speaking.test_voice import JOE, needs_joe
 from tests.speaking.voices import made_voice
 
