@@ -108,6 +108,15 @@ def test_next_to_no_sound_is_no_error(recognizer, length):
     assert recognizer.transcribe([segment])[0].end_s == segment.end_s
 
 
+@pytest.mark.parametrize("length", [1, 127, 128, 129, 300])
+def test_a_token_of_any_length_is_read(length, tmp_path):
+    pieces = [b"a", b"b" * length, b"c"]
+    (tmp_path / "tokenizer.bin").write_bytes(
+        b"".join(bytes([len(p)] if len(p) < 128 else [128 + len(p) % 128, len(p) // 128]) + p for p in pieces)
+    )
+    assert moonshine._pieces(tmp_path / "tokenizer.bin") == pieces
+
+
 def test_a_chain_runs_on_it_alone():
     table = {
         "languages": {"source": "en", "target": "pt"},

@@ -80,8 +80,8 @@ def test_the_memory_of_a_long_run_is_bounded(model):
     assert {groups.group(one, may_be_new=True) for one in vectors} == set(range(50))
 
 
-def test_a_voice_that_is_heard_too_shortly_makes_no_group():
-    groups, (one, other) = VoiceGroups(0.9), np.eye(2, dtype=np.float32)[:, None]
+def test_a_voice_that_is_heard_too_shortly_makes_no_group_and_changes_none():
+    groups, (one, other) = VoiceGroups(0.7), np.eye(2, dtype=np.float32)[:, None]
     assert [groups.group(one, may_be_new=True), groups.group(other, may_be_new=False)] == [0, 0]
     assert groups.group(other, may_be_new=True) == 1
 
