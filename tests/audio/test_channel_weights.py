@@ -51,17 +51,39 @@ def test_crosstalk_is_taken_as_usual_after_a_second(blocks, learned):
     assert heard(weights, noise(-16, 0, blocks=2))[1] == learned
 
 
-def test_a_channel_that_was_chosen_alone_stays_in_silence_until_the_channels_agree_more():
-    def mixed(correlation: float) -> list[Floats]:
-        both = noise(0, 0, blocks=100)
-        return [block @ np.array([[1, correlation], [0, np.sqrt(1 - correlation**2)]], np.float32) for block in both]
+def mixed(correlation: float, louder_db: float = 0.0) -> list[Floats]:
+    """Six seconds of two channels whose sound is so alike."""
+    both = np.array([[1, correlation], [0, np.sqrt(1 - correlation**2)]], np.float32)
+    both[:, 1] *= 10 ** (louder_db / 20)
+    return [block @ both for block in noise(0, 0, blocks=60)]
 
+
+def chosen(weights: ChannelWeights, blocks: list[Floats]) -> list[float]:
+    """The weights of the last block."""
+    return [weights.next(block).tolist() for block in blocks][-1]
+
+
+def test_of_channels_that_cancel_each_other_one_is_kept_until_the_other_is_far_louder():
+    weights = ChannelWeights(np.full(2, 0.5, np.float32))
+    assert chosen(weights, mixed(-1, -1)) == [1, 0]
+    assert chosen(weights, mixed(-1, 5)) == [1, 0]
+    assert chosen(weights, mixed(-1, 7)) == [0, 1]
+
+
+def test_a_channel_that_was_heard_once_keeps_its_part_in_the_mix():
+    weights = ChannelWeights(np.full(2, 0.5, np.float32))
+    assert chosen(weights, noise(0, -200)) == [1, 1]
+    assert chosen(weights, noise(0, 0)) == [0.5, 0.5]
+    assert chosen(weights, noise(0, -200, blocks=60)) == [0.5, 0.5]
+
+
+def test_a_channel_that_was_chosen_alone_stays_in_silence_until_the_channels_agree_more():
     weights = ChannelWeights(np.full(2, 0.5, np.float32))
     for blocks, single in (
         (mixed(-0.4), False),
         (mixed(-0.6), True),
-        (noise(-200, -200, blocks=300), True),
+        (noise(-200, -200, blocks=100), True),
         (mixed(-0.4), True),  # less opposite than what it began with, but not enough
         (mixed(-0.2), False),
     ):
-        assert [sorted(weights.next(block)) for block in blocks][-1] == [0.0, 1.0] if single else [0.5, 0.5]
+        assert sorted(chosen(weights, blocks)) == ([0, 1] if single else [0.5, 0.5])

@@ -144,6 +144,6 @@ def test_a_draft_without_text_agrees_with_no_other():
 
 def test_text_in_other_characters_waits_until_it_is_settled():
     convert = conversion("Hant", "TW")
-    texts = [draft(text, 3, complete=False, language="zh") for text in ("她的头", "她的理发", "她的理发以后，")]
+    texts = [draft(text, len(text), complete=False, language="zh") for text in ("她的头", "她的理发", "她的理发以后，")]
     found = told(rewritten([*texts, draft("她的理发以后，再", 7, language="zh"), END], convert))
     assert found == [("她的理髮", 0, False), ("她的理髮以後，", 0, False), ("她的理髮以後，再", 7, True)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from pipeline.events import SourceSentence, SpeechSegment, Transcript
+from pipeline.events import MissingSpeech, SourceSentence, SpeechSegment, Transcript, Word
 from pipeline.run.stats import PipelineStats
 
 _BLOCKS = 1_000
@@ -88,3 +88,65 @@ def test_a_language_that_is_lost_leaves_no_lag_behind():
     assert stats.lag_s == 60.0  # into the other language nothing has come
     stats.language_lost("de", "out of memory")
     assert stats.lag_s == 0.0
+
+
+def test_what_is_left_out_of_a_text_is_withheld_but_only_all_of_it_is_rejected():
+    stats = PipelineStats()
+    missing = (MissingSpeech(1.0, 2.5, "uncertain"),)
+    stats.transcribed(Transcript(0, 0.0, 4.0, "Yes.", "en", missing=missing))
+    stats.transcribed(Transcript(1, 4.0, 6.0, "Yes, yes.", "en", repeated=True))
+    stats.transcribed(Transcript(2, 6.0, 7.0, "", "en", rejected="silence"))
+    stats.transcribed(Transcript(3, 7.0, 9.0, "", "en", rejected="silence", repeated=True))
+    stats.transcribed(Transcript(4, 9.0, 9.5, "No.", "en"))
+    assert (stats.withheld_s, stats.rejected) == ({"uncertain": 1.5, "repetition": 2.0, "silence": 3.0}, 2)
+
+
+def test_a_summary_names_the_newest_of_what_was_withheld():
+    stats = PipelineStats()
+    for number in range(12):
+        stats.not_shown(60.0 * number, 60.0 * number + 0.5, f"reason {number}")
+    assert (
+        stats.withheld_summary(2) == "6.0 s: reason 10 0:10:00–0:10:00, reason 11 0:11:00–0:11:00, and 10 more before"
+    )
+    assert stats.withheld_summary(12).endswith("reason 11 0:11:00–0:11:00")
+
+
+def test_a_term_that_was_corrected_is_counted_once_whatever_its_number_of_words():
+    stats = PipelineStats()
+    words = (Word(" load", 0, 1, heard="lode balance or"), Word(" balancer", 1, 2, heard=""), Word(" it", 2, 3))
+    stats.delivered(SourceSentence(0, "en", "load balancer it", words=words, terms=("load balancer",)))
+    assert (stats.terms, stats.corrected) == (1, 1)
+
+
+def test_the_audio_began_when_it_was_spoken_not_when_it_came():
+    stats = PipelineStats(clock=lambda: 10.0)
+    stats.spoken_from(4.0)
+    stats.spoken_from(6.0)  # cannot be: something was spoken before
+    assert stats.stream_s == 6.0
+    stats.received(16_000)
+    assert stats.stream_s == 6.0
+    assert stats.ahead_s == -5.0
+
+
+def test_audio_that_was_not_fed_in_the_end_does_not_count():
+    stats = PipelineStats(clock=lambda: 10.0)
+    for samples in (16_000, 32_000, -32_000):
+        stats.received(samples)
+    assert (stats.received_samples, stats.stream_s) == (16_000, 1.0)
+
+
+def test_the_working_time_of_each_stage_is_kept():
+    stats = PipelineStats(clock=iter([0.0, 1.0, 1.0, 3.0, 3.0, 3.5]).__next__)
+    for stage in ("asr", "nmt", "asr"):
+        with stats.busy(stage):
+            pass
+    assert stats.busy_s == {"asr": 1.5, "nmt": 2.0}
+
+
+def test_a_language_does_not_lose_what_it_has_translated_by_an_older_sentence():
+    stats = PipelineStats(languages={"zh"})
+    stats.translated("zh", 9.0)
+    stats.translated("zh", 3.0)
+    stats.segment_closed(SpeechSegment(0, 0, np.zeros(16_000, np.int16), heard_sample=5 * 16_000))
+    stats.translated("zh", 0.0)
+    assert stats._pending == {}
