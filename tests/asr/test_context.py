@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from pipeline.asr.context import Context, gaps
+from pipeline.asr.context import Context, gaps, same_audio
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 
 
@@ -89,3 +89,10 @@ def test_what_may_be_misheard_is_no_context():
     assert context.before(segment(2, 5.0), 15_000) == ()
     context.push(segment(2, 5.0), heard(segment(2, 5.0)))
     assert ids(context.before(segment(3, 7.5), 15_000)) == [2]
+
+
+def test_a_segment_is_what_it_was_if_nothing_of_it_changed():
+    one = segment(0, 1.0)
+    others = [segment(1, 1.0), segment(0, 1.1), segment(0, 1.0, 2.1), dataclasses.replace(one, samples=one.samples + 1)]
+    assert same_audio(one, segment(0, 1.0))
+    assert not any(same_audio(one, other) for other in others)

@@ -132,6 +132,14 @@ def test_a_group_that_was_recognised_in_its_pause_is_not_recognised_again():
     assert stats.drafts == len(recognizer.drafts) > 2
 
 
+def test_in_a_pause_the_group_is_recognised_however_little_was_said_since_the_last_draft():
+    recognizer, said, more = Scripted(), speech(0, 0, 1.0), speech(0, 0, 1.1)
+    run_live(recognizer, [SegmentSoFar(said, pausing=False), SegmentSoFar(more, pausing=False)], drafts=OFTEN)
+    assert (len(recognizer.drafts), recognizer.calls) == (1, [])
+    run_live(recognizer, [SegmentSoFar(said, pausing=False), SegmentSoFar(more)], drafts=OFTEN)
+    assert (len(recognizer.drafts), recognizer.calls) == (2, [[0]])
+
+
 def test_a_segment_without_drafts_while_behind_is_counted_if_it_is_long_enough():
     load = LoadControl(OverloadOptions())
     load.observe(6.0)
