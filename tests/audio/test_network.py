@@ -376,6 +376,13 @@ def test_a_recording_of_unknown_length_is_not_played_again():
     assert [type(notice) for notice in found.notices] == [DeviceLost]
 
 
+def test_silence_that_is_alike_everywhere_is_not_taken_for_what_was_heard():
+    hum = (30 * np.sin(np.arange(3 * 16_000) / 7)).astype(np.int16)
+    start = np.concatenate([hum, SPEECH[:16_000]])
+    assert overlap(hum, start) == 0
+    assert overlap(9 * hum, np.concatenate([9 * hum, SPEECH[:16_000]])) > 0
+
+
 def test_a_stream_that_has_become_a_recording_has_ended():
     complete = Broken(10)
     complete.duration_s = 60.0

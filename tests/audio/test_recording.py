@@ -20,7 +20,7 @@ import pytest
 from av.audio.frame import AudioFrame
 
 from pipeline.audio.pcm import PcmStream
-from pipeline.audio.recording import Recording
+from pipeline.audio.recording import Recording, _silence
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
@@ -251,6 +251,22 @@ def test_a_truncated_recording_is_read_up_to_its_end(tmp_path):
     (tmp_path / "cut.mp3").write_bytes(data[: len(data) // 2])
     found = read_all(Recording(tmp_path / "cut.mp3"))
     assert len(found) == pytest.approx(len(read_wav(PHRASES)) / 2, rel=0.1)
+
+
+def test_damage_is_told_once_and_ends_the_reading_after_a_thousand_packets(caplog):
+    recording, error = Recording(PHRASES), av.error.InvalidDataError(1, "Invalid data")
+    for damaged in range(1, 1_001):
+        recording._note_damage(error, damaged)
+    assert (recording.damage, len(caplog.records)) == (["damaged in places"], 1)
+    with pytest.raises(AudioError, match="too damaged to continue"):
+        recording._note_damage(error, 1_001)
+
+
+@pytest.mark.parametrize("count", [0, 1, 1_600, 4_000])
+def test_a_gap_has_its_length_in_chunks(count):
+    chunks = list(_silence(count))
+    assert sum(map(len, chunks)) == count
+    assert max(map(len, chunks), default=0) <= CHUNK_SAMPLES
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.ts", "mp2"), ("a.opus", "libopus")])
