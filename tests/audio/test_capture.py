@@ -118,6 +118,11 @@ def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch):
             Capture(wrong)
 
 
+def test_of_devices_of_one_name_the_first_is_taken(monkeypatch):
+    plug_in(monkeypatch, ("Mic 2", 1, 0), ("Mic", 1, 0), ("Mic", 2, 0))
+    assert Capture("mic")._device.index == 1
+
+
 def test_the_error_without_a_default_device_lists_the_devices(monkeypatch):
     plug_in(monkeypatch, ("Mic", 1, 0), default=-1)
     with pytest.raises(UsageError, match="there is no default input device; --list-devices shows these"):

@@ -374,6 +374,11 @@ def test_wav_is_accepted_as_raw_pcm_only_with_the_expected_format(tmp_path):
     assert len(read_all(PcmStream(piped(PHRASES.read_bytes())))) == len(PHRASES.read_bytes()) // 2
 
 
+def test_sound_that_looks_like_a_header_later_is_sound():
+    samples = np.frombuffer(bytes(2 * CHUNK_SAMPLES) + b"OggS" + bytes(60), "<i2")
+    assert np.array_equal(read_all(PcmStream(piped(samples.tobytes()))), samples)
+
+
 class InPieces:
     """Replaces a pipe whose writer sends one piece at a time."""
 
