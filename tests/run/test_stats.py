@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -150,3 +151,38 @@ def test_a_language_does_not_lose_what_it_has_translated_by_an_older_sentence():
     stats.segment_closed(SpeechSegment(0, 0, np.zeros(16_000, np.int16), heard_sample=5 * 16_000))
     stats.translated("zh", 0.0)
     assert stats._pending == {}
+
+
+@pytest.mark.parametrize(
+    ("counted", "line"),
+    [
+        ({"terms": 3, "corrected": 1}, "3 terms of the glossary heard, 1 of them corrected"),
+        ({"failures": {"ASR": "timed out"}}, "the ASR stage failed at times, the last time with: timed out"),
+        ({"translated_terms": 3}, "3 of 3 terms translated as given"),
+        (
+            {"translated_terms": 9, "missed_terms": Counter(a=1, b=2, c=1, d=1, e=1, f=1)},
+            "2 of 9 terms translated as given; missed 7: b, a, c, d, e",
+        ),
+        ({"instead": 2}, "2 translations are local, because the server of nmt.url gave none"),
+        ({"doubtful": 2}, "doubtful translations, in which the source is hardly found: 2"),
+        ({"appended_otherwise": 2}, "2 words were sent in deltas otherwise than in the final text"),
+        ({"overflows": 1}, "audio was lost 1 times: this machine does not keep up"),
+        ({"overflows": 0, "lost_s": 0.5}, "audio was lost 0 times: this machine does not keep up"),
+    ],
+)
+def test_a_summary_has_a_line_for_what_a_user_should_know_and_no_other(counted, line):
+    stats = PipelineStats(clock=lambda: 4.0, started=2.0, audio_samples=8 * 16_000, sentences=1, **counted)
+    assert stats.summary().splitlines() == ["8.0 s of audio in 2.0 s (4.0 times real time), 1 sentence", line]
+
+
+def test_details_have_the_latency_and_the_lag_if_there_are_any():
+    stats = PipelineStats(segments=3, rejected=1, tokens=9, load_s=1.5)
+    line = "3 segments, 1 not translated, 9 tokens; models loaded in 1.50 s; time in stages: "
+    assert stats.details() == f"{line}none"
+    stats.busy_s, stats.longest_lag_s, stats.undrafted = {"asr": 1.0, "nmt": 2.5}, 6.0, 2
+    stats.first_token_s.extend([1.0, 5.0, 2.0])
+    assert stats.details().splitlines() == [
+        f"{line}asr 1.00 s, nmt 2.50 s",
+        "first token after a segment's end: median 2.00 s, longest 5.00 s",
+        "lag: 6.0 s at most; 2 segments without drafts to keep up",
+    ]

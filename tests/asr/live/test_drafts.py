@@ -87,6 +87,12 @@ def test_words_after_a_segment_that_ends_in_a_pause_are_not_carried_over():
     assert texts(found.ended((speech(0, 0.0, 1.2),))) == ["It was the"]
 
 
+def test_words_are_not_carried_over_a_cut_if_the_text_before_it_was_heard_otherwise():
+    found = drafts(Scripted(), Scripted(said=("Some", "other", "words", "altogether", "were", "said")))
+    found.look((), speech(0, 0.0, 2.5), pausing=False)
+    assert texts(found.ended((speech(0, 0.0, 1.2, cut=True),))) == ["It was the"]
+
+
 def test_nothing_is_kept_of_what_was_heard_before_the_end_of_a_closed_group():
     recognizer, cut, later = Scripted(), speech(0, 0.0, 1.2, cut=True), speech(1, 2.5, 4.5)
     found = drafts(recognizer)
