@@ -159,8 +159,26 @@ def test_all_mistakes_are_named_at_once():
     assert message.endswith("and 13 more")
 
 
+@pytest.mark.parametrize(("mistakes", "more"), [(20, ""), (21, "and 1 more")])
+def test_twenty_mistakes_are_named(mistakes, more):
+    with pytest.raises(ConfigError) as error:
+        parse_glossary("x\n" * mistakes, "g")
+    message = str(error.value)
+    assert message.count("no translation") == 20
+    assert message.endswith(more or "keep the spelling")
+
+
 def test_a_term_given_twice_is_kept_once():
     assert parse_glossary("cat\t猫\nCat\t猫\n", "g").terms == (Term("cat", "猫"),)
+    (term,) = parse_glossary("cat\t猫\tkit|cat|kit\t喵|喵\n", "g").terms
+    assert (term.variants, term.target_variants) == (("kit",), ("喵",))
+    (kept,) = parse_glossary("cat\t=\t\tKater\n", "g").terms
+    assert (kept.targets, kept.target) == (("cat", "Kater"), None)
+
+
+def test_limits_are_what_is_allowed():
+    assert parse_glossary(f"{'c' * 100}\t猫\n", "g").terms
+    assert len(parse_glossary("cat\t猫\ndog\t狗\n", "g", most_terms=2).terms) == 2
 
 
 def test_terms_with_exact_case_may_differ_in_case_alone():

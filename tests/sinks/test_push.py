@@ -440,3 +440,30 @@ def test_nothing_more_is_sent_to_a_place_that_refuses() -> None:
         sink.write(event)
     sink.close()
     assert (sink.tries, sink.lost, sink.sent) == (1, 3, 0)
+
+
+class Held(Pusher):
+    """Sends when the test lets it."""
+
+    def __init__(self) -> None:
+        self.begun, self.released = threading.Event(), threading.Event()
+        self.texts: list[str] = []
+        super().__init__("test", ["de"], SubtitleRules())
+
+    def deliver(self, language: str, sentence: Sentence) -> None:
+        self.begun.set()
+        assert self.released.wait(HANG_S)
+        self.texts.append(sentence.text)
+
+
+def test_of_what_waits_the_newest_is_sent_and_the_rest_is_counted(monkeypatch) -> None:
+    monkeypatch.setattr(push, "_CAPACITY", 2)
+    sink = Held()
+    for number in range(5):
+        for event in sentence(number, f"Satz {number}."):
+            sink.write(event)
+        assert sink.begun.wait(HANG_S)
+    sink.released.set()
+    sink.close()
+    assert sink.texts == ["Satz 0.", "Satz 3.", "Satz 4."]
+    assert (sink.lost, sink.sent) == (2, 3)
