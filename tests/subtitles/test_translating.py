@@ -198,6 +198,7 @@ def test_encodings():
     assert decoded("é".encode("utf-16"), "en") == ("é", "utf-16")
     assert decoded("café".encode("latin-1"), "en") == ("café", "cp1252")
     assert decoded("Привет".encode("cp1251"), "ru") == ("Привет", "cp1251")
+    assert decoded(b"\xff\xfea\0b", "ru")[1] == "cp1251"  # it only begins like UTF-16
 
 
 def test_text_after_a_nested_span_keeps_the_style_around_it():
