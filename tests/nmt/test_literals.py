@@ -107,6 +107,29 @@ def test_other_ways_to_write_a_literal_are_accepted(text, target, translations):
         assert all(kept(terms, translation)), translation
 
 
+def test_of_many_literals_the_first_eight_are_looked_at():
+    text = " and ".join(map(str, range(21, 40)))
+    assert [literal.term.source for literal in literals(text, "zh")] == [str(number) for number in range(21, 29)]
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ("1,234,567,890,123", True, False),  # may be written without separators
+        ("1,234,567,890,123,456", False, False),  # a serial number may not
+        ("see example.com", False, True),
+    ],
+)
+def test_what_else_is_accepted_and_refused(text, accepted, refused):
+    (literal,) = literals(text, "zh")
+    assert (literal.term.source.replace(",", "") in literal.term.targets[:2]) == accepted or "," not in text
+    assert literal.refused == (("example.com-",) if refused else ())
+
+
+def test_a_date_may_have_its_day_and_month_in_the_other_order():
+    assert literals("9/11/2001", "zh")[0].term.targets == ("9/11/2001", "11/9/2001")
+
+
 def test_a_time_has_the_name_of_noon_if_it_is_known_to_be_noon():
     forms = {text: literals(text, "zh")[0].term.targets for text in ("at 12 p.m.", "at 12:00", "at 12:30 p.m.")}
     assert {text: "中午" in each for text, each in forms.items()} == {
