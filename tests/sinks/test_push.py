@@ -281,6 +281,9 @@ def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs, held):
         ("SendStreamCaption", {"captionText": "Ich möchte ein Zimmer für zwei\nNächte."}),
     ]
     assert held == pytest.approx([19 / 17, 37 / 17], abs=0.01)  # their reading times
+    held.clear()
+    sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}"), ["Ja."])
+    assert held == [SubtitleRules().min_duration_ms / 1000]
     obs.requests.clear()
     sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/My%20text"), [f"{LONG} {LONG}"])
     assert {(kind, data["inputName"]) for kind, data in obs.requests} == {("SetInputSettings", "My text")}
