@@ -419,3 +419,15 @@ def test_two_models_in_sequence_serve_several_targets_of_one_source():
     assert translates_all(nmt, [("de", "zh-TW"), ("de", "zh")])
     assert not translates_all(nmt, [("de", "zh"), ("fr", "zh")])
     assert not translates_all(nmt, [("de", "zh"), ("de", "pt")])
+
+
+def test_each_of_two_models_has_a_revision_of_its_own():
+    one, two = NmtConfig("x/a", "rev-a", "x/b", "rev-b", beam_size=3).steps
+    assert (one.model, one.revision, one.second, one.second_revision, one.beam_size) == ("x/a", "rev-a", None, None, 3)
+    assert (two.model, two.revision, two.second, two.second_revision, two.beam_size) == ("x/b", "rev-b", None, None, 3)
+    assert NmtConfig("x/a", "rev-a").steps == (NmtConfig("x/a", "rev-a"),)
+
+
+@pytest.mark.parametrize(("limit_s", "conflicts"), [(0.0, 0), (0.0005, 1), (0.001, 0), (5.0, 0)])
+def test_a_time_limit_leaves_time_for_a_sentence_or_is_none(limit_s, conflicts):
+    assert len(list(NmtConfig(time_limit_s=limit_s).conflicts("nmt"))) == conflicts
