@@ -12,7 +12,7 @@ from pipeline.nmt.compile.assemble import DECODER, ENCODER, HEAD, SHARED, _tie, 
 from pipeline.nmt.compile.build import _check_arguments, _producible_rows, _shortlisted_rows
 from pipeline.nmt.compile.measure import Sample, TranslatedSample, compare
 from pipeline.nmt.compile.quantize import block_size
-from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, Stopwatch, forced_token, mask
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, forced_token, mask
 
 OPTIONS = GenerationOptions(start_token=9, end_token=0, pad_token=9, max_tokens=5)
 
@@ -133,18 +133,3 @@ def test_tokens_are_forced_at_the_begin_and_at_the_limit():
     only = GenerationOptions(9, 0, 9, forced_begin_token=4, forced_end_token=0, max_tokens=1)
     assert forced_token(1, only, 7) == 0
     assert SearchRequest(None, (), OPTIONS, (1, 2)).history == [9, 1, 2]
-
-
-def test_a_stopwatch_adds_up_the_time_inside_and_none_between(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("pipeline.nmt.decode.generation.time.monotonic", lambda: now[0])
-    stopwatch = Stopwatch(2.0)
-    for between_s in (5.0, 100.0):
-        with stopwatch:
-            now[0] += 1.0
-            assert not stopwatch.expired()
-        now[0] += between_s
-    assert not stopwatch.expired()
-    with stopwatch:
-        now[0] += 0.1
-        assert stopwatch.expired()
