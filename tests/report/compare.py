@@ -140,7 +140,7 @@ def as_text(old: Result, new: Result, names: tuple[str, str]) -> str:
     ]
     shown = [_shown(change, where) for change, where in places.values()]
     title = f"{names[0]} → {names[1]}: {len(places) or 'no'} text{'' if len(places) == 1 else 's'} changed"
-    return "\n\n".join([*shown, "\n".join([title, "", *table, "", *notes, _LEGEND])])
+    return "\n\n".join([*shown, title, "\n".join(table), *notes, _LEGEND])
 
 
 _LEGEND = (
