@@ -7,9 +7,11 @@ TESTS ?= not libass and not gpu and not slow
 # Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
 PORT ?= 8000-8019
 ARGS ?=
+# What `make report` compares the working tree with.
+BASE ?= HEAD
 BIN := $(VENV)/bin
 
-.PHONY: demo serve test test-fast lint types docs pictures clean
+.PHONY: demo serve test test-fast report lint types docs pictures clean
 
 demo: $(VENV)/.installed
 	@for audio in examples/audio/*.wav; do \
@@ -31,6 +33,10 @@ test: $(VENV)/.installed-dev lint
 # What tests/fast.txt lists: no recognition, less than a minute.
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal @tests/fast.txt
+
+# What the working tree changes on real inputs, against a revision: make report BASE=main. INPUTS=names has some of them alone.
+report: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.report $(BASE) $(INPUTS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
