@@ -10,16 +10,19 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import pytest
+from huggingface_hub import constants
 
 from pipeline import MarianModel, loading
+from pipeline.asr.whisper import WhisperRecognizer
 from tests.conftest import HANG_S
+from tests.remembered import remember
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
 
@@ -47,22 +50,34 @@ class _Exit(BaseException):
     """Stands for the end of the process."""
 
 
-def run(module: str, *arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(
+    module: str,
+    *arguments: str | Path,
+    stdin: bytes = b"",
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+    **environment: str,
+) -> subprocess.CompletedProcess[bytes]:
     """Run a command in this process, up to where it would end: what it prints, and its exit status.
 
-    Its standard streams are files of their own, also for libraries that write to descriptors. Models that an earlier command
-    loaded from the same files with the same options are used again.
+    Its standard streams are files of their own, also for libraries that write to descriptors; another file may be given
+    for one. Models that an earlier command loaded from the same files with the same options are used again, and speech
+    that one recognised in a test marked ``once``. The environment may name another cache of the hub and its address.
     """
     main = import_module(f"pipeline.{module}" + (".__main__" if module in ("nmt", "bench") else "")).main
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
         with (
-            _streams(given.fileno(), out.fileno(), err.fileno()),
+            _streams(given.fileno(), (stdout or out).fileno(), (stderr or err).fileno()),
             _state_restored(),
             pytest.MonkeyPatch.context() as patch,
         ):
             patch.setattr(sys, "argv", [module, *map(str, arguments)])
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            for name, constant in _hub_constants(environment).items():
+                patch.setattr(constants, name, constant)
             patch.setattr(os, "_exit", _exit)
             patch.setattr(gc, "freeze", lambda: None)  # for programs: this one has other things to do
             patch.setattr(loading._Speech, "load", _load_speech)
@@ -74,6 +89,21 @@ def run(module: str, *arguments: str | Path, stdin: bytes = b"") -> subprocess.C
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess([module, *map(str, arguments)], status, out.read(), err.read())
+
+
+def _hub_constants(environment: Mapping[str, str]) -> dict[str, object]:
+    """What the hub's client read from the environment when it was imported."""
+    found: dict[str, object] = {}
+    if home := environment.get("HF_HOME"):
+        found |= {"HF_HUB_CACHE": f"{home}/hub", "HF_ASSETS_CACHE": f"{home}/assets", "HF_HOME": home}
+    if url := environment.get("HF_ENDPOINT"):
+        found |= {
+            "ENDPOINT": url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+        }
+    if seconds := environment.get("HF_HUB_DOWNLOAD_TIMEOUT"):
+        found["HF_HUB_DOWNLOAD_TIMEOUT"] = int(seconds)
+    return found | {"HF_HUB_OFFLINE": environment.get("HF_HUB_OFFLINE") == "1"}
 
 
 def _exit(status: int) -> NoReturn:
@@ -142,6 +172,8 @@ def _load_speech(speech: Any, sharing: Any, several_calls: bool) -> Any:
     """Load a recogniser, or share the memory of one that was loaded before."""
     if speech.weights not in _recognizers:
         _recognizers[speech.weights] = _SPEECH(speech, sharing, several_calls)
+        if isinstance(_recognizers[speech.weights], WhisperRecognizer):
+            remember(_recognizers[speech.weights])
     return _SPEECH(speech, _ready(_recognizers[speech.weights]), several_calls)
 
 
