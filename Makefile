@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 # Which tests: all that need no microphone, no FFmpeg, no browser and no GPU. .ci/run has them, and runs the slow ones too.
-TESTS ?= not microphone and not libass and not browser and not gpu and not slow
+TESTS ?= not libass and not gpu and not slow
 # Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
 PORT ?= 8000-8019
 ARGS ?=

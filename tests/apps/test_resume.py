@@ -17,7 +17,7 @@ from pipeline.apps.journal import JournalSink
 from pipeline.errors import SinkError
 from pipeline.events import PipelineEvent
 from pipeline.resources import CONFIGS
-from tests.conftest import EXAMPLES, read_wav, write_wav
+from tests.conftest import EXAMPLES, examples, read_wav, write_wav
 from tests.fixtures.scripted.loading import Recognizer
 
 _SAID = "A ticket to Berlin costs forty-five euros. The train to Berlin leaves now. Is it late?"
@@ -113,7 +113,7 @@ def whole(command: Command, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
     return uninterrupted(command, tmp_path_factory.mktemp("whole"))
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(20))
 @given(st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=3))
 def test_a_run_cut_at_any_events_ends_up_with_the_same_files(command, whole, cuts):
     """``cuts``: shares of the events before which the runs are cut, one run after another."""

@@ -21,7 +21,7 @@ from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from tests.asr.scripted import Scripted, speech
 from tests.chain import through
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import PHRASES, examples, read_wav
 from tests.drafting import WatchedQueue
 from tests.vad.test_stage import cut
 
@@ -187,7 +187,7 @@ def streams(draw):
     return items
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(streams(), st.sets(st.integers(0, 8), max_size=2))
 def test_drafts_change_no_transcript(items, failing):
     segments = [item for item in items if not isinstance(item, SegmentSoFar)]

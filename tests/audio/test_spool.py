@@ -17,7 +17,7 @@ from pipeline.audio.spool import Spool, SpooledSource
 from pipeline.errors import DeviceError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.notices import AudioLost, SourceNotice
-from tests.conftest import HANG_S
+from tests.conftest import HANG_S, examples
 
 
 def numbered(start: int, count: int) -> Samples:
@@ -25,7 +25,7 @@ def numbered(start: int, count: int) -> Samples:
     return ((np.arange(start, start + count) % 30_000) + 1).astype(np.int16)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(st.integers(-40, 40), max_size=80), st.sampled_from([0, 50, 1000]))
 def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps, memory):
     """A positive step appends that many tens of samples; a negative one takes that many times."""

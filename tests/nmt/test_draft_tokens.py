@@ -28,7 +28,7 @@ from pipeline.nmt.search.draft_tokens import (
 from pipeline.nmt.search.recovery import LoopGuard, Rewind, recovering
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TranslationRequest
-from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+from tests.conftest import SHIPPED_TRANSLATORS, examples, golden, make_model_dir
 from tests.drafting import converse
 from tests.nmt.conftest import found_ids
 from tests.streams import changes
@@ -219,7 +219,7 @@ def demo():
 
 
 @pytest.mark.parametrize(("name", "target"), [("en_pt", "pt"), ("demo", "zh")])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=14),
     final=st.lists(st.sampled_from(WORDS), max_size=3),

@@ -30,9 +30,9 @@ LOST = "I saw him sawing a tree."  # no source helps: "Eu o vi uma árvore."
 
 @pytest.fixture(scope="module")
 def models():
-    """English to Portuguese, without and with a judge."""
+    """English to Portuguese, without and with a judge; in fp32, since with 8 bits a processor's rounding may decide."""
     plain, judged, back = (
-        load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny"))
+        load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny", weights="fp32"))
         for pair in ("en-pt", "en-pt", "pt-en")
     )
     judged.judge = Judge(judged, back)
@@ -53,22 +53,20 @@ def test_the_source_is_hardly_found_where_words_are_lost(models):
 def test_where_something_is_lost_another_source_is_tried(models):
     plain, judged = models
     mended = 0
-    for text, lost in (
-        ("The food isn't very good here.", "aqui"),
-        ("There are more clouds today than yesterday.", "hoje"),
-        ("Tom quietly opened the door.", "silenciosamente"),
-        ("Put your hands up!", "cima"),
+    for text in (
+        "The food isn't very good here.",
+        "There are more clouds today than yesterday.",
+        "Tom quietly opened the door.",
     ):
-        before, (*shown, end) = (
-            plain.translate(text),
-            judged.stream(TranslationRequest(SourceSentence(0, "en", text), "pt")),
-        )
-        mended += lost in end.text and lost not in before
+        *shown, end = judged.stream(TranslationRequest(SourceSentence(0, "en", text), "pt"))
+        before, after = (judged.judge.found(text, each) for each in (plain.translate(text), end.text))
+        assert before < -1.3
+        assert after >= before
+        mended += after > -1.3
         assert shown[-1].text == end.text
         assert shown[-1].complete
-        assert not end.doubtful
-        assert judged.judge.found(text, end.text) >= judged.judge.found(text, before)
-    assert mended >= 2
+        assert end.doubtful == (after < -1.9)
+    assert mended >= 1
 
 
 def test_what_stays_doubtful_is_marked_but_not_in_drafts(models):

@@ -24,7 +24,7 @@ from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, pi
 from pipeline.nmt.terms.term_search import TermSearch, Wording
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.stats import PipelineStats
-from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+from tests.conftest import SHIPPED_TRANSLATORS, examples, golden, make_model_dir
 
 SET = Path(__file__).parent / "terms"
 GLOSSARY = load_glossary(SET / "glossary.tsv")
@@ -104,7 +104,7 @@ def test_sentences_without_terms_are_translated_as_without_a_glossary(models, so
 
 
 @given(st.lists(st.integers(4, 4000), min_size=1, max_size=12), st.integers(0, 3))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_without_terms_the_search_gives_the_tokens_of_greedy_search(english, source, known):
     ids, options = [*source, english.tokenizer.end_token], english.generation
     committed = [token.id for token in greedy(SearchRequest(english.decoder, ids, options))][:-1][:known]

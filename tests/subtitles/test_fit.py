@@ -16,6 +16,7 @@ from pipeline.sinks.ass import AssSink
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.fit import font_size
 from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import examples
 from tests.streams import spoken, translated
 from tests.subtitles import libass
 from tests.subtitles.strategies import TEXTS
@@ -114,7 +115,7 @@ def test_wide_and_tall_text_stays_inside_the_picture(rules):
 
 
 @pytest.mark.libass
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.one_of(TEXTS, ANY_LETTER), min_size=8, max_size=16))
 def test_any_text_stays_inside_the_picture(texts):
     assert outside(texts, SubtitleRules()) == []

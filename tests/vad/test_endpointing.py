@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
+from tests.conftest import examples
 
 FRAME = 320  # 20 ms
 
@@ -156,7 +157,7 @@ def test_a_cut_on_the_newest_frame_loses_nothing():
     assert (len(first.samples), second.start_sample, len(second.samples)) == (200 * FRAME, 200 * FRAME, 100 * FRAME)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     runs=st.lists(st.tuples(st.booleans(), st.integers(1, 120)), max_size=20),
     maximum=st.integers(1000, 3000),

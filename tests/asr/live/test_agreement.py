@@ -18,6 +18,7 @@ from pipeline.asr.live.agreement import (
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Word
 from pipeline.languages.marks import letters
 from pipeline.run.options import DraftOptions
+from tests.conftest import examples
 
 TRUTH = (
     "It was the best of times, it was the worst of times. It was the age of wisdom, and nobody knew it, "
@@ -177,7 +178,7 @@ def _changed(text):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_nothing_is_lost_doubled_or_taken_back(data):
     """Whatever the drafts get wrong at their ends."""
