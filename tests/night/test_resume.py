@@ -21,7 +21,7 @@ def whole(command, tmp_path_factory):
     return uninterrupted(command, tmp_path_factory.mktemp("whole"))
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=3))
 def test_a_run_cut_at_any_events_ends_up_with_the_same_files(command, whole, cuts):
     check_cuts(command, *whole, cuts)
