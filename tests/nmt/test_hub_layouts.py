@@ -1,21 +1,20 @@
 """Repositories with the file lists of real hub repositories, given by id or language pair, and incomplete ones."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from pipeline.config import load_config
 from pipeline.nmt.compiled import is_compiled
 from pipeline.nmt.decode.exports import compilable_exports, fallback_exports, runnable_exports
-from pipeline.nmt.load import loaded_as
+from pipeline.nmt.load import find_translation_models, load_translation_model, loaded_as
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
-from tests.conftest import HANG_S, TINY, golden
-from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
+from tests.conftest import TINY, golden
+from tests.store.hub_server import COMMIT, HubServer, command, failed, models, used
 
 SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-en-eu-onnx", "Xenova/opus-mt-af-en", "Xenova/opus-mt-en-zh"
 GRAPHS = ("encoder_model", "decoder_model", "decoder_with_past_model")
@@ -92,26 +91,17 @@ def fetched(hub):
 
 
 def translate(home, url, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.nmt", *arguments], input=f"{TEXT}\n",
-        env=environment(home, url), capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,
-    )  # fmt: skip
+    return command(home, url, "nmt", *arguments, stdin=f"{TEXT}\n".encode())
 
 
 def loaded(home, url, config, text):
-    """The translation by the configured models, their directories, and standard error."""
-    done = python(
-        home, url, "-c",
-        "import sys; from pipeline import load_config, load_translation_model\n"
-        "from pipeline.nmt.load import find_translation_models\n"
-        "config = load_config(sys.argv[1]); (((_, target), nmt),) = config.translators.items()\n"
-        "found = [directory for _, directory in find_translation_models(nmt)]\n"
-        "print(load_translation_model(config.languages.source, target, nmt, found).translate(sys.argv[2])); print(*found, sep='\\n')",
-        str(config), text,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    translation, *directories = done.stdout.splitlines()
-    return translation, [Path(directory) for directory in directories], done.stderr
+    """The translation by the configured models, and their directories."""
+    with used(home, url):
+        options = load_config(str(config))
+        (((_, target), nmt),) = options.translators.items()
+        directories = [directory for _, directory in find_translation_models(nmt)]
+        model = load_translation_model(options.languages.source, target, nmt, directories)
+        return model.translate(text), directories
 
 
 def write_config(folder, *lines):
@@ -142,7 +132,7 @@ def test_two_steps_through_english_equal_two_separate_translations(hub, home, tm
     config = write_config(
         tmp_path, '[languages]\nsource = "af"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
-    translation, directories, _ = loaded(home, hub.url, config, TEXT)
+    translation, directories = loaded(home, hub.url, config, TEXT)
     assert [directory.parent.name for directory in directories] == [name.replace("/", "--") for name in (MERGED, SPLIT)]
     model = MarianModel.load(TINY)
     assert translation == model.translate(model.translate(TEXT))
@@ -160,7 +150,6 @@ def test_a_separate_precision_folder_serves_the_requested_suffix(hub, home):
     assert placed.endswith("_int8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["", "int8/"])
 def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, home, tmp_path):
     files = {f"{settings}{name}": TINY / name for name in SETTINGS}
@@ -179,7 +168,6 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, h
     assert again.stdout == done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["_data", ".data"])
 def test_external_weights_are_compiled_and_run(end, hub, home, tmp_path):
     outside = tmp_path / "outside"
@@ -187,16 +175,16 @@ def test_external_weights_are_compiled_and_run(end, hub, home, tmp_path):
     hub.repositories[SPLIT] = with_data_outside(outside, end)
     languages = '[languages]\nsource = "en"\ntarget = "eu"'
     compiled = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "fp32"')
-    translation, (directory,), _ = loaded(home, hub.url, compiled, TEXT)
+    translation, (directory,) = loaded(home, hub.url, compiled, TEXT)
     assert translation == ROW["text"]
     assert "-fp32-v" in directory.name
     as_is = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "as-is"')
-    translation, (directory,), _ = loaded(home, hub.url, as_is, TEXT)
+    translation, (directory,) = loaded(home, hub.url, as_is, TEXT)
     assert translation == ROW["text"]
     assert fetched(hub) == {f"{graph}.onnx{kind}" for graph in GRAPHS for kind in ("", end)}
     assert not any(path.is_symlink() for path in directory.iterdir())
     before = {path.name: path.stat().st_ino for path in directory.iterdir()}
-    assert loaded(home, NOWHERE, as_is, TEXT) == (translation, [directory], "")
+    assert loaded(home, NOWHERE, as_is, TEXT) == (translation, [directory])
     assert {path.name: path.stat().st_ino for path in directory.iterdir()} == before  # not written again
 
 
@@ -222,7 +210,6 @@ def test_missing_external_weights_give_one_error(hub, home, tmp_path):
     assert "fetch or export it again" in line
 
 
-@pytest.mark.slow
 def test_the_list_of_pairs_shows_which_models_are_cached(hub, home):
     def states():
         done = models(home, NOWHERE, "list", "--pairs", "--json")
