@@ -23,7 +23,7 @@ from pipeline.store.known import known_model, known_translator
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
-from tests.conftest import ROOT
+from tests.conftest import ROOT, examples
 
 
 def load(tmp_path, text):
@@ -109,7 +109,7 @@ _VAD_TIMES = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.fixed_dictionaries(
         {key: st.integers(low, high) for key, (low, high) in _VAD_TIMES.items()}

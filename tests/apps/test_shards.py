@@ -16,7 +16,7 @@ from pipeline.apps.recordings import Job, plan, read_manifest
 from pipeline.apps.shards import Shard, parse_shard
 from pipeline.apps.translate import arguments, run
 from pipeline.errors import UsageError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, examples
 
 SLURM = {
     "SLURM_ARRAY_TASK_ID": "7",
@@ -63,7 +63,7 @@ def test_what_is_no_shard_is_refused(text, environment, message):
 
 
 @given(sizes=st.lists(st.integers(0, 2_000), min_size=1, max_size=40), count=st.integers(1, 9))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_shards_have_every_recording_once(tmp_path, sizes, count):
     jobs = []
     for number, size in enumerate(sizes):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pipeline.nmt.routing import all_pairs
 from pipeline.sentences import splitting
 from pipeline.sentences.splitting import split_sentences
+from tests.conftest import examples
 
 PIECES = [*"""A b. Dr. ' " “ ” „ 「 」 『 』 。 ？ … ... ) ( 2. etc. né -""".split(), " ", "\n", "\r"]
 SOURCES = sorted({pair.source for pair in all_pairs()})
@@ -22,7 +23,7 @@ def test_text_is_split_only_at_the_bars(language, marked):
     assert split_sentences(marked.replace("|", ""), language) == marked.split("|")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(text=st.text(max_size=120) | st.lists(st.sampled_from(PIECES)).map("".join), language=st.sampled_from(SOURCES))
 def test_the_sentences_joined_are_the_text(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.sentences.splitting import fit, split_sentences
+from tests.conftest import examples
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_blank_text_has_no_sentence(blank):
     assert split_sentences(blank, "en") == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     text=st.text("AbÉ好.?! \n\t\u00a0\u2009\u202f\u3000\u2028\x85", max_size=20),
     language=st.sampled_from(["en", "zh", "fr"]),
@@ -43,7 +44,7 @@ def test_no_kind_of_blank_causes_a_panic(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(text=st.text(min_size=1, max_size=200), limit=st.integers(1, 40))
 def test_parts_fit_and_joined_are_the_sentence(text, limit):
     parts = fit(text, lambda part: len(part) <= limit)

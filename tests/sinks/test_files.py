@@ -42,6 +42,7 @@ from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.sinks.sink import Sink, close_all, write_all
 from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import examples
 from tests.streams import spoken, states, translated
 from tests.subtitles.strategies import RULES, TEXTS
 
@@ -302,7 +303,7 @@ def test_each_language_has_its_own_direction(tmp_path):
     assert paths["txt"].read_text("utf-8") == f"أين؟ GPU.\n{SOURCE}\n\n"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(TEXTS, min_size=1, max_size=4), RULES)
 def test_any_text_is_read_back_after_every_sentence(texts, rules):
     with tempfile.TemporaryDirectory() as folder:

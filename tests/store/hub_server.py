@@ -1,5 +1,6 @@
 """A local server with the hub's protocol, as used by huggingface_hub 0.30 to 2.4, its faults, and client programs."""
 
+import contextlib
 import hashlib
 import http.server
 import json
@@ -7,10 +8,15 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import huggingface_hub.constants
+import pytest
+
+from tests.commands import run
 from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
@@ -198,9 +204,37 @@ def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.Com
     )  # fmt: skip
 
 
+@contextlib.contextmanager
+def used(home: Path, url: str, **more: str) -> Iterator[None]:
+    """Let this process use only the hub at ``url`` and keep its cache in ``home``, as ``environment`` does others."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "ENDPOINT": url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+            "HF_HOME": str(home),
+            "HF_HUB_CACHE": str(home / "hub"),
+            "HF_ASSETS_CACHE": str(home / "assets"),
+            "HF_HUB_DISABLE_XET": True,
+            "HF_HUB_OFFLINE": more.get("HF_HUB_OFFLINE") == "1",
+        }.items():
+            patch.setattr(huggingface_hub.constants, name, value)
+        for name, value in more.items():
+            patch.setenv(name, value)
+        yield
+
+
 def models(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m pipeline.models``."""
-    return python(home, url, "-m", "pipeline.models", *arguments, **more)
+    """Run ``python -m pipeline.models`` in this process."""
+    return command(home, url, "models", *arguments, **more)
+
+
+def command(
+    home: Path, url: str, module: str, *arguments: str, stdin: bytes = b"", **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process."""
+    with used(home, url, **more):
+        done = run(module, *arguments, stdin=stdin)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:

@@ -11,10 +11,8 @@ import pytest
 from playwright.async_api import Browser
 
 from pipeline.events import PipelineEvent, TargetText
-from tests.server.browser import NEEDS_BROWSER, page_of_files
+from tests.browser.browser import page_of_files
 from tests.streams import spoken, translated
-
-pytestmark = NEEDS_BROWSER
 
 Pixels = npt.NDArray[np.uint8]
 """[height, width, 4]: red, green, blue, opacity."""

@@ -4,26 +4,12 @@ import re
 
 from playwright.async_api import Page, expect
 
+from tests.browser.browser import MICROPHONE, Network, has_said, has_state, only, page_at, page_of, texts_of
+from tests.browser.test_page import downloaded
 from tests.conftest import write_wav
-from tests.server.browser import (
-    HANG_MS,
-    MICROPHONE,
-    NEEDS_BROWSER,
-    Network,
-    has_said,
-    has_state,
-    only,
-    page_at,
-    page_of,
-    texts_of,
-)
 from tests.server.conftest import speech
 from tests.server.running import ask, running, until
 from tests.server.test_directory import directory, needs_nats, serving_together
-from tests.server.test_page import downloaded
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 
 async def room_of(page: Page) -> str:

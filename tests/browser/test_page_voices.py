@@ -5,13 +5,10 @@ import asyncio
 import numpy as np
 from playwright.async_api import expect
 
-from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_at
+from tests.browser.browser import page_at
 from tests.server.conftest import speech
 from tests.server.running import ask, rest, running, say, speak, until
 from tests.server.test_voices import service, voice  # noqa: F401  # fixtures
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 HEARD = """
 window.heard = [];

@@ -5,11 +5,9 @@ from playwright.async_api import Page, expect
 
 from pipeline.server.access import Access
 from pipeline.server.service import Service
-from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_said, has_state, page_of
+from tests.browser.browser import MICROPHONE, has_said, has_state, page_of
 from tests.server.running import NewService
 
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 TOKEN = "a token that nobody guesses"
 
 
@@ -51,7 +49,6 @@ async def test_a_language_is_found_by_typing_and_fetched(browser, service, catal
         await expect(page.locator("#target-choices li").first).to_have_text("Deutsch (German)")
 
 
-@pytest.mark.slow
 async def test_from_the_page_to_a_shared_link_in_four_clicks(browser, service, catalogue):
     clicks = "addEventListener('click', (event) => event.isTrusted && event.detail && (window.clicks = (window.clicks ?? 0) + 1), true);"
     async with page_of(browser, service, init=clicks, **MICROPHONE) as (_, page):

@@ -3,19 +3,16 @@
 import asyncio
 import json
 
-import pytest
 from playwright.async_api import expect
 
 from pipeline.server.speaking import SessionVoices
 from pipeline.speaking.voice import PiperVoice
+from tests.browser.browser import Network, page_at
+from tests.browser.test_page_layout import MISFITS, TOUCHED_PX
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.browser import HANG_MS, NEEDS_BROWSER, Network, page_at
 from tests.server.running import ask, finish, heard, running, speak
-from tests.server.test_page_layout import MISFITS, TOUCHED_PX
 from tests.speaking.voices import made_voice
 
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 SPEECH = read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)]
 
 
@@ -32,7 +29,6 @@ async def spoken(server, speaker):
     return f"http://localhost:{server.port}/view/{started['session']}"
 
 
-@pytest.mark.slow
 async def test_a_reader_finds_a_language_that_the_session_does_not_have(browser, offering, catalogue, tmp_path):
     catalogue.open.clear()
     voice = PiperVoice(made_voice(tmp_path, "pt"))

@@ -15,23 +15,8 @@ from starlette.routing import Mount
 
 from pipeline.server import intake
 from pipeline.server.app import STATIC, create_app
-from tests.server.browser import (
-    HANG_MS,
-    MICROPHONE,
-    NEEDS_BROWSER,
-    Network,
-    Texts,
-    has_said,
-    has_state,
-    only,
-    page_at,
-    page_of,
-    texts_of,
-)
+from tests.browser.browser import MICROPHONE, Network, Texts, has_said, has_state, only, page_at, page_of, texts_of
 from tests.server.running import running
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 # Records in ``drawn`` each state of each line of text, [sentence, language, steady, draft], and in ``spoken`` what the live
 # region was given.

@@ -3,13 +3,10 @@
 import srt
 from playwright.async_api import expect
 
-from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, Network, has_said, has_state, page_at, page_of
+from tests.browser.browser import MICROPHONE, Network, has_said, has_state, page_at, page_of
+from tests.browser.test_page import downloaded, enter_on
+from tests.browser.test_page_layout import BAR
 from tests.server.running import running
-from tests.server.test_page import downloaded, enter_on
-from tests.server.test_page_layout import BAR
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 FIRST = "#text article:first-of-type .target[lang=zh]"
 SECOND = "#text article:nth-of-type(2) .target[lang=zh]"

@@ -7,12 +7,9 @@ from playwright.async_api import Page, expect
 
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.sinks.jsonl import line
-from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_of_files
-from tests.server.test_page_scripts import records
+from tests.browser.browser import page_of_files
+from tests.browser.test_page_scripts import records
 from tests.streams import spoken, translated
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 PAGES = pytest.mark.parametrize("path", ["/", "/view/x"])
 PHONES = pytest.mark.parametrize("size", [(390, 844), (320, 568)], ids=["390x844", "320x568"])

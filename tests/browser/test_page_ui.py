@@ -3,11 +3,9 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.server.browser import NEEDS_BROWSER, page_of_files
-from tests.server.test_page_layout import MISFITS, TOUCHED_PX, WIDE_WORD, shown
+from tests.browser.browser import page_of_files
+from tests.browser.test_page_layout import MISFITS, TOUCHED_PX, WIDE_WORD, shown
 from tests.server.test_ui_languages import LANGUAGES, table
-
-pytestmark = NEEDS_BROWSER
 
 
 @pytest.mark.parametrize(

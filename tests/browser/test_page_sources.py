@@ -14,12 +14,9 @@ from playwright.async_api import Browser, Page, expect
 
 from pipeline.server import intake
 from pipeline.server.access import Access
-from tests.conftest import write_wav
-from tests.server.browser import (
+from tests.browser.browser import (
     FAR_NAME,
-    HANG_MS,
     MICROPHONE,
-    NEEDS_BROWSER,
     SHARED_TITLE,
     Texts,
     has_said,
@@ -28,11 +25,9 @@ from tests.server.browser import (
     page_of,
     texts_of,
 )
+from tests.conftest import write_wav
 from tests.server.conftest import speech
 from tests.server.running import ask, running
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 TOKEN = "a token that nobody guesses"
 

@@ -8,11 +8,8 @@ from playwright.async_api import expect
 from pipeline import Models, PipelineConfig
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
-from tests.server.browser import HANG_MS, NEEDS_BROWSER, page_at, page_of
+from tests.browser.browser import page_at, page_of
 from tests.server.running import running
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 
 def offering(config: PipelineConfig, models: Models, *languages: LanguageConfig) -> Service:

@@ -21,11 +21,9 @@ from pipeline.events import MissingSpeech, PipelineEvent, SourceText, Transcript
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
-from tests.conftest import write_wav
-from tests.server.browser import NEEDS_BROWSER
+from tests.conftest import examples, write_wav
 from tests.streams import changes, spoken, streams, translated
 
-pytestmark = NEEDS_BROWSER
 INFO = json.dumps({"languages": [{"source": "en", "targets": ["zh", "he"]}], "token": True, "ready": True})
 TEXTS = st.text(st.sampled_from("ab .é是א😀👩‍👧🇩🇪"), max_size=12)
 
@@ -121,7 +119,7 @@ def test_the_page_says_who_speaks(runner, page):
     assert runner.run(page.evaluate(SPEAKERS, records(history.events()))) == ["<b>Ana</b>", "", "Ben"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(streams(TEXTS))
 def test_each_event_changes_the_text_as_in_python(runner, page, stream):
     events = [event for event in stream.events if isinstance(event, State)]
@@ -139,7 +137,7 @@ MISS = """async ([before, snapshot, after]) => {
 }"""
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(streams(TEXTS), st.data())
 def test_a_snapshot_makes_up_for_missed_events(runner, page, stream, data):
     begin = data.draw(st.integers(0, len(stream.events)), "first event missed")

@@ -9,13 +9,10 @@ from pipeline.glossary.files import parse_glossary
 from pipeline.glossary.terms import Term
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
+from tests.browser.browser import MICROPHONE, has_state, page_of, page_of_files
+from tests.browser.test_page_choice import offering
 from tests.glossary.test_candidates import TALK
-from tests.server.browser import HANG_MS, MICROPHONE, NEEDS_BROWSER, has_state, page_of, page_of_files
-from tests.server.test_page_choice import offering
 from tests.server.test_terms import OURS
-
-pytestmark = NEEDS_BROWSER
-expect.set_options(timeout=HANG_MS)
 
 # Draws a finished translation with terms as the page does, and returns its lines of terms.
 DRAW = """async (events) => {

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute
+from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute, expect
 
 from pipeline.events import PipelineEvent
 from pipeline.server.access import Access
@@ -25,16 +24,12 @@ from tests.server.running import Running, Texts, running
 from tests.streams import changes
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-NEEDS_BROWSER = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; .ci/run installs one, and CHROMIUM may name one"),
-]
-"""For tests that use one."""
 FAR_NAME = "far.example"
 """A name of this machine by which it looks like another one to the browser."""
 SHARED_TITLE = "A talk in another tab"
 """The title of the tab that is chosen when a page asks for one to be shared."""
 HANG_MS = 1000 * HANG_S
+expect.set_options(timeout=HANG_MS)
 MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
 """Options of a page that may use it."""
 # What Chromium calls errors: a connection that is refused or cut, a header that plain HTTP cannot have, and the picture of a shared
