@@ -13,10 +13,8 @@ from playwright.async_api import Browser, Page
 from pipeline.events import PipelineEvent, SourceText, TargetText
 from pipeline.notices import Paused, TranslationLost
 from pipeline.server.protocol import event_text
-from tests.server.browser import NEEDS_BROWSER, page_of_files
+from tests.browser.browser import page_of_files
 from tests.streams import changes, spoken, translated
-
-pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
