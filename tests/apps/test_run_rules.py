@@ -111,6 +111,17 @@ def test_a_worker_that_cannot_do_the_jobs_ends_the_run(error, message, tmp_path)
     assert len(calls.submitted) == 2
 
 
+@pytest.mark.parametrize(("configured", "count", "threads"), [(0, 2, 4), (0, 3, 2), (0, 16, 1), (6, 2, 6)])
+def test_processes_share_out_the_cores_unless_their_threads_are_configured(configured, count, threads, monkeypatch):
+    given: list[Run] = []
+    monkeypatch.setattr(several, "usable_cores", lambda: 8)
+    monkeypatch.setattr(several, "translate_on", lambda executor, results, run, **more: given.append(run))
+    monkeypatch.setattr(several, "pool", SimpleNamespace(Processes=lambda count, receive: Calls(lambda *_: None)))  # type: ignore[arg-type, return-value]
+    config = replace(CONFIG, asr=replace(CONFIG.asr, threads=configured))
+    several.translate_in_processes([], Options(config), count, Turns([]))
+    assert [run.options.config.asr.threads for run in given] == [threads]
+
+
 def test_a_message_that_comes_after_the_end_of_its_job_changes_nothing(tmp_path, caplog):
     (result,) = results_of(tmp_path, 1)
     with ExitStack() as stack:

@@ -234,9 +234,10 @@ def test_the_newest_of_what_has_ended_is_remembered_and_of_the_servers_so_many(m
     monkeypatch.setattr(directory, "_MOST_ENDED", 2)
     monkeypatch.setattr(directory, "_MOST_SERVERS", 2)
     peers = Peers(lambda: 0.0)
-    for name in ("one", "two", "three", "one"):
-        peers.push(read_report(report(name, sessions={f"{name}-1": "", f"{name}-2": ""}), 0.0))
-    assert list(peers.servers) == ["http://one", "http://two"]
+    for name, capacity in (("one", 4), ("two", 4), ("three", 4), ("one", 5)):
+        sessions = {f"{name}-1": "", f"{name}-2": ""}
+        peers.push(read_report(report(name, capacity=capacity, sessions=sessions), 0.0))
+    assert {address: peer.capacity for address, peer in peers.servers.items()} == {"http://one": 5, "http://two": 4}
     for address in ("http://one", "http://two", "http://none"):
         peers.drop(address)
     assert list(peers.ended) == ["two-1", "two-2"]
