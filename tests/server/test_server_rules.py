@@ -306,7 +306,7 @@ class Connection:
 def test_a_connection_is_overdue_when_it_stays_in_a_state_for_too_long():
     overdue, one = States(), Connection()
     steps = [(None, 0, False), (None, 99, False), ("a", 100, False), ("a", 109, False), ("a", 110, True), ("b", 111, False),
-             ("a", 120, False), ("a", 129, False), (None, 131, False), ("a", 140, False), ("a", 150, True)]  # fmt: skip
+             ("a", 120, False), ("a", 129, False), (None, 131, False), (None, 139, False), (None, 159, False), ("a", 160, False), ("a", 170, True)]  # fmt: skip
     for state, now_s, found in steps:
         overdue.state = state
         assert overdue.among([one], now_s) == ([one] if found else []), now_s  # type: ignore[list-item, comparison-overlap]
