@@ -129,7 +129,8 @@ async def test_a_speaker_who_pauses_or_has_to_wait_is_not_idle(waits, session, c
 
 def test_the_first_reason_for_its_end_is_told(session, clock):
     session._look(clock.now_s + 301)
-    session._look(clock.now_s + 4_000)
+    session.intake.holding = True
+    session._look(clock.now_s + 4_000)  # too long
     assert session.failure is not None
     assert session.failure.code == "idle"
 
