@@ -1,6 +1,7 @@
 """A live run in a terminal: status line, pause, and a closed terminal."""
 
 import json
+import logging
 import os
 import pty
 import select
@@ -17,7 +18,17 @@ import srt
 
 from pipeline.apps.controls import NoticeSink, controls, meter, notice_line, status_line
 from pipeline.audio.microphone import Microphone
-from pipeline.notices import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
+from pipeline.events import EndOfInput
+from pipeline.notices import (
+    AudioLost,
+    DeviceBack,
+    DeviceLost,
+    InputLevel,
+    LoadChanged,
+    Paused,
+    Resumed,
+    TranslationLost,
+)
 from tests.audio.portaudio import FakePortAudio, ended
 from tests.conftest import HANG_S, PHRASES, ROOT, spoken_texts
 
@@ -46,6 +57,23 @@ def test_every_notice_is_a_line_for_people(notice, line):
 def test_a_run_without_drafts_does_not_say_that_there_are_none(level, line, capsys):
     NoticeSink(drafts=False).write(LoadChanged(level, 9.0))
     assert capsys.readouterr().err == f"{line}\n"
+
+
+@pytest.mark.parametrize(
+    ("notice", "level"),
+    [
+        (AudioLost(5.0, 0.0, "full"), logging.ERROR),
+        (TranslationLost("de", "full"), logging.ERROR),
+        (DeviceLost(5.0, "Mic", "gone"), logging.WARNING),
+        (Paused(5.0), logging.WARNING),
+    ],
+)
+def test_what_is_lost_for_ever_is_said_to_be_an_error(notice, level, monkeypatch):
+    told: list[tuple[str, int]] = []
+    monkeypatch.setattr("pipeline.apps.controls.tell", lambda line, of: told.append((line, of)))
+    NoticeSink().write(notice)
+    NoticeSink().write(EndOfInput(1.0))
+    assert told == [(notice_line(notice), level)]
 
 
 def test_the_meter_spans_speech():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pipeline import load_config
-from pipeline.apps import recording_run, results, several
+from pipeline.apps import pushes, recording_run, results, several
 from pipeline.apps.bars import Bars
 from pipeline.apps.listening import some_ports
 from pipeline.apps.options import configured_several, naming_demo
@@ -328,3 +328,26 @@ def test_the_options_of_one_configuration_are_refused_with_several():
         with pytest.raises(UsageError, match=f"--{name} is for one configuration, and there are 2"):
             configured_several(Namespace(**options | {name: value}))
     assert [each.languages.targets for each in configured_several(Namespace(**options))] == [("pt",), ("zh",)]
+
+
+def test_what_was_opened_to_push_is_closed_where_another_cannot_be_opened(monkeypatch):
+    closed: list[str] = []
+
+    def module(name: str, _: object) -> Any:
+        def push(where: str, languages: object, rules: object) -> Any:
+            if "obs" in name:
+                raise UsageError("no such place")
+            return SimpleNamespace(close=lambda: closed.append(where))
+
+        return SimpleNamespace(Push=push)
+
+    monkeypatch.setattr(pushes, "import_module", module)
+    wanted = [
+        pushes.Where("webhook", "", "one"),
+        pushes.Where("webhook", "zh", "two"),
+        pushes.Where("obs", "zh", "three"),
+    ]
+    with pytest.raises(UsageError, match="no such place"):
+        pushes.open_pushes(wanted, ["zh"], CONFIG.subtitles)
+    assert closed == ["one", "two"]
+    assert len(pushes.open_pushes(wanted[:2], ["zh"], CONFIG.subtitles)) == 2

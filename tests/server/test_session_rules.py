@@ -237,6 +237,7 @@ async def test_readers_are_told_of_a_language_that_is_added(session):
     chain = SimpleNamespace(narrowed=lambda _: SimpleNamespace(models=SimpleNamespace(translations=translations)))
     for told in ([Targets(("zh", "de"))], []):
         session.add_target("de", chain, by_reader=True)
+        assert feed.waiting is bool(told)
         assert [await feed.take() for _ in told] == told
         assert feed.waiting is False
     assert session.config.languages.targets == ("zh", "de")
