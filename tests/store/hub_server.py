@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.commands import run
 from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
@@ -199,8 +200,9 @@ def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.Com
 
 
 def models(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m pipeline.models``."""
-    return python(home, url, "-m", "pipeline.models", *arguments, **more)
+    """Run ``python -m pipeline.models``, in this process."""
+    done = run("models", *arguments, HF_HOME=str(home), HF_ENDPOINT=url, **more)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def failed(done: subprocess.CompletedProcess[str], status: int = 1) -> str:
