@@ -1,6 +1,7 @@
 """Commands as a user types them: in the test's own process, with models that stay loaded, or as processes of their own."""
 
 import contextlib
+import copy
 import gc
 import io
 import logging
@@ -23,6 +24,8 @@ from huggingface_hub import constants
 
 from pipeline import MarianModel, loading
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.search.sentence_text import SentenceCache
 from tests.conftest import HANG_S
 from tests.remembered import remember
 
@@ -168,10 +171,10 @@ def _streams(*given: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _state_restored() -> Iterator[None]:
-    """Put back what belongs to a process: handlers of signals, loggers, and the current folder."""
+    """Put back what belongs to a process: handlers of signals, loggers, variables, and the current folder."""
     signals = {number: signal.getsignal(number) for number in _SIGNALS}
     root, ours = logging.getLogger(), logging.getLogger("pipeline")
-    handlers, levels, folder = root.handlers[:], (root.level, ours.level), os.getcwd()
+    handlers, levels, folder, variables = root.handlers[:], (root.level, ours.level), os.getcwd(), os.environ.copy()
     root.handlers[:] = []
     try:
         with warnings.catch_warnings():
@@ -181,6 +184,8 @@ def _state_restored() -> Iterator[None]:
         root.setLevel(levels[0])
         ours.setLevel(levels[1])
         os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         for number, handler in signals.items():
             signal.signal(number, handler)
 
@@ -191,12 +196,15 @@ _translators: dict[Any, MarianModel] = {}
 _recognizers: dict[Any, Any] = {}
 
 
-def _load_translator(directory: Path, options: Any = None) -> MarianModel:
+def _load_translator(directory: Path, options: NmtConfig | None = None) -> MarianModel:
+    """Load a translator, or share the memory of one that was loaded before, without its judge and the sentences that it keeps."""
     files = [(path.name, path.stat().st_mtime_ns) for path in sorted(Path(directory).iterdir())]
     key = os.path.realpath(directory), options, tuple(files)
     if key not in _translators:
         _translators[key] = _TRANSLATOR(directory, options)
-    return _translators[key]
+    model = copy.copy(_translators[key])
+    model.judge, model.cache = None, SentenceCache(model.cache.bound)
+    return model
 
 
 def _load_speech(speech: Any, sharing: Any, several_calls: bool) -> Any:

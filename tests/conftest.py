@@ -42,10 +42,9 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
 from pipeline import Models, PipelineConfig, load_config, load_models
-from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import Samples
 from pipeline.nmt.compile.build import compile_model
-from tests.remembered import Remembered, remember
+from tests.remembered import Remembered
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
@@ -209,11 +208,11 @@ def demo_config() -> PipelineConfig:
 
 @pytest.fixture(scope="session")
 def demo_models(demo_config: PipelineConfig) -> Models:
-    """The demo's models, loaded once. In tests marked ``once``, equal speech is recognised once, too."""
-    models = load_models(demo_config)
-    assert isinstance(models.recognizer, WhisperRecognizer)
-    remember(models.recognizer)
-    return models
+    """The demo's models, loaded once, also for commands that run in this process. In tests marked ``once``, equal speech is recognised once, too."""
+    from tests.commands import loaded_once
+
+    with loaded_once():
+        return load_models(demo_config)
 
 
 @pytest.fixture

@@ -18,6 +18,14 @@ from tests.commands import command, run
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 
 
+def spoken(folder: Path) -> Path:
+    """A recording of some sentences, of which the first is short."""
+    return write_wav(folder / "spoken.wav", read_wav(PHRASES)[int(4.5 * 16_000) :])
+
+
+TEXTS = spoken_texts()["phrases"][1:]
+
+
 class Live:
     """A process at the recording's own pace, with drafts, into files."""
 
@@ -27,7 +35,7 @@ class Live:
         os.mkfifo(events)
         outputs = ("--srt", self.srt, "--txt", self._txt, "--jsonl", events)
         self.process = subprocess.Popen(
-            command("live", PHRASES, "--config", "demo-zh", "--asr", "tiny.en", *outputs),
+            command("live", spoken(folder), "--config", "demo-zh", "--asr", "tiny.en", *outputs),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
@@ -138,8 +146,8 @@ def test_an_interrupt_in_the_middle_of_a_draft_finishes_what_was_said(live):
     heard = [record["text"] for record in live.of("transcript") if "rejected" not in record]
     said = scored_units(" ".join(record["text"] for record in sentences), "en")
     assert said == scored_units(" ".join(heard), "en")
-    assert 3 <= len(said) < len(scored_units(" ".join(spoken_texts()["phrases"]), "en"))
-    assert said[:3] == scored_units("The plane from", "en")
+    assert 3 <= len(said) < len(scored_units(" ".join(TEXTS), "en"))
+    assert said[:3] == scored_units("Where is the", "en")
     assert [r.get("sentence", 0) for r in live.of("translation")] == [r.get("sentence", 0) for r in sentences]
 
 
@@ -160,13 +168,12 @@ def test_a_second_interrupt_in_the_middle_of_a_draft_ends_at_once(live):
 )
 def test_a_full_disk_or_a_closed_reader_ends_a_run_with_drafts(end, error, tmp_path):
     """In this process, at the recording's own pace."""
-    recording = write_wav(tmp_path / "two.wav", read_wav(PHRASES)[: 16_000 * 10])
     outputs = ("--srt", "/dev/full" if end == "full" else tmp_path / "out.srt", "--jsonl", tmp_path / "out.jsonl")
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer if end == "closed" else os.devnull, "wb") as stdout:
         os.close(writer) if end == "full" else None
-        done = run("live", recording, "--config", "demo-zh", *outputs, stdout=stdout)
+        done = run("live", spoken(tmp_path), "--config", "demo-zh", *outputs, stdout=stdout)
     assert done.returncode == 1
     said = done.stderr.decode()
     assert "Traceback" not in said

@@ -9,10 +9,10 @@ import pysubs2
 import pytest
 from pysubs2.formats.substation import parse_tags
 
-from pipeline.apps import translate
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, Transcript, Word
 from pipeline.sinks.files import SPOKEN, sink_makers
 from pipeline.subtitles.rules import SubtitleRules
+from tests.commands import run
 from tests.conftest import EXAMPLES
 from tests.streams import translated
 
@@ -137,10 +137,10 @@ def test_no_karaoke_word_lights_up_before_those_that_come_before_it(tmp_path):
     assert re.findall(r"\{\\k(-?\d+)\}", path.read_text("utf-8")) == ["100", "0", "0"]
 
 
-@pytest.mark.slow
+@pytest.mark.once
 def test_a_recording_gets_one_file_of_what_was_said_for_all_targets(tmp_path):
     options = ["--config", "demo", "--target", "pt,en", "--format", ",".join(SPOKEN), "--output-dir", str(tmp_path)]
-    assert translate.run([str(EXAMPLES / "travel.wav"), *options]) == 0
+    assert run("translate", EXAMPLES / "travel.wav", *options).returncode == 0
     assert {path.name for path in tmp_path.iterdir()} == {
         f"travel.{kind}" for kind in ("json", "tsv", "lrc", "karaoke.ass")
     }

@@ -17,6 +17,7 @@ from pipeline.events import SourceSentence
 from pipeline.sinks.sink import in_use
 from tests.audio.portaudio import FakePortAudio
 from tests.chain import events_of
+from tests.commands import loaded_once
 from tests.conftest import HANG_S, ROOT, write_wav
 from tests.speaking.test_voice import JOE, needs_joe
 from tests.speaking.voices import made_voice
@@ -38,15 +39,22 @@ def written(path):
     return scored_units(path.read_text("utf-8"), "en")
 
 
+@pytest.fixture(autouse=True)
+def _loaded_once():
+    with loaded_once():
+        yield
+
+
 @needs_joe
 @pytest.mark.slow
+@pytest.mark.once
 def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_path):
     assert run("--fast", "--speak", JOE, "--speak-to", tmp_path / "said.wav", "--txt", tmp_path / "said.txt") == 0
     said = written(tmp_path / "said.txt")
     assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.once
 def test_files_are_closed_before_the_voice_ends(monkeypatch, tmp_path):
     path, found = tmp_path / "said.srt", []
     monkeypatch.setattr(Speech, "finish", lambda self: found.append((in_use(path), path.stat().st_size > 0)))
