@@ -5,7 +5,7 @@ from playwright.async_api import Page, expect
 
 from pipeline.server.access import Access
 from pipeline.server.service import Service
-from tests.browser.browser import MICROPHONE, has_said, has_state, page_of
+from tests.browser.browser import MICROPHONE, TALK, has_said, has_state, page_of
 from tests.server.running import NewService
 
 TOKEN = "a token that nobody guesses"
@@ -49,9 +49,10 @@ async def test_a_language_is_found_by_typing_and_fetched(browser, service, catal
         await expect(page.locator("#target-choices li").first).to_have_text("Deutsch (German)")
 
 
+@pytest.mark.once
 async def test_from_the_page_to_a_shared_link_in_four_clicks(browser, service, catalogue):
     clicks = "addEventListener('click', (event) => event.isTrusted && event.detail && (window.clicks = (window.clicks ?? 0) + 1), true);"
-    async with page_of(browser, service, init=clicks, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=clicks + TALK) as (_, page):
         await ready(page)
         await page.get_by_label("Translate into").click()
         await page.locator(".picker li", has_text="Portuguese").click()  # of an installed package

@@ -9,9 +9,11 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from pipeline.events import SAMPLE_RATE
 from pipeline.server import intake
 from pipeline.server.access import Access
 from tests.browser.browser import (
@@ -21,6 +23,7 @@ from tests.browser.browser import (
     Texts,
     has_said,
     has_state,
+    microphone_of,
     page_at,
     page_of,
     texts_of,
@@ -348,13 +351,8 @@ async def test_where_tabs_cannot_be_shared_the_page_says_what_can(browser, servi
         await expect(page.locator("#start")).to_be_enabled()
 
 
-SILENT = """
-navigator.mediaDevices.getUserMedia = async () => new MediaStreamAudioDestinationNode(new AudioContext()).stream;
-"""
-
-
 async def test_a_microphone_that_gives_nothing_is_noticed(browser, service_of):
-    async with page_of(browser, service_of(), init=SILENT) as (_, page):
+    async with page_of(browser, service_of(), init=microphone_of(np.zeros(8 * SAMPLE_RATE, np.int16))) as (_, page):
         await page.click("#start")
         await expect(page.get_by_role("alert")).to_contain_text("Nothing is heard")
         await page.click("#stop")
