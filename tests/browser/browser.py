@@ -109,6 +109,8 @@ def microphone_of(samples: Samples, *, at_once: bool = True) -> str:
     return _GIVES.replace("SAID", said).replace("AHEAD", str(len(samples) if at_once else 0))
 
 
+QUIET = microphone_of(np.zeros(0, np.int16))
+"""No sound."""
 TALK = microphone_of(np.concatenate([speech(), np.zeros(SAMPLE_RATE, np.int16)]))
 """Two sentences at once, and the silence that ends the second."""
 SPOKEN = microphone_of(speech(), at_once=False)

@@ -16,7 +16,7 @@ from starlette.routing import Mount
 from pipeline.server import intake
 from pipeline.server.app import STATIC, create_app
 from tests.browser.browser import (
-    MICROPHONE,
+    QUIET,
     SPOKEN,
     TALK,
     Network,
@@ -262,7 +262,7 @@ async def test_pages_work_where_the_application_is_mounted(browser, service_of):
     service = service_of()
     async with (
         running(service, routes=[Mount("/inside", create_app(service))]) as server,
-        page_at(browser, f"http://localhost:{server.port}/inside/", **MICROPHONE) as speaker,
+        page_at(browser, f"http://localhost:{server.port}/inside/", QUIET) as speaker,
     ):
         await speaker.click("#start")
         await has_state(speaker, "open")
