@@ -6,20 +6,33 @@ import asyncio
 import json
 import os
 import shutil
+from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute, expect
+import numpy as np
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    Route,
+    WebSocketRoute,
+    expect,
+)
 
-from pipeline.events import PipelineEvent
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.server.access import Access
 from pipeline.server.app import STATIC
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.service import Service
 from tests.conftest import HANG_S
+from tests.server.conftest import speech
 from tests.server.running import Running, Texts, running
 from tests.streams import changes
 
@@ -32,6 +45,36 @@ HANG_MS = 1000 * HANG_S
 expect.set_options(timeout=HANG_MS)
 MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
 """Options of a page that may use it."""
+# Stands for a microphone. Its clock is at ``at``, a sample of what is said; there is silence before and after that.
+_GIVES = """
+navigator.mediaDevices.getUserMedia = async () => new MediaStream([new MediaStreamTrackGenerator({ kind: "audio" })]);
+window.MediaStreamTrackProcessor = class {
+  constructor() {
+    const said = new Int16Array(Uint8Array.from(atob("SAID"), (each) => each.charCodeAt(0)).buffer);
+    let at, began;
+    window.speak = () => { at = 0; began = performance.now() - AHEAD / 16; };
+    this.readable = new ReadableStream({
+      start: (controller) => {
+        const give = () => {
+          for (; at < 16 * (performance.now() - began); at += 1600) {
+            const samples = new Float32Array(1600);
+            samples.set(Float32Array.from(said.subarray(at, at + 1600), (each) => each / 32767));
+            controller.enqueue({
+              sampleRate: 16000, numberOfFrames: 1600, numberOfChannels: 1, timestamp: 1000 * performance.now(),
+              copyTo(plane) { plane.set(samples); }, close() {},
+            });
+          }
+        };
+        if (window.waits) [at, began] = [said.length, performance.now() - said.length / 16];
+        else window.speak();
+        this.timer = setInterval(give, 50);
+        give();
+      },
+      cancel: () => clearInterval(this.timer),
+    });
+  }
+};
+"""
 # What Chromium calls errors: a connection that is refused or cut, a header that plain HTTP cannot have, and the picture of a shared
 # tab, which it counts as a camera.
 _EXPECTED = ("WebSocket", "Cross-Origin-Opener-Policy", "camera is not allowed")
@@ -55,6 +98,32 @@ async def launch(playwright: Playwright, microphone: Path) -> Browser:
     )
 
 
+def microphone_of(samples: Samples, *, at_once: bool = True) -> str:
+    """A script that stands for the microphone where that is not what is tested: it is not later than it says, on however slow a
+    machine, and nobody waits for it.
+
+    It has these samples of 16 kHz whenever it is opened, or if ``waits`` is true on the page, whenever that calls ``speak()``.
+    Otherwise it has silence at its own pace.
+    """
+    said = b64encode(samples.astype("<i2").tobytes()).decode()
+    return _GIVES.replace("SAID", said).replace("AHEAD", str(len(samples) if at_once else 0))
+
+
+QUIET = microphone_of(np.zeros(0, np.int16))
+"""No sound."""
+TALK = microphone_of(np.concatenate([speech(), np.zeros(SAMPLE_RATE, np.int16)]))
+"""Two sentences at once, and the silence that ends the second."""
+SPOKEN = microphone_of(speech(), at_once=False)
+"""Two sentences at the pace at which they were said."""
+
+
+async def new_context(browser: Browser, **context: Any) -> BrowserContext:
+    """Without what moves, which is drawn sixty times a second by the processor that the tests need."""
+    opened = await browser.new_context(reduced_motion="reduce", **context)
+    opened.set_default_timeout(HANG_MS)
+    return opened
+
+
 @asynccontextmanager
 async def page_at(browser: Browser, address: str, init: str = "", **context: Any) -> AsyncIterator[Page]:
     """A page in a context of its own, at an address. ``init``: a script that runs first.
@@ -68,8 +137,7 @@ async def page_at(browser: Browser, address: str, init: str = "", **context: Any
         if message.type == "error" and not any(part in message.text for part in _EXPECTED):
             problems.append(message.text)
 
-    opened = await browser.new_context(**context)
-    opened.set_default_timeout(HANG_MS)
+    opened = await new_context(browser, **context)
     if init:
         await opened.add_init_script(init)
     page = await opened.new_page()
@@ -169,6 +237,18 @@ class Network:
             writer.close()
 
 
+@dataclass
+class _Files:
+    """A page on which only the files of pages are, and what its WebSocket tells."""
+
+    page: Page
+    snapshot: str = ""
+
+
+_kept: dict[tuple[Browser, str], _Files] = {}
+"""By options. A page that has run the scripts before opens them in a fifth of the time that a new one takes."""
+
+
 @asynccontextmanager
 async def page_of_files(
     browser: Browser,
@@ -180,7 +260,20 @@ async def page_of_files(
     **context: Any,
 ) -> AsyncIterator[Page]:
     """One of the pages without a server: its files, and a WebSocket on which a reader is told these events."""
+    key = browser, repr((width, height, init, sorted(context.items())))
+    files = _kept.pop(key, None) or await _files(browser, init, viewport={"width": width, "height": height}, **context)
+    files.snapshot = snapshot_text(changes(events))
+    try:
+        await files.page.goto(f"http://localhost{path}")
+        yield files.page
+        await files.page.mouse.move(0, 0)
+    except BaseException:
+        await files.page.context.close()
+        raise
+    _kept[key] = files
 
+
+async def _files(browser: Browser, init: str, **context: Any) -> _Files:
     async def answer(route: Route) -> None:
         name = urlsplit(route.request.url).path
         page = {"": "index.html", "view": "view.html", "overlay": "overlay.html"}
@@ -204,19 +297,14 @@ async def page_of_files(
     def tell(socket: WebSocketRoute) -> None:
         described = {"session": "x", "room": None, "targets": ["zh", "he"], "recorded": True}
         socket.on_message(
-            lambda _: [socket.send(text) for text in (json.dumps({"type": "watching", **described}), whole)]
+            lambda _: [socket.send(text) for text in (json.dumps({"type": "watching", **described}), files.snapshot)]
         )
 
-    whole = snapshot_text(changes(events))
-    opened = await browser.new_context(viewport={"width": width, "height": height}, **context)
-    opened.set_default_timeout(HANG_MS)
+    opened = await new_context(browser, **context)
     await opened.route("**/*", answer)
     await opened.route_web_socket("**/v1/session*", tell)
+    await opened.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
     if init:
         await opened.add_init_script(init)
-    page = await opened.new_page()
-    try:
-        await page.goto(f"http://localhost{path}")
-        yield page
-    finally:
-        await opened.close()
+    files = _Files(await opened.new_page())
+    return files

@@ -21,6 +21,7 @@ from pipeline.events import MissingSpeech, PipelineEvent, SourceText, Transcript
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
+from tests.browser.browser import new_context
 from tests.conftest import examples, write_wav
 from tests.streams import changes, spoken, streams, translated
 
@@ -40,7 +41,7 @@ def page(runner: asyncio.Runner, browser: Browser) -> Iterator[Page]:
             await route.fulfill(path=STATIC / (name or "index.html"))
 
     async def opened() -> Page:
-        context = await browser.new_context()
+        context = await new_context(browser)
         await context.route("**/*", answer)
         page = await context.new_page()
         await page.goto("http://localhost/")

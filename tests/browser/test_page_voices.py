@@ -35,8 +35,7 @@ def test_a_reader_listens_by_one_button(runner, browser, service, voice):  # noq
                 await until(lambda: bool(server.service.sessions[session].voices._speaking))
                 reading = asyncio.create_task(rest(speaker))
                 await speak(speaker, np.concatenate([speech(), np.zeros(48_000, np.int16)]))
-                while not await page.evaluate("window.heard.length"):
-                    await asyncio.sleep(0.02)
+                await page.wait_for_function("window.heard.length")
                 await button.click()
                 await expect(button).to_have_attribute("aria-pressed", "false")
                 await until(lambda: not server.service.sessions[session].voices._speaking)
