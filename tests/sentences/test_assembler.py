@@ -108,7 +108,7 @@ def test_uncertain_text_stands_in_sentences_of_its_own():
 @pytest.mark.parametrize(
     ("text", "length_s", "ends"),
     [
-        ("My fellow Americans", 1.5, False),
+        ("My fellow Americans", 1.9, False),
         ("My fellow Americans", 2.0, True),
         ("I am here.", 0.7, False),
         ("I am here.", 0.8, True),
@@ -196,11 +196,13 @@ def test_a_noise_does_not_end_a_sentence():
 
 
 @pytest.mark.parametrize(
-    ("pause_ms", "expected"), [(600, ["Let us go.", "and he left."]), (1_800, ["Let us go and he left."])]
+    ("pause_ms", "long_pause_ms", "ends"),
+    [(600, 2_000, True), (1_800, 2_000, False), (1_800, 600, True), (1_000, 2_000, True), (1_001, 2_000, False)],
 )
-def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, expected):
+def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, long_pause_ms, ends):
     parts = [heard(0, "Let us go.", 0.0, 2.0), heard(1, "and he left.", 3.0, 4.0)]
-    assert texts(*parts, options=SentenceOptions(pause_ms=pause_ms)) == expected
+    options = SentenceOptions(pause_ms=pause_ms, long_pause_ms=long_pause_ms)
+    assert texts(*parts, options=options) == (["Let us go.", "and he left."] if ends else ["Let us go and he left."])
 
 
 def test_the_mark_at_the_end_of_a_segment_is_a_draft():

@@ -28,6 +28,10 @@ def test_text_is_split_only_at_the_bars(language, marked):
     [
         ("en", "We met Dr.\n", "Smith", False),
         ("en", "We met Dr.\n\n", "Smith", None),  # a paragraph ends
+        ("en", "It costs 3.", "5 dollars", False),
+        ("en", "It was in 2020.", "Then it was", None),
+        ("en", "“No.” ", "Anna asked.", False),
+        ("en", "Ann said: “No.” ", "Anna asked.", None),  # who spoke is known
         ("de", "Am 3. ", "10. 2024 war es.", False),
         ("de", "Er wohnt in Zimmer 302. ", "10 Leute warten.", None),
     ],

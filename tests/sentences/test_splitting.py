@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.events import SourceSentence, Word
-from pipeline.sentences.splitting import fit, last_clause, split_sentences, trimmed_words
+from pipeline.sentences.splitting import fit, last_clause, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -83,29 +82,3 @@ def test_a_long_sentence_is_cut_at_clauses():
 def test_the_last_clause_begins_after_the_last_mark_before_words(text, last):
     at = last_clause(text)
     assert (None if at is None else text[at:]) == last
-
-
-@pytest.mark.parametrize(
-    ("language", "pieces", "expected"),
-    [
-        (
-            "en",
-            [" It", " costs", " 1", ",000", " now."],
-            [("It", 0, 1), ("costs", 1, 2), ("1,000", 2, 4), ("now.", 4, 5)],
-        ),
-        ("zh", ["好", "。", "走", "吧"], [("好。", 0, 2), ("走", 2, 3), ("吧", 3, 4)]),
-    ],
-)
-def test_pieces_without_a_blank_are_one_word_where_there_are_blanks(language, pieces, expected):
-    words = tuple(Word(piece, at, at + 1) for at, piece in enumerate(pieces))
-    said = SourceSentence(0, language, "".join(pieces).strip(), 0, len(pieces), words=words)
-    assert [(word.text, word.start_s, word.end_s) for word in trimmed_words(said)] == expected
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "expected"),
-    [("en", "It is", [("It", 1, 2), ("is", 2, 3)]), ("zh", "好吧", [("好", 1, 2), ("吧", 2, 3)]), ("en", "", [])],
-)
-def test_words_without_times_share_that_of_the_sentence(language, text, expected):
-    found = trimmed_words(SourceSentence(0, language, text, 1, 3))
-    assert [(word.text, word.start_s, word.end_s) for word in found] == expected
