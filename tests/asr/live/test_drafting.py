@@ -104,13 +104,14 @@ def test_all_steady_words_are_heard_again_if_a_draft_came_to_nothing_or_the_reco
 
 
 def test_a_draft_is_recognised_in_the_language_of_the_segments_beginning_and_with_what_the_last_one_heard():
-    recognizer = Noting()
+    recognizer, terms = Noting(), object()
     found = drafting(recognizer)
     for end_s in (1.0, 1.5, 2.0):
-        found.draft(speech(0, 0.0, end_s), DEFAULT)
+        found.draft(speech(0, 0.0, end_s), RecognitionOptions(terms=terms))
     assert [(options.language, options.expected) for options in recognizer.options] == [
         (None, ""), (None, " It was"), ("en", " the"),
     ]  # fmt: skip
+    assert all(options.terms is terms for options in recognizer.options)
 
 
 def test_language_and_marks_before_a_segment_are_those_of_its_beginning():
