@@ -26,9 +26,15 @@ def test_a_pause_closes_a_group(pause_ms, length_s, expected):
     assert grouped(speech(0, 0, 2), Pause(2.0, length_s), speech(1, 5, 7), pause_ms=pause_ms) == expected
 
 
-@pytest.mark.parametrize(("end_s", "expected"), [(8.9, [[0, 1]]), (9.0, [[0], [1]])])
-def test_a_shorter_pause_closes_a_long_group(end_s, expected):
-    assert grouped(speech(0, 0, end_s), Pause(end_s, 0.8), speech(1, 11, 12), pause_ms=2_000) == expected
+@pytest.mark.parametrize(
+    ("end_s", "length_s", "pause_ms", "expected"),
+    [
+        (8.9, 0.8, 2_000, [[0, 1]]), (9.0, 0.8, 2_000, [[0], [1]]),
+        (9.0, 0.7, 2_000, [[0, 1]]), (9.0, 0.5, 500, [[0], [1]]),
+    ],
+)  # fmt: skip
+def test_a_shorter_pause_closes_a_long_group(end_s, length_s, pause_ms, expected):
+    assert grouped(speech(0, 0, end_s), Pause(end_s, length_s), speech(1, 11, 12), pause_ms=pause_ms) == expected
 
 
 @pytest.mark.parametrize(("cut", "expected"), [(False, [[0], [1]]), (True, [[0, 1]])])

@@ -140,6 +140,10 @@ def test_a_pause_whose_text_is_rejected_changes_nothing():
     assert recognizer.contexts()[-1] == "It"
 
 
+def test_the_mark_at_the_end_of_a_draft_is_not_shown():
+    assert drafting(Scripted(said=("It", "was."))).draft(speech(0, 0.0, 1.0), DEFAULT).text == "It was"
+
+
 def test_a_draft_without_words_is_none():
     assert drafting(Noting(changes={"text": "", "words": ()})).draft(speech(0, 0.0, 1.0), DEFAULT) is None
 
