@@ -59,6 +59,14 @@ def test_a_short_group_stays_whole_before_a_segment_for_which_it_has_no_room():
     assert grouped(speech(0, 0, 3, cut=True), speech(1, 3.5, 5, cut=True), speech(2, 5.2, 25)) == [[0, 1], [2]]
 
 
+@pytest.mark.parametrize(("sure_ms", "closed"), [(7_000, []), (9_000, [[0]])])
+def test_a_segment_in_progress_that_may_yet_be_cut_closes_nothing_before_its_cut_would(sure_ms, closed):
+    groups = Groups(1_000, sure_ms)
+    groups.push(speech(0, 0, 10, cut=True))
+    reached = groups.reached(speech(1, 10.5, 20))
+    assert [[segment.id for segment in group] for group in reached] == closed
+
+
 def test_another_language_begins_a_group():
     said = [speech(0, 0, 1, language="en"), speech(1, 1, 2, language="zh"), speech(2, 2, 3, language="zh")]
     assert grouped(*said) == [[0], [1, 2]]
