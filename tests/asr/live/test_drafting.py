@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.asr.context import HeardSegment
 from pipeline.asr.live.drafting import Drafting
-from pipeline.asr.recognizer import DEFAULT, RecognitionOptions, by_segment
+from pipeline.asr.recognizer import DEFAULT, PartialText, RecognitionOptions, by_segment
 from pipeline.errors import PipelineError
-from pipeline.events import MissingSpeech, Transcript
+from pipeline.events import MissingSpeech, Transcript, Word
 from pipeline.run.options import DraftOptions
 from tests.asr.scripted import SAID, Scripted, speech
 
@@ -199,6 +199,28 @@ def test_a_stream_that_breaks_its_contract_is_named():
 
     with pytest.raises(PipelineError, match="an object of type NoneType; expected a PartialText"):
         by_segment(Wrong()).draft(speech(0, 0.0, 1.0), DEFAULT)
+
+
+def test_of_a_stream_only_the_words_that_it_calls_stable_are_steady():
+    class Stream:
+        length = 0
+
+        def feed(self, samples):
+            """A word each half second, and a guess of the next one."""
+            self.length += len(samples)
+            count = self.length // 8_000
+            words = [Word(f" {word}", at / 2, at / 2 + 0.5) for at, word in enumerate((*SAID[:count], "uh"))]
+            return PartialText(words, count, "en")
+
+    class Streams:
+        def open(self, options):
+            return Stream()
+
+    found = drafting(by_segment(Streams()))
+    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.0, 1.5, 2.0)]
+    assert [(each.text, each.steady_words) for each in shown] == [
+        ("It was uh", 2), ("It was the uh", 3), ("It was the best uh", 4),
+    ]  # fmt: skip
 
 
 def test_drafts_go_on_from_the_words_heard_in_a_pause():
