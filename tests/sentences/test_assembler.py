@@ -190,9 +190,21 @@ def test_the_last_word_ends_with_the_speech(speech_end_s, end_s):
     assert said.words[-1] == Word(" you.", 1.5, end_s)
 
 
-def test_a_noise_does_not_end_a_sentence():
-    noise = replace(heard(1, "", 2.5, 2.8), rejected="silence")
-    assert texts(heard(0, "My fellow", 0.0, 2.0), noise, heard(2, "Americans.", 3.0, 4.0)) == ["My fellow Americans."]
+@pytest.mark.parametrize(
+    ("rejected", "ends"),
+    [
+        ("silence", False),
+        ("empty", False),
+        ("uncertain", True),
+        ("repetition", True),
+        ("language", True),
+        ("failed", True),
+    ],
+)
+def test_a_noise_does_not_end_a_sentence_and_other_speech_that_is_withheld_does(rejected, ends):
+    withheld = replace(heard(1, "", 2.5, 2.8), rejected=rejected)
+    found = texts(heard(0, "My fellow", 0.0, 2.0), withheld, heard(2, "Americans.", 3.0, 4.0))
+    assert found == (["My fellow", "Americans."] if ends else ["My fellow Americans."])
 
 
 @pytest.mark.parametrize(

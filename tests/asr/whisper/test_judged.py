@@ -49,12 +49,11 @@ def test_what_was_heard_is_moved_with_what_was_not():
     assert [(each.start_s, each.end_s) for each in (*moved.words, *moved.missing)] == [(10.5, 11.0), (12.0, 13.0)]
 
 
-def kept(*probabilities, judged=False):
+def kept(*probabilities, said="It was the best of times", judged=False):
     """The words that are kept of a draft whose words have these mean log-probabilities."""
-    said = "It was the best of times".split()
     words = [
         TimedWord(f" {word}", at / 2, at / 2 + 0.5, log_probabilities=(probability,) * 2)
-        for at, (word, probability) in enumerate(zip(said, probabilities, strict=False))
+        for at, (word, probability) in enumerate(zip(said.split(), probabilities, strict=False))
     ]
     found = Transcripts(Thresholds(), {"en": None}, timed=True).sure(
         speech(0, 0.0, 3.0), search(words=words), judged=judged
@@ -77,3 +76,7 @@ def kept(*probabilities, judged=False):
 )
 def test_doubtful_words_at_the_end_of_a_draft_are_left_out(probabilities, judged, text):
     assert kept(*probabilities, judged=judged) == text
+
+
+def test_a_loop_is_no_draft_however_it_was_judged():
+    assert kept(*[-0.1] * 20, said="no " * 20, judged=True) is None
