@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.asr.context import HeardSegment
 from pipeline.asr.matching import first_new_word
 from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.asr.whisper.continuation import continued, with_case_of
+from pipeline.asr.whisper.continuation import consecutive, continued, with_case_of
 from pipeline.asr.whisper.words import TimedWord
 from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
@@ -113,6 +113,14 @@ def halves(whole, share):
     )
 
 
+def test_only_adjoining_parts_of_one_segment_are_consecutive():
+    first, second = halves(SpeechSegment(0, 0, np.zeros(2_000, np.int16)), 0.5)
+    second = dataclasses.replace(second, id=0)
+    assert consecutive(first, second)
+    assert not consecutive(first, dataclasses.replace(second, id=1))
+    assert not consecutive(first, dataclasses.replace(second, start_sample=1_001))
+
+
 @pytest.mark.slow
 def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognizer):
     said = spoken_texts()["travel"]
@@ -166,6 +174,8 @@ def test_silence_after_speech_has_no_text(recognizer):
         (" hold.", 0.9, "And your call", "en", ".", "And your call"),
         (" hold.", 0.5, "And your call", "en", ",", "and your call"),
         (" so.", 0.5, "I think so", "en", ",", "I think so"),
+        (" so.", 0.5, "I'm sure", "en", ",", "I'm sure"),
+        (" so.”", 0.5, "And your call", "en", None, "And your call"),  # no mark inside a quotation is corrected
         (" so.", 0.5, "NATO agreed", "en", ",", "NATO agreed"),
         (" hold?", 0.5, "And your call", "en", "?", "And your call"),
         (" hold,", 0.5, "and your call", "en", ",", "and your call"),
