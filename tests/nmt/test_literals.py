@@ -126,6 +126,11 @@ def test_what_else_is_accepted_and_refused(text, accepted, refused):
     assert literal.refused == (("example.com-",) if refused else ())
 
 
+def test_a_number_whose_separator_is_unknown_has_no_value():
+    assert literals("3.500", "en", "sv")[0].term.targets == ("3.500", "3,500")
+    assert "3.5" in literals("3.500", "en", "en")[0].term.targets
+
+
 def test_a_date_may_have_its_day_and_month_in_the_other_order():
     assert literals("9/11/2001", "zh")[0].term.targets == ("9/11/2001", "11/9/2001")
 

@@ -337,6 +337,15 @@ def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short
     assert parsed(paths)["srt by srt"] == [(1000, 1833, "好。")]
 
 
+def test_a_sentence_that_waits_for_the_next_is_left_to_the_run_that_resumes(tmp_path):
+    paths, sinks = opened(tmp_path, resume=True)
+    for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
+        write_all(sinks, event)
+    close_all(sinks)
+    assert cues_of(paths) == []
+    assert "好" not in "".join(paths[kind].read_text("utf-8") for kind in ("srt", "vtt", "ass", "ttml"))
+
+
 def test_a_run_without_results_leaves_an_existing_file_alone(tmp_path):
     (tmp_path / "out.srt").write_text("precious")
     _, sinks = opened(tmp_path)
