@@ -382,6 +382,23 @@ def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_
         assert path.read_bytes() == whole[kind].read_bytes()
 
 
+def test_a_resumed_run_that_ends_earlier_leaves_nothing_of_the_one_before(tmp_path):
+    paths, sinks = opened(tmp_path)
+    for event in events():
+        write_all(sinks, event)
+    close_all(sinks)
+    (tmp_path / "short").mkdir()
+    few = [*events(TEXTS_SAID[:2])]
+    short, sinks = opened(tmp_path / "short")
+    _, again = opened(tmp_path, resume=True)
+    for event in few:
+        write_all([*sinks, *again], event)
+    close_all([*sinks, *again])
+    assert {kind: path.read_bytes() for kind, path in paths.items()} == {
+        kind: path.read_bytes() for kind, path in short.items()
+    }
+
+
 def test_a_full_disk_keeps_what_was_written_and_leaves_no_empty_file(tmp_path, monkeypatch):
     (sink,) = open_sinks({("srt", ""): tmp_path / "out.srt"}, None, sink_makers(DEFAULT))
     everything = events()
