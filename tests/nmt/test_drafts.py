@@ -445,6 +445,34 @@ def given_at_once(model, items, target="zh"):
     return asyncio.run(work())
 
 
+def test_a_translator_that_tells_what_it_translates_gets_its_drafts_and_what_is_steady():
+    drafted = []
+
+    class Attending(Recorder):
+        attends = True
+
+        def stream(self, request):
+            drafted.append(request.drafted and (request.drafted.source, id(request.drafted)))
+            return super().stream(request)
+
+    converse(
+        Attending(),
+        [SourceText(0, "en", "One two", 3), SourceText(0, "en", "One two so", 7), SourceSentence(0, "en", "One.")],
+    )
+    (first, drafts), (second, same), final = drafted
+    assert (first, second, final) == ("One", "One two", None)
+    assert drafts == same
+
+
+async def test_a_draft_in_the_target_language_keeps_the_sentences_before_it():
+    stage = NmtStage(Recorder(), asyncio.Queue(), asyncio.Queue(), target="zh")
+    for number, language in ((0, "en"), (1, "zh"), (2, "en")):
+        await stage._take(SourceText(number, language, "One"))
+    for final, left in ((False, [0, 1, 2]), (True, [2])):
+        await stage.translate(SourceSentence(1, "zh", "一"), Worker("NMT"), final=final)
+        assert sorted(stage._open) == left
+
+
 async def test_of_several_sentences_in_progress_the_first_that_changed_is_translated_first():
     recorder, outbox = Recorder(), asyncio.Queue[PipelineEvent]()
     stage = NmtStage(recorder, asyncio.Queue(), outbox, target="zh", context=NmtContext(lambda: True))
