@@ -1,4 +1,4 @@
-"""When a translation is searched again for the terms that it lacks, what is shown until then, and which form is written."""
+"""Which terms a translation lacks, when it is searched again for them, what is shown until then, and what may follow a term."""
 
 import re
 from types import SimpleNamespace
@@ -9,6 +9,7 @@ from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.search.recovery import Rewind
 from pipeline.nmt.terms.source_terms import SourceTerm
 from pipeline.nmt.terms.term_repair import Repair, _form_like, repairing
+from pipeline.nmt.terms.term_search import TermSearch, Wording
 
 
 def token(number):
@@ -97,3 +98,58 @@ def test_a_form_with_the_same_sign_on_the_same_side_is_written(written, form):
     like = re.compile(r"(?P<before>[€$])?\d+(?P<after> €)?")
     term = SimpleNamespace(targets=("45 euros", "€45", "45 €"))
     assert _form_like(term, like.search(written)) == form
+
+
+SPELLER = SimpleNamespace(text="".join, piece=str)
+"""Of tokens that are texts."""
+NAME = SourceTerm("Walesa", (0,), (0,), ("Wałęsa",), literal=True, like=re.compile("Walesa"), optional=True)
+NUMBER = SourceTerm("12", (0,), (0,), ("12",), literal=True)
+CLOUD = SourceTerm("云", (0,), (0,), ("cloud",))
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Wałęsa, 12, cloud", []),
+        ("Walesa, 12, cloud", [NAME]),
+        ("Somebody, 12, cloud", []),  # it need not be there
+        ("Wałęsa", [NUMBER, CLOUD]),
+    ],
+)
+def test_a_translation_lacks_the_terms_that_it_must_have(text, missing):
+    wording = Wording((NAME, NUMBER, CLOUD), SPELLER)
+    assert wording.missing([text]) == missing
+
+
+def test_of_a_text_with_numbers_tokens_with_digits_may_be_wrong():
+    tokens = [SimpleNamespace(id=text) for text in ("a", "a1", "²")]
+    assert [Wording((NUMBER, CLOUD), SPELLER).uncertain(one) for one in tokens] == [False, True, True]
+    assert [Wording((CLOUD,), SPELLER).uncertain(one) for one in tokens] == [False] * 3
+
+
+def test_the_terms_of_a_glossary_are_without_the_literals():
+    wording = Wording((NAME, NUMBER, CLOUD), SPELLER)
+    assert wording.of_glossary.terms == (CLOUD,)
+    assert Wording((NUMBER,), SPELLER).of_glossary is None
+
+
+@pytest.mark.parametrize(
+    ("target", "piece", "may"),
+    [
+        ("cloud", " is", True),
+        ("cloud", ".", True),
+        ("cloud", "s", True),  # a plural
+        ("cloud", "y", False),
+        ("Acme", "s", False),  # a name has none
+        ("Acme", "'", True),
+        ("9:30 a.m.", ".", False),  # the sentence ends with it
+        ("9:30 a.m.", ",", True),
+        ("9:30", " p.m.", False),  # another time
+        ("9:30", " there", True),
+    ],
+)
+def test_what_may_follow_a_term(target, piece, may):
+    search = TermSearch.__new__(TermSearch)
+    search._speller, search._history = SPELLER, [target]
+    search._written = SourceTerm("x", (0,), (0,), (target,), refused=("9:30 p.m.",))
+    assert search._may_follow(piece) is may
