@@ -82,7 +82,9 @@ def test_the_json_names_who_speaks_and_chinese_has_no_blanks(tmp_path):
 
 def test_a_json_file_is_valid_after_each_sentence_and_whole_if_it_is_closed_early(tmp_path):
     path = written(tmp_path, "json", SAID[:1], whole=False, resume=True)
-    assert [each["text"] for each in json.loads(path.read_text("utf-8"))["segments"]] == [" " + SAID[0].text]
+    result = json.loads(path.read_text("utf-8"))
+    assert [each["text"] for each in result["segments"]] == [" " + SAID[0].text]
+    assert result.keys() == {"segments"}  # the run that resumes ends it
     again = written(tmp_path, "json", SAID, resume=True).read_text("utf-8")
     path.unlink()
     assert again == written(tmp_path, "json").read_text("utf-8")

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -319,6 +321,32 @@ def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed():
     outputs.write(EVENTS[0])
     outputs.write(EVENTS[1])
     assert later == EVENTS[:2]
+
+
+def test_a_sink_that_fails_gets_nothing_more_and_the_others_do():
+    taken: list[str] = []
+
+    def writer(name: str, *failures: Exception) -> Any:
+        left = list(failures)
+
+        def write(event: PipelineEvent) -> None:
+            taken.append(name)
+            if left:
+                raise left.pop(0)
+
+        return SimpleNamespace(write=write, close=lambda: None)
+
+    first, second, third = (
+        writer("a"),
+        writer("b", SinkError("gone"), SinkError("twice")),
+        writer("c", ValueError("odd")),
+    )
+    outputs = FanOut([first, second, third])
+    with pytest.raises(SinkError, match="gone"):  # the first of the failures
+        outputs.write(EVENTS[0])
+    assert [outputs.has(each) for each in (first, second, third)] == [True, False, False]
+    outputs.write(EVENTS[1])
+    assert taken == ["a", "b", "c", "a"]
 
 
 def test_nothing_is_drawn_before_the_first_event():
