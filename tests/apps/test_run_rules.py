@@ -67,6 +67,17 @@ class Calls(Executor):
         return future
 
 
+class Released(Turns):
+    """Turns that remember which jobs have ended."""
+
+    def __init__(self, found: list[Result]) -> None:
+        super().__init__(found)
+        self.released: list[int] = []
+
+    def release(self, index: int) -> None:
+        self.released.append(index)
+
+
 def test_a_job_that_fails_costs_no_other(tmp_path, capsys):
     def work(index: int, result: Result) -> Result:
         if index == 1:
@@ -75,8 +86,9 @@ def test_a_job_that_fails_costs_no_other(tmp_path, capsys):
 
     found = results_of(tmp_path, 1, 2, 3)
     calls = Calls(work)
-    translate_on(calls, found, RUN, at_once=lambda: 1)
-    assert calls.submitted == [2, 1, 0]
+    turns = Released(found)
+    translate_on(calls, found, RUN, at_once=lambda: 1, turns=turns)
+    assert calls.submitted == turns.released == [2, 1, 0]
     assert [(each.outcome, each.failed, each.error) for each in found] == [
         ("done", False, ""),
         ("failed", True, "the translation stage failed: the worker ended"),
@@ -97,6 +109,17 @@ def test_a_worker_that_cannot_do_the_jobs_ends_the_run(error, message, tmp_path)
     with pytest.raises(PipelineError, match=message):
         translate_on(calls, results_of(tmp_path, 1, 2, 3), RUN, at_once=lambda: 2)
     assert len(calls.submitted) == 2
+
+
+@pytest.mark.parametrize(("configured", "count", "threads"), [(0, 2, 4), (0, 3, 2), (0, 16, 1), (6, 2, 6)])
+def test_processes_share_out_the_cores_unless_their_threads_are_configured(configured, count, threads, monkeypatch):
+    given: list[Run] = []
+    monkeypatch.setattr(several, "usable_cores", lambda: 8)
+    monkeypatch.setattr(several, "translate_on", lambda executor, results, run, **more: given.append(run))
+    monkeypatch.setattr(several, "pool", SimpleNamespace(Processes=lambda count, receive: Calls(lambda *_: None)))  # type: ignore[arg-type, return-value]
+    config = replace(CONFIG, asr=replace(CONFIG.asr, threads=configured))
+    several.translate_in_processes([], Options(config), count, Turns([]))
+    assert [run.options.config.asr.threads for run in given] == [threads]
 
 
 def test_a_message_that_comes_after_the_end_of_its_job_changes_nothing(tmp_path, caplog):

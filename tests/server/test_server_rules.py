@@ -234,9 +234,10 @@ def test_the_newest_of_what_has_ended_is_remembered_and_of_the_servers_so_many(m
     monkeypatch.setattr(directory, "_MOST_ENDED", 2)
     monkeypatch.setattr(directory, "_MOST_SERVERS", 2)
     peers = Peers(lambda: 0.0)
-    for name in ("one", "two", "three", "one"):
-        peers.push(read_report(report(name, sessions={f"{name}-1": "", f"{name}-2": ""}), 0.0))
-    assert list(peers.servers) == ["http://one", "http://two"]
+    for name, capacity in (("one", 4), ("two", 4), ("three", 4), ("one", 5)):
+        sessions = {f"{name}-1": "", f"{name}-2": ""}
+        peers.push(read_report(report(name, capacity=capacity, sessions=sessions), 0.0))
+    assert {address: peer.capacity for address, peer in peers.servers.items()} == {"http://one": 5, "http://two": 4}
     for address in ("http://one", "http://two", "http://none"):
         peers.drop(address)
     assert list(peers.ended) == ["two-1", "two-2"]
@@ -305,7 +306,7 @@ class Connection:
 def test_a_connection_is_overdue_when_it_stays_in_a_state_for_too_long():
     overdue, one = States(), Connection()
     steps = [(None, 0, False), (None, 99, False), ("a", 100, False), ("a", 109, False), ("a", 110, True), ("b", 111, False),
-             ("a", 120, False), ("a", 129, False), (None, 131, False), ("a", 140, False), ("a", 150, True)]  # fmt: skip
+             ("a", 120, False), ("a", 129, False), (None, 131, False), (None, 139, False), (None, 159, False), ("a", 160, False), ("a", 170, True)]  # fmt: skip
     for state, now_s, found in steps:
         overdue.state = state
         assert overdue.among([one], now_s) == ([one] if found else []), now_s  # type: ignore[list-item, comparison-overlap]

@@ -11,11 +11,10 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from pipeline.events import PipelineEvent, SourceText, TargetText
+from pipeline.notices import Paused, TranslationLost
 from pipeline.server.protocol import event_text
-from tests.server.browser import NEEDS_BROWSER, page_of_files
+from tests.browser.browser import page_of_files
 from tests.streams import changes, spoken, translated
-
-pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -370,6 +369,7 @@ KNOWN = "{sentences: new Map([[0, {targets: new Map([['zh', {terms: ['a', 'b'], 
         ("terms", "m.tsv([['a', 'b']], null)", "source\ttarget\tvariants\ttarget_variants\tcase\na\tb\n"),
         ("terms", "m.terms('a\\tb\\n\\n# no\\n#\\nc\\t=', ['en', 'pt'])", [["a", "b", "", "", ""], ["c", "", "", "", ""]]),
         ("terms", "m.terms('source:pt\\ttarget:en\\nb\\ta\\nc\\t', ['en', 'pt'])", [["a", "b", "", "", ""], ["c", "", "", "", ""]]),
+        ("terms", "m.terms('source:pt\\ttarget:fr\\na\\tb', ['en', 'pt'])", [["a", "b", "", "", ""]]),
         ("terms", "m.terms('source:en\\ttarget:pt\\na\\tb', ['en', 'pt'])", [["a", "b", "", "", ""]]),
         ("terms", "m.terms('target\\tsource\\nb\\ta', ['en', 'pt'])", [["a", "b", "", "", ""]]),
         ("terms", "m.terms('a\\tb\\nsource\\ttarget', ['en', 'pt'])", [["a", "b", "", "", ""], ["source", "target", "", "", ""]]),
@@ -494,3 +494,107 @@ OVER = [["hear", {"type": "end"}], ["lose"]]
 )  # fmt: skip
 def test_readers_of_a_room_wait_for_its_next_session(name, steps, told, connections, asks, runner, page):
     assert runner.run(page.evaluate(FOLLOW, [name, steps])) == [told, connections, asks]
+
+
+# The menus of languages after some steps: [name of a menu, value], or ["swap"]. Gives the first message's languages, the choices of
+# both menus, and what the page knows of the choice.
+CHOICE = """async ([languages, offered, recent, steps]) => {
+  const { Choice } = await import("/static/choice.js");
+  localStorage.setItem("speech-translation-pairs", JSON.stringify(recent));
+  const form = document.createElement("form");
+  form.innerHTML = "<label><select name=source></select></label><label><select name=target></select></label><button type=button name=swap></button>";
+  document.body.append(form);
+  try {
+    const { source, target, swap } = form.elements;
+    const choice = new Choice({ source, target, swap }, languages, document.createElement("span"), offered);
+    for (const [name, value] of steps) {
+      if (name === "swap") swap.click();
+      else if (name === "use") choice.use();
+      else if (name === "restore") choice.restore(value);
+      else {
+        form.elements[name].value = value;
+        form.elements[name].dispatchEvent(new Event("change", { bubbles: true }));
+      }
+    }
+    const values = ({ options }) => [...options].map(({ value }) => value);
+    return {
+      wanted: choice.wanted(), sources: values(source), targets: values(target), pair: choice.pair.pair, either: choice.pair.either,
+      swap: swap.hidden ? "hidden" : swap.disabled ? "disabled" : "enabled", recent: JSON.parse(localStorage.getItem("speech-translation-pairs")),
+    };
+  } finally {
+    form.remove();
+    localStorage.removeItem("speech-translation-pairs");
+  }
+}"""
+
+
+def served(source: str, *targets: str) -> dict[str, Any]:
+    return {"source": source, "targets": list(targets)}
+
+
+EN, PT, ANY = served("en", "pt", "zh"), served("pt", "en"), served("auto", "en", "pt")
+MORE = [served("en", "de", "zh-TW"), served("fr", "en")]
+
+
+@pytest.mark.parametrize(
+    ("languages", "offered", "recent", "steps", "found"),
+    [
+        ([PT], [], [], [], {"wanted": {"targets": ["en"]}, "pair": ["pt", "en"], "swap": "hidden", "targets": ["en", "pt"]}),
+        ([EN], [], [], [], {"wanted": {}, "targets": ["", "pt", "zh", "en"], "pair": []}),
+        ([EN], [], [], [["target", "zh"]], {"wanted": {"targets": ["zh"]}, "pair": ["en", "zh"]}),
+        ([EN], [], [], [["target", "en"]], {"wanted": {"targets": ["en"]}, "pair": []}),
+        ([EN, PT], [], [], [["source", "pt"]], {"wanted": {"source": "pt", "targets": ["en"]}, "swap": "enabled"}),
+        ([EN, PT], [], [], [["target", "pt"], ["swap"]], {"wanted": {"source": "pt", "targets": ["en"]}, "pair": ["pt", "en"]}),
+        ([EN, PT], [], [], [["target", "pt"], ["swap"], ["swap"]], {"wanted": {"source": "en", "targets": ["pt"]}}),
+        ([EN, PT], [], [], [["target", "zh"]], {"swap": "disabled"}),
+        ([EN, PT], [], [], [["target", "en"]], {"swap": "disabled"}),
+        ([ANY], [], [], [], {"wanted": {}, "targets": [""], "pair": ["en", "pt"], "either": True}),
+        ([EN, ANY], [], [], [["source", "auto"]], {"wanted": {"source": "auto"}, "swap": "hidden", "either": True}),
+        ([EN], MORE, [], [], {"sources": ["en", "fr"], "targets": ["", "pt", "zh", "de", "en"]}),
+        ([EN], MORE, [["en", "de"], ["fr", "en"]], [], {"targets": ["de", "en", "", "pt", "zh"]}),
+        ([EN], MORE, [["fr", "en"], ["en", "de"]], [], {"sources": ["fr", "en"]}),
+        ([EN], MORE, [["xx", "yy"]], [["source", "fr"], ["use"]], {"recent": [["fr", "en"], ["xx", "yy"]]}),
+        ([EN, PT], [], [], [["restore", {"source": "pt", "targets": ["en"]}]], {"wanted": {"source": "pt", "targets": ["en"]}}),
+        ([EN, PT], [], [], [["target", "zh"], ["restore", {}]], {"wanted": {"source": "en"}}),
+    ],
+)  # fmt: skip
+def test_what_is_chosen_in_the_menus_of_languages(languages, offered, recent, steps, found, runner, page):
+    answer = runner.run(page.evaluate(CHOICE, [languages, offered, recent, steps]))
+    assert {key: answer[key] for key in found} == found
+
+
+@pytest.mark.parametrize(
+    ("address", "locale", "language"),
+    [
+        ("", "zh-TW", "zh"),
+        ("", "en-GB", ""),
+        ("?language=he", "zh-CN", "he"),
+        ("?language=", "zh-CN", ""),
+        ("?language=de", "zh-CN", "zh"),
+    ],
+)
+async def test_a_reader_gets_the_language_of_the_address_else_of_the_browser_else_all(
+    address, locale, language, browser
+):
+    async with page_of_files(browser, f"/view/x{address}", SAID, locale=locale) as opened:
+        await opened.wait_for_selector("#text article")
+        assert await opened.locator("#language").evaluate("(select) => select.value") == language
+
+
+@pytest.mark.parametrize(
+    ("events", "language", "live", "problem"),
+    [
+        ([*SAID, Paused(9.0)], "zh", "no", False),
+        ([*SAID, TranslationLost("zh", "full")], "zh", "yes", True),
+        ([*SAID, TranslationLost("zh", "full")], "he", "yes", False),
+        ([*SAID, TranslationLost("zh", "full")], "", "yes", True),
+    ],
+)
+async def test_a_reader_who_comes_late_is_told_of_a_pause_and_of_the_loss_of_its_language(
+    events, language, live, problem, browser
+):
+    async with page_of_files(browser, f"/view/x?language={language}", events) as opened:
+        await opened.wait_for_selector("#text article")
+        assert await opened.get_attribute("body", "data-live") == live
+        assert await opened.locator("#problem").is_visible() is problem
+        assert await opened.locator("#spoken p").count() == 0  # a screen reader begins with what is new
