@@ -5,21 +5,26 @@ import gc
 import io
 import logging
 import os
+import runpy
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import IO, Any, NoReturn
 
 import pytest
+from huggingface_hub import constants
 
 from pipeline import MarianModel, loading
+from pipeline.asr.whisper import WhisperRecognizer
 from tests.conftest import HANG_S
+from tests.remembered import remember
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
 
@@ -47,33 +52,95 @@ class _Exit(BaseException):
     """Stands for the end of the process."""
 
 
-def run(module: str, *arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(
+    module: str,
+    *arguments: str | Path,
+    stdin: bytes = b"",
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+    **environment: str,
+) -> subprocess.CompletedProcess[bytes]:
     """Run a command in this process, up to where it would end: what it prints, and its exit status.
 
-    Its standard streams are files of their own, also for libraries that write to descriptors. Models that an earlier command
-    loaded from the same files with the same options are used again.
+    Its standard streams are files of their own, also for libraries that write to descriptors; another file may be given
+    for one. Models that an earlier command loaded from the same files with the same options are used again, and what
+    was recognised. The environment may name another cache of the hub and its address.
     """
     main = import_module(f"pipeline.{module}" + (".__main__" if module in ("nmt", "bench") else "")).main
+    return _run(main, [module, *map(str, arguments)], stdin, stdout, stderr, environment)
+
+
+def run_script(path: Path, *arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run a script as ``run`` runs a command."""
+
+    def main() -> NoReturn:
+        runpy.run_path(str(path), run_name="__main__")
+        raise _Exit(0)
+
+    return _run(main, [str(path), *map(str, arguments)], stdin)
+
+
+def _run(
+    main: Callable[[], NoReturn],
+    argv: list[str],
+    stdin: bytes,
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> subprocess.CompletedProcess[bytes]:
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
         with (
-            _streams(given.fileno(), out.fileno(), err.fileno()),
+            _streams(given.fileno(), (stdout or out).fileno(), (stderr or err).fileno()),
             _state_restored(),
+            loaded_once(),
             pytest.MonkeyPatch.context() as patch,
         ):
-            patch.setattr(sys, "argv", [module, *map(str, arguments)])
+            patch.setattr(sys, "argv", argv)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            for name, constant in hub_constants(environment).items():
+                patch.setattr(constants, name, constant)
             patch.setattr(os, "_exit", _exit)
             patch.setattr(gc, "freeze", lambda: None)  # for programs: this one has other things to do
-            patch.setattr(loading._Speech, "load", _load_speech)
-            patch.setattr(MarianModel, "load", _load_translator)
             try:
                 main()
             except _Exit as end:
                 (status,) = end.args
         out.seek(0)
         err.seek(0)
-        return subprocess.CompletedProcess([module, *map(str, arguments)], status, out.read(), err.read())
+        return subprocess.CompletedProcess(argv, status, out.read(), err.read())
+
+
+@contextlib.contextmanager
+def loaded_once() -> Iterator[None]:
+    """Let models stay loaded for whatever loads them from the same files with the same options again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading._Speech, "load", _load_speech)
+        patch.setattr(MarianModel, "load", _load_translator)
+        yield
+
+
+def hub_constants(environment: Mapping[str, str]) -> dict[str, object]:
+    """What the hub's client read from the environment when it was imported."""
+    found: dict[str, object] = {}
+    if home := environment.get("HF_HOME"):
+        found |= {
+            "HF_HOME": home,
+            "HF_HUB_CACHE": f"{home}/hub",
+            "HF_ASSETS_CACHE": f"{home}/assets",
+            "HF_TOKEN_PATH": f"{home}/token",
+        }
+    if url := environment.get("HF_ENDPOINT"):
+        found |= {
+            "ENDPOINT": url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+            "HF_HUB_DISABLE_XET": True,
+        }
+    if seconds := environment.get("HF_HUB_DOWNLOAD_TIMEOUT"):
+        found["HF_HUB_DOWNLOAD_TIMEOUT"] = int(seconds)
+    return found | {"HF_HUB_OFFLINE": environment.get("HF_HUB_OFFLINE") == "1"}
 
 
 def _exit(status: int) -> NoReturn:
@@ -142,6 +209,8 @@ def _load_speech(speech: Any, sharing: Any, several_calls: bool) -> Any:
     """Load a recogniser, or share the memory of one that was loaded before."""
     if speech.weights not in _recognizers:
         _recognizers[speech.weights] = _SPEECH(speech, sharing, several_calls)
+        if isinstance(_recognizers[speech.weights], WhisperRecognizer):
+            remember(_recognizers[speech.weights])
     return _SPEECH(speech, _ready(_recognizers[speech.weights]), several_calls)
 
 

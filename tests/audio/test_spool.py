@@ -193,6 +193,30 @@ def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch
     over.set()
 
 
+def test_losses_and_backlog_of_the_device_count_too():
+    talker = Talker([])
+    talker.overflows, talker.backlog_s = 2, 0.5
+    spooled = SpooledSource(talker, limit_s=1)
+    for _ in range(2):  # the second does not fit
+        spooled._add(numbered(0, SAMPLE_RATE))
+    assert (spooled.overflows, spooled.backlog_s) == (3, 1.5)
+
+
+def test_a_spool_that_is_full_after_a_disk_that_was_is_not_called_a_full_disk():
+    states = iter([OSError(28, "No space left on device"), None, None])
+
+    def sometimes() -> Any:
+        if (error := next(states)) is not None:
+            raise error
+        return TemporaryFile(buffering=0)
+
+    spool = Spool(100, 0, sometimes)
+    assert (spool.append(numbered(0, 50)), spool.refused) == (50, "No space left on device")
+    assert (spool.append(numbered(0, 60)), spool.refused) == (0, None)
+    assert (spool.append(numbered(0, 60)), spool.refused) == (60, None)
+    spool.close()
+
+
 def test_a_loss_at_the_end_is_measured():
     notices: list[SourceNotice] = []
     talker = Talker([numbered(0, SAMPLE_RATE) for _ in range(10)])

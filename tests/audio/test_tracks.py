@@ -13,7 +13,7 @@ from av.stream import Disposition
 from pipeline.apps import live
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.audio.tracks import Sound as Found
-from pipeline.audio.tracks import Track, choose_track
+from pipeline.audio.tracks import Track, choose_track, listed
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.languages import is_tag_of
@@ -218,6 +218,14 @@ def test_a_silent_track_loses_to_one_in_another_language():
     choice = choose_track(tracks, {1: Found.SILENT, 2: Found.SILENT}, "en")
     assert choice.track.number == 1
     assert "silent in all passages that were read" in choice.reason
+
+
+def test_of_many_tracks_the_first_twenty_are_listed():
+    tracks = [
+        Track(at, "eng", "", "mono", "aac", default=False, secondary=False, decodable=True) for at in range(1, 24)
+    ]
+    assert listed(tracks[:20]).endswith("20 (eng, mono)")
+    assert listed(tracks).endswith("20 (eng, mono), and 3 more")
 
 
 @pytest.mark.slow

@@ -127,6 +127,9 @@ def test_a_part_waits_for_those_before_it():
     assert tokens.push(1, part_draft("甲乙", SteadySource(3), rows)) == (0, 2)
     assert tokens.push(0, part_draft("丙", SteadySource(1, complete=True), rows[:2])) == (2, 2)
     assert tokens.push(1, part_draft("甲乙", SteadySource(3), rows)) == (2, 2)
+    # In the next draft, the first part has changed.
+    assert tokens.push(0, part_draft("丙", SteadySource(1), rows[:2]))[0] < 2
+    assert tokens.push(1, part_draft("甲乙", SteadySource(3), rows)) == (0, 2)
 
 
 def test_of_a_translation_that_was_cut_nothing_is_steady_and_only_what_it_repeats_is_shown():

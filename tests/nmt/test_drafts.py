@@ -395,10 +395,14 @@ class Recorder:
 
     def __init__(self):
         self.given: list[tuple[str, bool]] = []
+        self.before: list[tuple[tuple[str, str], ...] | None] = []
 
     def stream(self, request):
         self.given.append((request.sentence.text, request.draft))
-        yield from translation([(0, request.sentence.text)])
+        self.before.append(request.before)
+        if request.sentence.text == "Fails.":
+            raise ValueError("it fails")
+        yield from translation([(0, request.sentence.text.strip())])
 
 
 def test_the_translator_is_told_which_texts_are_drafts():
@@ -411,3 +415,17 @@ def test_the_translator_is_told_which_texts_are_drafts():
     ]
     converse(recorder, said)
     assert recorder.given == [("One", True), ("One two", True), ("One two", False), ("Three", True)]
+
+
+def test_final_translations_alone_are_the_context_of_final_ones():
+    recorder = Recorder()
+    texts = ["One.", " ", "Two.", "Fails.", "Three.", "Four.", "Five.", "Six."]
+    said: list[Text] = []
+    for number, text in enumerate(texts):
+        said += [SourceText(number, "en", f"{text} So", 3), SourceSentence(number, "en", text)]
+    converse(recorder, said)
+    drafts, final = recorder.before[::2], recorder.before[1::2]
+    assert drafts == [None] * len(texts)
+    translated = [(text, text) for text in texts if text not in (" ", "Fails.")]
+    assert final[:3] == [(), tuple(translated[:1]), tuple(translated[:1])]
+    assert final[-1] == tuple(translated[1:5])  # the four before it

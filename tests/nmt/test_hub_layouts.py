@@ -8,8 +8,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from pipeline.config import load_config
-from pipeline.nmt.load import find_translation_models, load_translation_model
+from pipeline.nmt.compiled import is_compiled
+from pipeline.nmt.decode.exports import compilable_exports, fallback_exports, runnable_exports
+from pipeline.nmt.load import find_translation_models, load_translation_model, loaded_as
 from pipeline.nmt.model import MarianModel
+from pipeline.nmt.options import NmtConfig
 from tests.conftest import TINY, golden
 from tests.store.hub_server import COMMIT, HubServer, command, failed, models, used
 
@@ -223,3 +226,54 @@ def test_the_list_of_pairs_shows_which_models_are_cached(hub, home):
     (row,) = [row.split() for row in rows if SPLIT in row]
     assert row == ["en", "→", "eu", SPLIT, "split", "fp32", "630", "Apache-2.0", "compiled"]
     assert "leave --config out" in failed(models(home, NOWHERE, "list", "--pairs", "--config", "demo-zh"), 2)
+
+
+def test_exports_are_tried_from_the_best():
+    def decoders(exports):
+        return [(export.settings + export.names[1], len(export.graphs)) for export in exports]
+
+    fp32 = [(f"{folder}decoder_model{kind}.onnx", 2) for folder in ("onnx/", "") for kind in ("_merged", "")]
+    half = [(name.replace(".onnx", "_fp16.onnx"), graphs) for name, graphs in fp32]
+    assert decoders(compilable_exports(half=False)) == fp32
+    assert decoders(compilable_exports(half=True)) == [*fp32, *half]
+    run = [(name, 2 if "merged" in name else 3) for name, _ in fp32]
+    assert decoders(runnable_exports("")) == run
+    assert decoders(runnable_exports("_q4")) == [(name.replace(".onnx", "_q4.onnx"), graphs) for name, graphs in run]
+    own = [
+        (f"{settings}int8/decoder_model{kind}.onnx", graphs)
+        for kind, graphs in (("_merged", 2), ("", 3))
+        for settings in ("", "int8/")
+    ]
+    assert decoders(runnable_exports("_int8"))[4:] == own  # files of 8 bits may have a folder of their own
+    fallback = fallback_exports()
+    assert decoders(fallback[:4]) == run
+    assert [export.rank for export in fallback] == [1] * 4 + [2] * (len(fallback) - 4)
+    assert {export.suffix for export in fallback[4:]} == {"_int8", "_quantized", "_uint8", ""}
+    assert len(set(fallback)) == len(fallback)
+
+
+@pytest.mark.parametrize(
+    ("options", "compiled"),
+    [
+        ({"model": "x/any"}, True),
+        ({"model": "x/any", "weights": "int4"}, True),
+        ({"model": "x/any", "weights": "as-is"}, False),
+        ({"model": "x/any", "file_suffix": "_q4"}, False),
+        ({"model": "firefox/en-de"}, False),
+        ({"model": str(TINY)}, False),
+    ],
+)
+def test_models_of_the_hub_are_compiled_unless_their_files_are_to_run_as_they_are(options, compiled):
+    assert is_compiled(NmtConfig(**options)) is compiled
+
+
+def test_a_model_is_loaded_once_for_options_that_do_not_change_it(tmp_path):
+    def key(**options):
+        return loaded_as(NmtConfig("x/any", **options), TINY)
+
+    (tmp_path / "link").symlink_to(TINY)
+    same = [{"revision": "a"}, {"via": "de"}, {"judge": False}, {"url": "http://h/v1"}, {"url_model": "m"}]
+    assert [options for options in (*same, {"url_tokens": 5}, {"url_timeout_s": 9.0}) if key(**options) != key()] == []
+    assert loaded_as(NmtConfig("y/other"), tmp_path / "link") == key()
+    others = [{"beam_size": 2}, {"threads": 2}, {"max_tokens": 9}, {"weights": "int4"}, {"cached_sentences": 0}]
+    assert [options for options in others if key(**options) == key()] == []

@@ -94,6 +94,40 @@ def test_another_translation_is_taken_if_the_translator_finds_it_about_as_likely
     assert made[-1].doubtful != taken
 
 
+@pytest.mark.parametrize(
+    ("likelihoods", "tried", "taken"),
+    [
+        ({"5": -1.0}, [], "5"),  # good enough
+        ({"5": -2.5, "6": -2.4, "7": -1.0, "8": -0.5}, ["6", "7"], "7"),  # until one is
+        ({"5": -2.5, "6": -2.0, "7": -1.9, "8": -2.0}, ["6", "7", "8"], "7"),  # else the best
+        ({"5": -2.5, "6": None, "7": -2.5}, ["6", "7"], "5"),
+    ],
+)
+def test_others_are_tried_until_one_is_good_enough(models, monkeypatch, likelihoods, tried, taken):
+    judge = models[1].judge
+    part = models[1].parts("The red house is very big.", "en", "pt", complete=True)[0]
+
+    def made(number, *, truncated=False):
+        return [Token(int(number), -1.0, last=False), Token(0, -1.0, last=True, truncated=truncated)]
+
+    asked = []
+
+    def others(part, search):
+        for number in [*likelihoods][1:]:
+            asked.append(number)
+            yield made(number)
+            yield made(number, truncated=True)  # what was cut is not taken
+
+    monkeypatch.setattr(judge, "_text", lambda tokens: str(tokens[0].id))
+    monkeypatch.setattr(judge, "found", lambda text, translation, part: likelihoods[translation])
+    monkeypatch.setattr(judge, "_own", lambda part, tokens: -1.0)
+    monkeypatch.setattr(judge, "_others", others)
+    assert str(judge(part, made(5), lambda part, beams: [])[0].id) == taken
+    assert asked == tried
+    assert judge(part, cut := made(5, truncated=True), lambda part, beams: []) is cut
+    assert asked == tried
+
+
 def test_right_translations_and_short_ones_stay_as_they_are(models):
     plain, judged = models
     for text, _ in [*RIGHT, ("Thanks a lot.", ""), ("This is exactly what I wanted.", "")]:

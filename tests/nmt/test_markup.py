@@ -115,6 +115,7 @@ def test_lines_of_a_sentence_are_one_text_and_other_lines_are_not():
         ("and so", "E assim...", "pt", "e assim..."),
         ("estou aqui", "I am here.", "en", "I am here"),
         ("it is NATO", "NATO é.", "pt", "NATO é"),
+        ("then Ana left", "Ana saiu.", "pt", "Ana saiu"),
         ("NATO", "OTAN.", "pt", "OTAN"),
         ("the table", "Tisch.", "de", "Tisch"),
         ("好", "好。", "zh", "好"),
@@ -122,6 +123,26 @@ def test_lines_of_a_sentence_are_one_text_and_other_lines_are_not():
 )
 def test_a_fragment_gets_no_full_stop_and_no_capital(source, translation, target, expected):
     assert as_fragment(source, translation, target) == expected
+
+
+def test_a_closing_tag_is_of_the_newest_open_one_of_its_name():
+    (fragment,) = parts("Say <u>a <i>b <u>c</u></i> d</u> now")
+    assert [(mark.text, mark.pair) for mark in fragment.marks] == [
+        *(("<u>", 0), ("<i>", 1), ("<u>", 2), ("</u>", 2), ("</i>", 1), ("</u>", 0))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("translation", "written"),
+    [
+        ("Olá X2, diz X1.", "Olá {name}, diz {count}."),
+        ("Olá, diz X1.", "Olá, diz {count} {name}."),  # a word that was lost
+        ("Olá.", "{count} Olá {name}."),
+    ],
+)
+def test_each_word_that_stays_is_in_the_translation(translation, written):
+    (fragment,) = parts("Hello {count} and {name}.")
+    assert fragment.written(translation, "en", "pt") == written
 
 
 def test_marks_go_with_the_words_that_they_are_at():
@@ -135,7 +156,30 @@ def test_marks_go_with_the_words_that_they_are_at():
     assert [at for at, _ in Places("the red house.", "en", "a casa vermelha.", "pt", None).of(red)] == [2, 6]
 
 
+def test_a_mark_inside_others_stays_inside_them():
+    marks = [Mark("<b>", 4, pair=0), Mark("<i>", 8, pair=1), Mark("</i>", 13, after=True, pair=1)]
+    marks.append(Mark("</b>", 13, after=True, pair=0))
+    # "the red house" → x is the house, y is the, z is red: the outer marks are at the last two words.
+    alignment = np.array([[0, 0.4, 0.45], [1, 0, 0], [0, 0.9, 0]], np.float32)
+    (outer, inner, inner_end, outer_end) = (
+        at for at, _ in Places("the red house", "en", "x y z", "pt", alignment).of(marks)
+    )
+    assert outer <= inner < inner_end <= outer_end
+    # An alignment of other words is none.
+    other = np.ones((2, 3), np.float32)
+    assert Places("the red house", "en", "x y z", "pt", other).of(marks) == Places(
+        "the red house", "en", "x y z", "pt", None
+    ).of(marks)
+
+
+def test_marks_around_a_word_are_around_a_word_of_a_shorter_translation():
+    marks = [Mark("<b>", 4, pair=0), Mark("</b>", 5, after=True, pair=0)]
+    assert [at for at, _ in Places("a b c d e f", "en", "x y", "pt", None).of(marks)] == [2, 3]
+
+
 def test_a_mark_stays_in_its_line():
+    places = Places("a b c d", "en", "x y z", "pt", None)
+    assert [at for at, _ in places.of([Mark("\n", 1, line=True), Mark("\n", 1, line=True)])] == [2, 4]
     places = Places("a b c d e f g h i j", "en", "x y z", "pt", None)
     marks = [Mark("\n", 1, line=True), Mark("\n", 3, line=True), Mark("<img>", 6)]
     assert [at for at, _ in places.of(marks)] == [2, 4, 4]

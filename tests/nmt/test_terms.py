@@ -13,6 +13,7 @@ from pipeline import EndOfInput, MarianModel, NmtStage
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.decode.generation import SearchRequest, Token
 from pipeline.nmt.decode.tokenizer import SPACE
@@ -22,7 +23,7 @@ from pipeline.nmt.search.beams import greedy
 from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.terms.term_search import TermSearch, Wording
-from pipeline.nmt.translator import TranslationRequest
+from pipeline.nmt.translator import TranslationRequest, unspellable, warn_unspellable
 from pipeline.run.stats import PipelineStats
 from tests.conftest import SHIPPED_TRANSLATORS, examples, golden, make_model_dir
 
@@ -325,3 +326,32 @@ def test_tokens_of_a_given_translation_count_as_certain(english):
     assert [one.log_probability for one in given_by_glossary] == [0.0, 0.0]
     assert end.guarded >= 2
     assert Token(1, 0.0, last=False).guarded is False
+
+
+class Refusing:
+    """A translator that can write no term."""
+
+    def stream(self, request):
+        yield from ()
+
+    def unspellable(self, glossary, target=None):
+        return glossary.terms
+
+
+@pytest.mark.parametrize(("count", "more"), [(20, "term19"), (21, "term19 and 1 more")])
+def test_twenty_terms_that_cannot_be_written_are_named(caplog, count, more):
+    glossary = Glossary(tuple(Term(f"term{number}", "词") for number in range(count)), ("en", "zh"))
+    warn_unspellable(glossary, LanguageConfig("en", ("zh", "en")), {"zh": Refusing(), "en": object()})
+    (message,) = caplog.messages
+    assert message.startswith(f"the model that translates into zh cannot write the translation of {count} of the")
+    assert message.endswith(f", {more}")
+
+
+def test_the_terms_that_cannot_be_written_are_those_of_the_pair():
+    glossary = Glossary((Term("cat", "猫"), Term("Acme", None)), ("en", "zh"))
+    languages = LanguageConfig("zh", ("en", "de"))
+    assert unspellable(glossary, languages, {"en": Refusing(), "de": Refusing()}) == {
+        "en": ("猫", "Acme"),
+        "de": ("Acme",),
+    }
+    assert unspellable(Glossary(), languages, {"en": Refusing()}) == {}

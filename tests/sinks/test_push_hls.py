@@ -78,6 +78,15 @@ def test_ffmpeg_reads_the_playlist_and_cues_keep_their_times(tmp_path):
     assert stream.sink.lost == stream.sink.late == 0
 
 
+def test_a_cue_is_in_each_segment_that_has_some_of_it(tmp_path):
+    stream = Stream(tmp_path)
+    stream.say("Bis sechs.", 4.0, 6.0)
+    stream.say("Ab elf.", 11.0, 12.5)
+    stream.write(EndOfInput(18.0))
+    stream.sink.close()
+    assert [stream.texts(segment) for segment in range(3)] == [["Bis sechs."], ["Ab elf."], ["Ab elf."]]
+
+
 def test_segments_come_with_time_also_in_silence_and_late_cues_are_shown_next(tmp_path, caplog):
     stream = Stream(tmp_path)
     stream.until(13.0, 0)

@@ -90,6 +90,40 @@ def test_a_json_file_is_valid_after_each_sentence_and_whole_if_it_is_closed_earl
     assert json.loads(written(tmp_path, "json", whole=False).read_text("utf-8")).keys() == RESULT
 
 
+def kept_by(sink, events):
+    """What a sink knows of what was heard, after each event."""
+    found = []
+    for event in events:
+        sink.write(event)
+        found.append([one.segment_id for one in sink._heard])
+    return found
+
+
+def test_a_segment_counts_for_each_sentence_in_it_and_is_then_forgotten(tmp_path):
+    sink = sink_makers(SubtitleRules())["json"](tmp_path / "out.json")
+    first, second, third = (sentence(number, "One two", at) for number, at in enumerate((1.0, 2.0, 6.0)))
+    noise = Transcript(7, 1.0, 3.0, "What?", "en", 0.9, -9.0, 9.0, rejected="uncertain")
+    heard = Transcript(0, 1.0, 3.0, "One two. One two.", "en", 0.1, -0.5, 1.3)
+    assert kept_by(sink, [noise, heard, first, second, third, EndOfInput(9.0)]) == [[], [0], [0], [0], [], []]
+    sink.close()
+    result = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert [each["avg_logprob"] for each in result["segments"]] == [-0.5, -0.5, 0.0]
+
+
+def test_the_language_of_a_file_is_that_of_its_first_sentence_and_blank_ones_are_left_out(tmp_path):
+    said = [sentence(0, "Yes.", 1.0), sentence(1, "好。", 3.0, "zh"), SourceSentence(2, "en", "\u200b", 5.0, 6.0)]
+    result = json.loads(written(tmp_path, "json", said).read_text("utf-8"))
+    assert (result["language"], len(result["segments"])) == ("en", 2)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "lrc"])
+def test_a_speaker_is_named_when_another_one_spoke_before(tmp_path, kind):
+    names = ("Ana", "Ana", "Ben", None, "Ben")
+    said = [sentence(number, "Yes.", 2.0 * number, speaker=name) for number, name in enumerate(names)]
+    lines = written(tmp_path, kind, said).read_text("utf-8").splitlines()[-len(names) :]
+    assert [re.findall(r"Ana|Ben", line) for line in lines] == [["Ana"], [], ["Ben"], [], ["Ben"]]
+
+
 def test_the_tsv_is_whispers(tmp_path):
     rows = list(csv.DictReader(written(tmp_path, "tsv").open(encoding="utf-8"), dialect="excel-tab"))
     assert rows[0] == {"start": "1000", "end": "3000", "text": "Where is <i>it</i> {now}?"}

@@ -63,6 +63,8 @@ def test_text_that_cannot_be_wrapped_is_drawn_smaller():
     assert size("W" * 42) < 48
     assert size("a" + "\u0301" * 20) < 20
     assert size("") == 64
+    line = "WW " * 60  # wrapped at its spaces: into as many lines as there is room for
+    assert size(line) == 64 > font_size([line] * 4, 64, 1800, 50)
 
 
 def test_no_letter_of_a_wide_font_is_wider_than_assumed():

@@ -109,6 +109,11 @@ def test_silence_and_an_empty_input_give_nothing():
     assert run([]) == []
 
 
+def test_a_segment_begins_where_four_of_five_frames_are_speech():
+    assert faint("." * 50 + "SS.SSSSSSS" + "." * 50) == [(50 - 5, 60 + 4)]
+    assert faint("." * 50 + "S.S.S.S.S." * 5 + "." * 50) == []
+
+
 def test_a_click_is_not_a_segment():
     assert run([False] * 50 + [True] * 2 + [False] * 100) == []
 
