@@ -24,9 +24,6 @@ def test_text_is_split_only_at_the_bars(language, marked):
     assert split_sentences(marked.replace("|", ""), language) == marked.split("|")
 
 
-<<<<<<< HEAD
-@settings(max_examples=examples(150))
-=======
 @pytest.mark.parametrize(
     ("language", "before", "after", "ends"),
     [
@@ -44,8 +41,7 @@ def test_what_the_rules_say_of_a_position(language, before, after, ends):
     assert is_end(before, after, word_lists(language)) is ends
 
 
-@settings(max_examples=150, deadline=None)
->>>>>>> rules-a
+@settings(max_examples=examples(150))
 @given(text=st.text(max_size=120) | st.lists(st.sampled_from(PIECES)).map("".join), language=st.sampled_from(SOURCES))
 def test_the_sentences_joined_are_the_text(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
