@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.asr.context import HeardSegment
-from pipeline.asr.matching import first_new_word
+from pipeline.asr.matching import first_new_word, resembles_part
 from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper.continuation import consecutive, continued, with_case_of
 from pipeline.asr.whisper.words import TimedWord
@@ -90,6 +90,11 @@ def test_new_words_begin_nowhere_if_the_known_text_is_not_heard():
     assert first_new_word(known, spoken("the museum opens at nine."), 4.5) is None
     assert first_new_word(known, spoken("The hotel and the museum opens at nine."), 1.5) is None
     assert first_new_word(known, [], 4.5) is None
+
+
+def test_a_text_without_letters_resembles_no_part_of_another():
+    assert resembles_part("My room", "Is it my room?")
+    assert not resembles_part("...", "Is it my room?")
 
 
 def test_new_words_begin_nowhere_in_a_number_that_goes_on():

@@ -56,7 +56,7 @@ def kept(*probabilities, said="It was the best of times", judged=False):
         for at, (word, probability) in enumerate(zip(said.split(), probabilities, strict=False))
     ]
     found = Transcripts(Thresholds(), {"en": None}, timed=True).sure(
-        speech(0, 0.0, 3.0), search(words=words), judged=judged
+        speech(0, 0.0, 30.0), search(words=words), judged=judged
     )
     return None if found is None else found.text
 
