@@ -8,10 +8,11 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.nmt.decode.decoder import Choice
-from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, forced_token, mask
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, Token, forced_token, mask
 from pipeline.nmt.decode.settings import decoding_settings, generation_options
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.beams import token_at
+from pipeline.nmt.search.sentence_text import SentenceText
 
 OPTIONS = GenerationOptions(start_token=9, end_token=0, pad_token=9, max_tokens=5)
 
@@ -64,6 +65,24 @@ def test_a_sentence_is_cut_at_its_limit_unless_it_ends_there(token, allowed, cou
     request = SearchRequest(None, (), OPTIONS, expired=lambda: expired)
     found = token_at(request, Choice(token, -0.5, allowed, guarded=True), count)
     assert (found.id, found.last, found.truncated, found.guarded) == (token, last, truncated, True)
+
+
+def test_a_part_of_a_sentence_is_withdrawn_and_written_anew():
+    pieces = SimpleNamespace(push=lambda number: "" if number == 0 else f"w{number}", flush=lambda: "")
+    text = SentenceText(SimpleNamespace(detokenizer=lambda: pieces), " ")
+    for number in (1, 2, 0):
+        text.push(Token(number, -1.0, last=number == 0))
+    text.begin_part()
+    for number in (3, 4, 5):
+        text.push(Token(number, -1.0, last=False))
+    assert (text.text, [token.end for token in text.written]) == ("w1w2 w3w4w5", [2, 4, 4, 7, 9, 11])
+    text.rewind(1)
+    assert (text.text, text.texts, [token.id for token in text.part]) == ("w1w2 w3", [" w3"], [3])
+    assert [token.end for token in text.written] == [2, 4, 4, 7]
+    text.rewind(0)
+    text.push(Token(6, -1.0, last=False))
+    assert (text.text, [token.id for token in text.tokens]) == ("w1w2 w6", [1, 2, 0, 6])
+    assert [text.end(count) for count in (0, 1)] == [4, 7]
 
 
 def options_of(settings, positions=512, **configured):
