@@ -506,10 +506,29 @@ def test_a_translation_that_failed_is_withdrawn_and_told():
                 raise ValueError("it fails")
             yield Translation(0, "zh", "Eins")
 
-    shown, lost = converse(Breaking(), [SourceText(0, "en", "One"), SourceSentence(0, "en", "One.", heard_s=2.0)])
+    stats = PipelineStats()
+    said: list[Text] = [SourceText(0, "en", "One"), SourceSentence(0, "en", "One.", 1.0, 2.0, heard_s=2.0)]
+    shown, lost = converse(Breaking(), said, stats=stats)
     assert [event.text for event in texts_of(shown)] == ["Eins"]
     assert texts_of(lost)[-1] == TargetText(0, "zh", "", heard_s=2.0, complete=True)
     assert lost[-1] == Translation(0, "zh", "", heard_s=2.0, error="it fails")
+    assert stats.failures == {"NMT": "it fails"}
+    assert stats.withheld_s == {"not translated into zh": 1.0}
+
+
+def test_text_that_was_withdrawn_is_translated_anew():
+    recorder = Recorder()
+    converse(recorder, [SourceText(0, "en", text) for text in ("One", "", "One", "One")])
+    assert recorder.given == [("One", True), ("One", True)]
+
+
+async def test_nothing_is_withdrawn_of_an_empty_translation():
+    outbox = asyncio.Queue[PipelineEvent]()
+    stage = NmtStage(Recorder(), asyncio.Queue(), outbox, target="zh")
+    for text, events in (("", 0), ("一", 1)):
+        stage._opened(0).shown = TargetText(0, "zh", text)
+        await stage._withdraw(0, 1.0)
+        assert outbox.qsize() == events
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from pipeline.errors import ModelError
-from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, forced_token, mask
+from pipeline.nmt.decode.decoder import Choice
+from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, Token, forced_token, mask
 from pipeline.nmt.decode.settings import decoding_settings, generation_options
 from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.search.beams import token_at
+from pipeline.nmt.search.sentence_text import SentenceText
 
 OPTIONS = GenerationOptions(start_token=9, end_token=0, pad_token=9, max_tokens=5)
 
@@ -45,6 +48,41 @@ def test_tokens_are_forced_at_the_begin_and_at_the_limit():
     only = GenerationOptions(9, 0, 9, forced_begin_token=4, forced_end_token=0, max_tokens=1)
     assert forced_token(1, only, 7) == 0
     assert SearchRequest(None, (), OPTIONS, (1, 2)).history == [9, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("token", "allowed", "count", "expired", "last", "truncated"),
+    [
+        (5, 5, 4, False, False, False),
+        (0, 0, 4, False, True, False),
+        (0, 5, 5, False, True, True),  # forced at the limit
+        (5, 5, 5, False, True, True),
+        (0, 0, 5, False, True, False),  # the model ended there itself
+        (5, 5, 2, True, True, True),  # the time is over
+    ],
+)
+def test_a_sentence_is_cut_at_its_limit_unless_it_ends_there(token, allowed, count, expired, last, truncated):
+    request = SearchRequest(None, (), OPTIONS, expired=lambda: expired)
+    found = token_at(request, Choice(token, -0.5, allowed, guarded=True), count)
+    assert (found.id, found.last, found.truncated, found.guarded) == (token, last, truncated, True)
+
+
+def test_a_part_of_a_sentence_is_withdrawn_and_written_anew():
+    pieces = SimpleNamespace(push=lambda number: "" if number == 0 else f"w{number}", flush=lambda: "")
+    text = SentenceText(SimpleNamespace(detokenizer=lambda: pieces), " ")
+    for number in (1, 2, 0):
+        text.push(Token(number, -1.0, last=number == 0))
+    text.begin_part()
+    for number in (3, 4, 5):
+        text.push(Token(number, -1.0, last=False))
+    assert (text.text, [token.end for token in text.written]) == ("w1w2 w3w4w5", [2, 4, 4, 7, 9, 11])
+    text.rewind(1)
+    assert (text.text, text.texts, [token.id for token in text.part]) == ("w1w2 w3", [" w3"], [3])
+    assert [token.end for token in text.written] == [2, 4, 4, 7]
+    text.rewind(0)
+    text.push(Token(6, -1.0, last=False))
+    assert (text.text, [token.id for token in text.tokens]) == ("w1w2 w6", [1, 2, 0, 6])
+    assert [text.end(count) for count in (0, 1)] == [4, 7]
 
 
 def options_of(settings, positions=512, **configured):

@@ -291,6 +291,23 @@ def test_a_translation_goes_on_where_the_steady_text_ends_in_it():
     assert glued("DeGrand"[:2], "Grand")
 
 
+@pytest.mark.parametrize(
+    ("text", "begun"),
+    [
+        ("at 9", True),
+        ("at 9:30 a", True),
+        ("at 1", True),
+        ("at 9:30 p", True),
+        ("at", False),
+        ("", False),
+        ("at 9:30 x", False),
+    ],
+)
+def test_a_time_goes_on_after_its_beginning_or_a_part_of_its_number(text, begun):
+    term = SourceTerm("x", (0,), (0,), ("9:30 a.m.",), literal=True, refused=("9:30 p.m.",))
+    assert term.is_begun_by(text) is begun
+
+
 def test_terms_are_spelled_for_their_place(models):
     for language, before, text in (
         ("en", "", "cloud"),

@@ -17,7 +17,7 @@ from rich.console import Console
 from pipeline.errors import SinkError
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation
 from pipeline.notices import TranslationLost
-from pipeline.sinks.sink import FanOut
+from pipeline.sinks.sink import FanOut, close_all
 from pipeline.sinks.terminal import Passage, TerminalClosedError, TerminalSink, drawn, plain
 from tests.streams import spoken, translated
 
@@ -347,6 +347,22 @@ def test_a_sink_that_fails_gets_nothing_more_and_the_others_do():
     assert [outputs.has(each) for each in (first, second, third)] == [True, False, False]
     outputs.write(EVENTS[1])
     assert taken == ["a", "b", "c", "a"]
+
+
+def test_all_sinks_are_closed_from_the_last_though_one_fails():
+    closed: list[str] = []
+
+    def closing(name: str) -> Any:
+        def close() -> None:
+            closed.append(name)
+            if name == "b":
+                raise SinkError("gone")
+
+        return SimpleNamespace(close=close)
+
+    with pytest.raises(SinkError, match="gone"):
+        close_all(list(map(closing, "abc")))
+    assert closed == ["c", "b", "a"]
 
 
 def test_nothing_is_drawn_before_the_first_event():
