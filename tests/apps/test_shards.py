@@ -94,6 +94,14 @@ def test_a_manifest_has_names_with_unusual_separators(tmp_path):
     assert read_manifest(tmp_path / "list.txt") == [tmp_path / name for name in names]
 
 
+@pytest.mark.parametrize(("count", "end"), [(10, "10.wav; correct"), (11, "10.wav; and 1 more; correct")])
+def test_so_many_wrong_lines_of_a_manifest_are_named(count, end, tmp_path):
+    manifest = tmp_path / "list.txt"
+    manifest.write_text("".join(f"{number}.wav\n" for number in range(1, count + 1)))
+    with pytest.raises(UsageError, match=re.escape(end)):
+        read_manifest(manifest)
+
+
 def test_every_wrong_line_of_a_manifest_is_named(tmp_path):
     manifest = tmp_path / "list.txt"
     manifest.write_text("list.txt\nno.wav\n\nother.wav\n")

@@ -234,4 +234,5 @@ async def test_who_comes_when_a_session_is_over_is_told_its_end(session):
     await session.run()
     for feed in (early, session.attach()):
         await feed.take()
+        assert feed.waiting
         assert await feed.take() is None
