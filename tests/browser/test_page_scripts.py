@@ -21,7 +21,6 @@ from pipeline.events import MissingSpeech, PipelineEvent, SourceText, Transcript
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
-from tests.browser.browser import new_context
 from tests.conftest import write_wav
 from tests.streams import changes, spoken, streams, translated
 
@@ -41,7 +40,7 @@ def page(runner: asyncio.Runner, browser: Browser) -> Iterator[Page]:
             await route.fulfill(path=STATIC / (name or "index.html"))
 
     async def opened() -> Page:
-        context = await new_context(browser)
+        context = await browser.new_context()
         await context.route("**/*", answer)
         page = await context.new_page()
         await page.goto("http://localhost/")
