@@ -15,16 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from playwright.async_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Page,
-    Playwright,
-    Route,
-    WebSocketRoute,
-    expect,
-)
+from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute, expect
 
 from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.server.access import Access
@@ -117,11 +108,60 @@ SPOKEN = microphone_of(speech(), at_once=False)
 """Two sentences at the pace at which they were said."""
 
 
-async def new_context(browser: Browser, **context: Any) -> BrowserContext:
-    """Without what moves, which is drawn sixty times a second by the processor that the tests need."""
+@dataclass
+class _Kept:
+    """A page that is used again and again. It opens other pages in a third of the time that a new one takes."""
+
+    page: Page
+    problems: list[str]
+    snapshot: str = ""
+    """What is told over the WebSocket of a page without a server."""
+
+
+_kept: dict[tuple[Browser, str], list[_Kept]] = {}
+"""Those that are not used at the moment, by their options."""
+
+
+@asynccontextmanager
+async def _page(browser: Browser, init: str, files: bool, **context: Any) -> AsyncIterator[_Kept]:
+    """A page in a context of its own, on which no error is reported; ``files``: it has no server."""
+    waiting = _kept.setdefault((browser, repr((init, files, sorted(context.items())))), [])
+    kept = waiting.pop() if waiting else await _new_page(browser, init, files, **context)
+    page = kept.page
+    try:
+        yield kept
+        if len(page.context.pages) > 1:
+            await page.context.close()
+        else:
+            await page.evaluate("location.host && [localStorage, sessionStorage].forEach((each) => each.clear())")
+            await page.goto("about:blank")
+            await page.mouse.move(0, 0)
+            waiting.append(kept)
+    except BaseException:
+        await page.context.close()
+        raise
+    problems, kept.problems[:] = [*kept.problems], []
+    assert not problems, problems
+
+
+async def _new_page(browser: Browser, init: str, files: bool, **context: Any) -> _Kept:
+    # What moves is drawn sixty times a second, by a processor that the tests need.
     opened = await browser.new_context(reduced_motion="reduce", **context)
     opened.set_default_timeout(HANG_MS)
-    return opened
+    if init:
+        await opened.add_init_script(f"if (location.host) {{ {init} }}")  # about:blank has no microphone
+    kept = _Kept(await opened.new_page(), [])
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(part in message.text for part in _EXPECTED):
+            kept.problems.append(message.text)
+
+    kept.page.on("pageerror", lambda error: kept.problems.append(str(error)))
+    kept.page.on("console", note)
+    if files:
+        await opened.route("**/*", _answer)
+        await opened.route_web_socket("**/v1/session*", lambda socket: _tell(socket, kept))
+    return kept
 
 
 @asynccontextmanager
@@ -131,24 +171,9 @@ async def page_at(browser: Browser, address: str, init: str = "", **context: Any
     Raises:
         AssertionError: the page reported an error, such as a script that the content security policy blocks.
     """
-    problems: list[str] = []
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not any(part in message.text for part in _EXPECTED):
-            problems.append(message.text)
-
-    opened = await new_context(browser, **context)
-    if init:
-        await opened.add_init_script(init)
-    page = await opened.new_page()
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", note)
-    try:
-        await page.goto(address)
-        yield page
-    finally:
-        await opened.close()
-    assert not problems, problems
+    async with _page(browser, init, False, **context) as kept:
+        await kept.page.goto(address)
+        yield kept.page
 
 
 @asynccontextmanager
@@ -237,18 +262,6 @@ class Network:
             writer.close()
 
 
-@dataclass
-class _Files:
-    """A page on which only the files of pages are, and what its WebSocket tells."""
-
-    page: Page
-    snapshot: str = ""
-
-
-_kept: dict[tuple[Browser, str], _Files] = {}
-"""By options. A page that has run the scripts before opens them in a fifth of the time that a new one takes."""
-
-
 @asynccontextmanager
 async def page_of_files(
     browser: Browser,
@@ -260,51 +273,34 @@ async def page_of_files(
     **context: Any,
 ) -> AsyncIterator[Page]:
     """One of the pages without a server: its files, and a WebSocket on which a reader is told these events."""
-    key = browser, repr((width, height, init, sorted(context.items())))
-    files = _kept.pop(key, None) or await _files(browser, init, viewport={"width": width, "height": height}, **context)
-    files.snapshot = snapshot_text(changes(events))
-    try:
-        await files.page.goto(f"http://localhost{path}")
-        yield files.page
-        await files.page.mouse.move(0, 0)
-    except BaseException:
-        await files.page.context.close()
-        raise
-    _kept[key] = files
+    async with _page(browser, init, True, viewport={"width": width, "height": height}, **context) as kept:
+        kept.snapshot = snapshot_text(changes(events))
+        await kept.page.goto(f"http://localhost{path}")
+        yield kept.page
 
 
-async def _files(browser: Browser, init: str, **context: Any) -> _Files:
-    async def answer(route: Route) -> None:
-        name = urlsplit(route.request.url).path
-        page = {"": "index.html", "view": "view.html", "overlay": "overlay.html"}
-        if name == "/v1/info":
-            await route.fulfill(
-                json={
-                    "source": "en",
-                    "targets": ["zh", "he"],
-                    "languages": [{"source": "en", "targets": ["zh", "he"]}],
-                    "token": True,
-                    "ready": True,
-                    "recorded": True,
-                    "speakers": True,
-                }
-            )
-        elif name == "/v1/terms":
-            await route.fulfill(json={"terms": []})
-        else:
-            await route.fulfill(path=STATIC / page.get(name.split("/")[1], name.removeprefix("/static/")))
-
-    def tell(socket: WebSocketRoute) -> None:
-        described = {"session": "x", "room": None, "targets": ["zh", "he"], "recorded": True}
-        socket.on_message(
-            lambda _: [socket.send(text) for text in (json.dumps({"type": "watching", **described}), files.snapshot)]
+async def _answer(route: Route) -> None:
+    name = urlsplit(route.request.url).path
+    page = {"": "index.html", "view": "view.html", "overlay": "overlay.html"}
+    if name == "/v1/info":
+        await route.fulfill(
+            json={
+                "source": "en",
+                "targets": ["zh", "he"],
+                "languages": [{"source": "en", "targets": ["zh", "he"]}],
+                "token": True,
+                "ready": True,
+                "recorded": True,
+                "speakers": True,
+            }
         )
+    elif name == "/v1/terms":
+        await route.fulfill(json={"terms": []})
+    else:
+        await route.fulfill(path=STATIC / page.get(name.split("/")[1], name.removeprefix("/static/")))
 
-    opened = await new_context(browser, **context)
-    await opened.route("**/*", answer)
-    await opened.route_web_socket("**/v1/session*", tell)
-    await opened.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
-    if init:
-        await opened.add_init_script(init)
-    files = _Files(await opened.new_page())
-    return files
+
+def _tell(socket: WebSocketRoute, kept: _Kept) -> None:
+    described = {"session": "x", "room": None, "targets": ["zh", "he"], "recorded": True}
+    watching = json.dumps({"type": "watching", **described})
+    socket.on_message(lambda _: [socket.send(text) for text in (watching, kept.snapshot)])

@@ -198,7 +198,6 @@ async def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reloa
         await page.click("#start")
         await has_state(page, "open")
         (session,) = service.sessions.values()
-        page.on("dialog", lambda dialog: dialog.accept())
         await page.reload()
         await has_state(page, "open")
         await page.locator("#glossary summary").click()

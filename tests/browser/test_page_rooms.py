@@ -125,6 +125,7 @@ async def test_after_a_server_was_killed_the_pages_say_what_is_kept(browser, ser
         await reader.goto(f"{await room_of(speaker)}?language=zh")
         await speaker.click("#start")
         await has_said(speaker, 2)
+        await expect(reader.locator(".target").first).to_have_text(expected[0, "zh"])
         network.to = next_server.port
         network.cut()
         await has_state(speaker, "refused")

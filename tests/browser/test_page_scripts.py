@@ -41,7 +41,7 @@ def page(runner: asyncio.Runner, browser: Browser) -> Iterator[Page]:
             await route.fulfill(path=STATIC / (name or "index.html"))
 
     async def opened() -> Page:
-        context = await new_context(browser)
+        context = await browser.new_context()
         await context.route("**/*", answer)
         page = await context.new_page()
         await page.goto("http://localhost/")
