@@ -21,7 +21,6 @@ from pipeline.events import MissingSpeech, PipelineEvent, SourceText, Transcript
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
-from tests.browser.browser import new_context
 from tests.conftest import examples, write_wav
 from tests.streams import changes, spoken, streams, translated
 
