@@ -2,14 +2,16 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# Which tests: all that need no microphone, no FFmpeg, no browser and no GPU. .ci/run has them, and runs the slow ones too.
-TESTS ?= not microphone and not libass and not browser and not gpu and not slow
+# Which tests: all that need no FFmpeg and no GPU, and are not slow. .ci/run has these, too, and those with a microphone and a browser.
+TESTS ?= not libass and not gpu and not slow
 # Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
 PORT ?= 8000-8019
 ARGS ?=
+# What `make report` compares the working tree with.
+BASE ?= HEAD
 BIN := $(VENV)/bin
 
-.PHONY: demo serve test test-fast lint types docs pictures clean
+.PHONY: demo serve test test-fast report lint types docs pictures clean
 
 demo: $(VENV)/.installed
 	@for audio in examples/audio/*.wav; do \
@@ -22,12 +24,19 @@ demo: $(VENV)/.installed
 serve: $(VENV)/.installed-server
 	@$(BIN)/python -m pipeline.serve --config demo --config demo-pt-en --config demo-zh-en --port $(PORT) $(ARGS)
 
-test: $(VENV)/.installed-dev lint types
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)"
+# The types are checked beside the tests.
+test: $(VENV)/.installed-dev lint
+	@$(BIN)/mypy & types=$$!; status=0; \
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)" || status=$$?; \
+	wait $$types || status=1; exit $$status
 
 # What tests/fast.txt lists: no recognition, less than a minute.
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal @tests/fast.txt
+
+# What the working tree changes on real inputs, against a revision: make report BASE=main. INPUTS=names has some of them alone.
+report: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.report $(BASE) $(INPUTS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

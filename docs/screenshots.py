@@ -19,8 +19,8 @@ from playwright.async_api import Page, ViewportSize, async_playwright
 from docs.picture import finished, words
 from pipeline import SourceSentence, Translation, load_config, load_models
 from pipeline.server.service import Service
+from tests.browser.browser import launch, page_at
 from tests.conftest import EXAMPLES, ROOT
-from tests.server.browser import launch, page_at
 from tests.server.running import running
 
 AUDIO = EXAMPLES / "travel.wav"

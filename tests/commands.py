@@ -66,8 +66,8 @@ def run(
     """Run a command in this process, up to where it would end: what it prints, and its exit status.
 
     Its standard streams are files of their own, also for libraries that write to descriptors; another file may be given
-    for one. Models that an earlier command loaded from the same files with the same options are used again, and speech
-    that one recognised in a test marked ``once``. The environment may name another cache of the hub and its address.
+    for one. Models that an earlier command loaded from the same files with the same options are used again, and what
+    was recognised. The environment may name another cache of the hub and its address.
     """
     main = import_module(f"pipeline.{module}" + (".__main__" if module in ("nmt", "bench") else "")).main
     return _run(main, [module, *map(str, arguments)], stdin, stdout, stderr, environment)
@@ -103,7 +103,7 @@ def _run(
             patch.setattr(sys, "argv", argv)
             for name, value in environment.items():
                 patch.setenv(name, value)
-            for name, constant in _hub_constants(environment).items():
+            for name, constant in hub_constants(environment).items():
                 patch.setattr(constants, name, constant)
             patch.setattr(os, "_exit", _exit)
             patch.setattr(gc, "freeze", lambda: None)  # for programs: this one has other things to do
@@ -125,15 +125,21 @@ def loaded_once() -> Iterator[None]:
         yield
 
 
-def _hub_constants(environment: Mapping[str, str]) -> dict[str, object]:
+def hub_constants(environment: Mapping[str, str]) -> dict[str, object]:
     """What the hub's client read from the environment when it was imported."""
     found: dict[str, object] = {}
     if home := environment.get("HF_HOME"):
-        found |= {"HF_HUB_CACHE": f"{home}/hub", "HF_ASSETS_CACHE": f"{home}/assets", "HF_TOKEN_PATH": f"{home}/token"}
+        found |= {
+            "HF_HOME": home,
+            "HF_HUB_CACHE": f"{home}/hub",
+            "HF_ASSETS_CACHE": f"{home}/assets",
+            "HF_TOKEN_PATH": f"{home}/token",
+        }
     if url := environment.get("HF_ENDPOINT"):
         found |= {
             "ENDPOINT": url,
             "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+            "HF_HUB_DISABLE_XET": True,
         }
     if seconds := environment.get("HF_HUB_DOWNLOAD_TIMEOUT"):
         found["HF_HUB_DOWNLOAD_TIMEOUT"] = int(seconds)

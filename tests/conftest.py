@@ -10,7 +10,8 @@ import shutil
 import signal
 import tempfile
 import wave
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -37,14 +38,32 @@ HANG_S = 1_800
 # The hub's client waits 10 s for an answer, which a server on a slow machine may take.
 os.environ["HF_HUB_ETAG_TIMEOUT"] = os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = str(HANG_S)
 
-# Property tests draw the same examples in every run, and a slow machine fails none.
-settings.register_profile("steady", deadline=None, derandomize=True)
-settings.load_profile("steady")
+# Of the examples of property tests, PROPERTIES chooses: "steady", a quarter, the same in every run; "random", a quarter, others in each
+# run (.ci/run, which prints the seed); "night", all, random, and those again that failed before (.ci/night). A slow machine fails none.
+_PROPERTIES = os.environ.get("PROPERTIES", "steady")
+_USUAL_EXAMPLES = 100
+
+
+def examples(count: int = _USUAL_EXAMPLES) -> int:
+    """How many examples a property test draws, of as many as it has at night."""
+    return count if _PROPERTIES == "night" else max(1, count // 4)
+
+
+for profile, options in {"steady": {"derandomize": True}, "random": {"database": None}, "night": {}}.items():
+    settings.register_profile(profile, deadline=None, max_examples=examples(), print_blob=True, **options)
+settings.load_profile(_PROPERTIES)
+
+# Other arithmetic than this processor's, to find tests that depend on how one rounds (.ci/night): products of 8 bits as with AVX2
+# alone in the recogniser, and fp32 in the students.
+_OTHER_ROUNDING = bool(os.environ.get("OTHER_ROUNDING"))
+if _OTHER_ROUNDING:
+    os.environ["CT2_FORCE_CPU_ISA"] = "AVX2"
 
 from pipeline import Models, PipelineConfig, load_config, load_models
 from pipeline.events import Samples
 from pipeline.nmt.compile.build import compile_model
-from tests.remembered import Remembered
+from pipeline.nmt.decode import students
+from pipeline.nmt.model import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
@@ -86,14 +105,24 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests that do more than a minute's work on a busy machine take longer than pyproject.toml's timeout, but not than --timeout.
 
-    The slow ones come first, lest one of them is all that is left to do, and one process alone does it.
+    The slow ones come first, spread over the processes, lest one of them is all that is left to do.
     """
     for item in items:
         if config.option.timeout is None and item.get_closest_marker("timeout") is None:
-            at_its_own_pace = any(map(item.get_closest_marker, ("slow", "microphone", "browser")))
+            in_real_time = item.path.parent.name in ("browser", "microphone", "night")
+            at_its_own_pace = in_real_time or item.get_closest_marker("slow") is not None
             if at_its_own_pace or item.path.parent.name not in _QUICK_AREAS:
                 item.add_marker(pytest.mark.timeout(HANG_S if at_its_own_pace else _WHOLE_CHAIN_S))
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    slow, quick = (
+        [item for item in items if (item.get_closest_marker("slow") is not None) is kind] for kind in (True, False)
+    )
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))  # each begins with an equal part of the list
+    share = -(-len(quick) // processes)
+    items[:] = [
+        item
+        for number in range(processes)
+        for item in (*slow[number::processes], *quick[number * share : (number + 1) * share])
+    ]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -121,10 +150,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     run = pyfuncitem.funcargs["runner"].run if "runner" in pyfuncitem.fixturenames else asyncio.run
     run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
     return True
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    Remembered.enabled = item.get_closest_marker("once") is not None
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -201,6 +226,16 @@ def cached_model_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return make_model_dir(tmp_path / request.param, request.param)
 
 
+@pytest.fixture(scope="session", autouse=_OTHER_ROUNDING)
+def other_rounding() -> Iterator[None]:
+    """Run students in fp32 where 8 bits are the default."""
+    with pytest.MonkeyPatch.context() as patch:
+        load = students.load
+        exact = lambda directory, options: load(directory, replace(options, weights="fp32"))  # noqa: E731
+        patch.setattr("pipeline.nmt.model.FAMILIES", (exact, *FAMILIES[1:]))
+        yield
+
+
 @pytest.fixture(scope="session")
 def demo_config() -> PipelineConfig:
     return load_config("demo-zh")
@@ -208,7 +243,7 @@ def demo_config() -> PipelineConfig:
 
 @pytest.fixture(scope="session")
 def demo_models(demo_config: PipelineConfig) -> Models:
-    """The demo's models, loaded once, also for commands that run in this process. In tests marked ``once``, equal speech is recognised once, too."""
+    """The demo's models, loaded once, also for commands that run in this process. Equal speech is recognised once, too."""
     from tests.commands import loaded_once
 
     with loaded_once():

@@ -23,7 +23,7 @@ from pipeline.store.known import known_model, known_translator
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
-from tests.conftest import ROOT
+from tests.conftest import ROOT, examples
 
 
 def load(tmp_path, text):
@@ -109,7 +109,7 @@ _VAD_TIMES = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.fixed_dictionaries(
         {key: st.integers(low, high) for key, (low, high) in _VAD_TIMES.items()}
@@ -294,9 +294,84 @@ def test_options_given_to_one_target_leave_the_others(tmp_path):
     assert (alone.nmt, alone.nmt_overrides) == (nmt, ())
 
 
+SET = """[subtitles]
+bilingual = true
+mark_uncertain = true
+preset = "bbc"
+line_columns = 30
+[glossary]
+file = "terms.tsv"
+[captions]
+masked = "masked.txt"
+[speakers]
+auto = true
+[nmt]
+via = "en"
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "section", "key", "configured", "default"),
+    [
+        ({"bilingual": True}, "subtitles", "bilingual", True, False),
+        ({"mark_uncertain": True}, "subtitles", "mark_uncertain", True, False),
+        ({"preset": "bbc"}, "subtitles", "characters_per_second", 15.0, SubtitleRules().characters_per_second),
+        ({"glossary": "other.tsv"}, "glossary", "file", "terms.tsv", None),
+        ({"masked": "other.txt"}, "captions", "masked", "masked.txt", None),
+        ({"speakers": True}, "speakers", "auto", True, False),
+        ({"via": "de"}, "nmt", "via", "en", NmtConfig().via),
+    ],
+)
+def test_an_option_of_the_command_line_replaces_its_key_alone(given, section, key, configured, default, tmp_path):
+    def value(config: PipelineConfig) -> object:
+        found = getattr(getattr(config, section), key)
+        return Path(found).name if isinstance(found, str) else found
+
+    files, (wanted,) = load(tmp_path, SET), given.values()
+    wanted = 15.0 if wanted == "bbc" else wanted
+    assert (value(files), value(PipelineConfig())) == (configured, default)
+    assert value(with_overrides(files)) == configured
+    assert value(with_overrides(PipelineConfig(), **given)) == wanted
+    assert value(with_overrides(files, **given)) == wanted
+    others = [name for name in vars(files) if name != section]
+    assert [getattr(with_overrides(files, **given), name) for name in others] == [
+        getattr(files, name) for name in others
+    ]
+
+
+def test_a_value_of_a_file_counts_more_than_its_preset(tmp_path):
+    rules = load(tmp_path, SET).subtitles
+    assert (rules.line_columns, rules.linger_ms, rules.gap_ms) == (30, 1_500, 0)
+    plain = load(tmp_path, "[subtitles]\nline_columns = 30\n").subtitles
+    assert plain == SubtitleRules(line_columns=30)
+
+
+def test_the_options_of_the_nearest_target_are_carried_over(tmp_path):
+    sections = "".join(f"[nmt.{tag}]\nbeam_size = {size}\n" for tag, size in (("zh-TW", 3), ("zh-CN", 4)))
+    config = load(tmp_path, f"[languages]\ntarget = ['zh-TW', 'zh-CN']\n[nmt]\nmodel = 'auto'\n{sections}")
+    for target, size in (("zh-TW", 3), ("zh-CN", 4), ("zh-HK", 3), ("de", 1)):
+        assert with_overrides(config, targets=(target,)).nmt_for(target).beam_size == size
+
+
+@pytest.mark.parametrize(
+    ("enabled", "timestamps", "drafts"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_there_are_drafts_where_they_are_wanted_and_words_have_times(enabled, timestamps, drafts, tmp_path):
+    text = f"[drafts]\nenabled = {str(enabled).lower()}\n[asr]\nword_timestamps = {str(timestamps).lower()}\n"
+    assert load(tmp_path, text).has_drafts is drafts
+
+
+@pytest.mark.parametrize("threads", [0, 256])
+def test_the_ends_of_a_range_are_allowed(threads):
+    assert AsrConfig(threads=threads).threads == threads
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: AsrConfig(word_timestamps=1), r"AsrConfig\.word_timestamps is 1; expected bool"),
+        (lambda: AsrConfig(beam_size=None), r"AsrConfig\.beam_size is None; expected int"),
+        (lambda: AsrConfig(threads=-1), r"AsrConfig\.threads is -1; allowed is 0 to 256"),
         (lambda: AsrConfig(beam_size=0), r"AsrConfig\.beam_size is 0; allowed is 1 to 20"),
         (lambda: AsrConfig(beam_size="5"), r"AsrConfig\.beam_size is '5'; expected int"),
         (lambda: AsrConfig(threads=300), r"AsrConfig\.threads is 300; allowed is 0 to 256"),

@@ -1,6 +1,7 @@
 """The embedding examples run and print what their host app would show."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -12,13 +13,9 @@ import pytest
 
 from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE
-from pipeline.run.onnx_session import _has_vnni
 from tests.commands import run as run_command
 from tests.commands import run_script
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav, spoken_texts, write_wav
-
-pytestmark = pytest.mark.once
-
 
 TEXTS = spoken_texts()["phrases"][:2]
 
@@ -176,7 +173,6 @@ def test_the_portuguese_recording_is_heard_and_translated_into_english():
     wrong = sum(edits(one, other) for one, other in zip(said, heard, strict=True))
     assert wrong <= 6  # two numbers in figures, and an accent
     departs, takes = (" ".join(line.split()) for line in shown[3:6:2])
-    # 8-bit products are exact with VNNI, not with AVX2 alone.
-    hours = "a.m" if _has_vnni() else "o'clock in the morning"
-    assert departs == f"The next train to Lisbon departs at 10 {hours}."
+    # With 8 bits, a processor's rounding chooses between two right wordings.
+    assert re.fullmatch(r"The next train to Lisbon departs at 10 (a\.m|o'clock in the morning)\.", departs)
     assert takes == "How long does the trip take?"

@@ -345,11 +345,11 @@ def test_tests_that_hang_are_ended_with_what_they_started(tmp_path):
 @pytest.mark.slow
 def test_without_playwright_all_but_the_pages_is_tested():
     code = "import sys, pytest; sys.modules['playwright'] = None; sys.exit(pytest.main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "--collect-only", "-q", "tests/server"]
+    command = [sys.executable, "-c", code, "--collect-only", "-q", "tests/server", "tests/browser"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stdout
     assert "tests/server/test_voices.py::" in done.stdout
-    assert "tests/server/test_page.py::" not in done.stdout
+    assert "tests/browser/test_page.py::" not in done.stdout
 
 
 def test_the_one_file_gets_every_package_of_the_demo():

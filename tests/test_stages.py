@@ -118,6 +118,24 @@ def test_a_place_that_is_not_there_and_a_name_that_is_are_mistakes():
         with_stage(standard_stages(), "ASR", lambda event: event, after="VAD")
 
 
+def test_an_added_stage_waits_for_as_much_as_the_one_before_it():
+    stages = standard_stages()
+    added = with_stage(stages, "mine", lambda event: event, after="ASR")
+    assert [stage.name for stage in added] == ["VAD", "ASR", "mine", "sentences", "NMT"]
+    assert added[2].capacity is stages[1].capacity
+
+
+def test_the_stages_wait_for_the_pauses_that_end_groups_and_sentences(demo_config):
+    sentences = replace(demo_config.sentences, pause_ms=1_500, long_pause_ms=2_500)
+    config = replace(demo_config, sentences=sentences)
+    context = StageContext(
+        config, Models(Says("best"), {}), PipelineStats(), LoadControl(config.overload), lambda: True
+    )
+    vad, asr, *_ = [spec.make(asyncio.Queue(), asyncio.Queue(), context) for spec in standard_stages()[:2]]
+    assert vad._pauses_s == [0.8, 1.5, 2.5]
+    assert asr._groups._pause_s == 1.5
+
+
 def test_a_chain_without_stages_is_a_mistake(demo_config, demo_models):
     with pytest.raises(StageError, match="the stages are none; expected at least one"):
         translate(demo_config, demo_models, [])

@@ -109,11 +109,7 @@ def _names(words: list[_Word]) -> Iterator[list[_Word]]:
         while end - at < _LONGEST_NAME:
             joining = int(end < len(words) and words[end].text in _JOINING and words[end].joined)
             following = end + joining
-            if (
-                following >= len(words)
-                or not (words[following].capital and words[following].joined)
-                or words[following].first
-            ):
+            if following >= len(words) or not (words[following].capital and words[following].joined):
                 break
             end = following + 1
         yield words[at:end]

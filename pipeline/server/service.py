@@ -24,6 +24,7 @@ from .protocol import ProtocolError, Start, room_name
 from .pushes import Pushes
 from .scheduling import Scheduler, scheduled
 from .session import Session
+from .session_index import SessionIndex
 
 if TYPE_CHECKING:
     from ..asr.voices import VoiceModel
@@ -35,8 +36,6 @@ log = logging.getLogger(__name__)
 
 # How long readers may take to receive the last text of a session.
 _DELIVER_S = 10.0
-# Sessions that have ended and are kept for readers who come again.
-_MOST_ENDED = 100
 
 
 class Service:
@@ -70,11 +69,11 @@ class Service:
         nearest(normalized_code("English"), ("en-GB", "en-US"))
         self.languages = ServedLanguages((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record, self.offers = limits or ServerLimits(), record, offers
-        self.sessions: dict[str, Session] = {}
+        self._index = SessionIndex()
+        self.sessions = self._index.in_progress
         """The sessions in progress, by their ids."""
-        self.rooms: dict[str, Session] = {}
+        self.rooms = self._index.rooms
         """The newest session of each room, by the rooms' names; for ``resume_s`` after its end, too."""
-        self._ended: dict[str, Session] = {}  # whose last text not every reader has confirmed
         self._keeping: set[asyncio.Task[None]] = set()
         self.directory: Directory | None = None  # with which this server shares out rooms
         self.proposals: Sequence[Candidate] = ()  # terms for all speakers
@@ -125,7 +124,7 @@ class Service:
         try:
             self._check_room()
             chain = self.chosen(wanted.source, wanted.targets).narrowed(wanted.targets).telling_speakers(voices)
-            room = self._entered(wanted.room_key)
+            room = self._index.enter(room_name(wanted.room_key)) if wanted.room_key else None
         except ProtocolError as error:
             self.refused[error.code] += 1
             raise
@@ -140,9 +139,7 @@ class Service:
         )
         if glossary is not None:
             session.glossary.replace(glossary)
-        self.sessions[session.id] = session
-        if room is not None:
-            self.rooms[room] = session
+        self._index.begin(session)
         self._start_task(self._run(session), self._tasks)
         return session
 
@@ -258,10 +255,7 @@ class Service:
         Raises:
             ProtocolError: there is none.
         """
-        known = (self.sessions, self._ended, self.rooms)
-        if (session := next((each[session_id] for each in known if session_id in each), None)) is None:
-            raise ProtocolError("no-session", "there is no such session; it may have ended")
-        return session
+        return self._index.find(session_id)
 
     def check_place(self, *asked: Any) -> None:
         """See ``Directory.check``."""
@@ -295,17 +289,6 @@ class Service:
                 f"the server has {len(self.sessions)} sessions, which is as many as it can serve in time; try again later",
             )
 
-    def _entered(self, key: str) -> str | None:
-        """The name of the room; a session there whose speaker has gone ends."""
-        if not key:
-            return None
-        room = room_name(key)
-        if (earlier := self.rooms.get(room)) is not None:
-            if earlier.has_speaker:
-                raise ProtocolError("room-busy", "somebody speaks in this room already; stop there first")
-            earlier.stop()
-        return room
-
     async def _run(self, session: Session) -> None:
         try:
             pushing = self._pushes.turn(session) if self._pushes is not None else nullcontext(session.push)
@@ -313,12 +296,10 @@ class Service:
                 await session.run()
                 await session.delivered(_DELIVER_S)
         finally:
-            del self.sessions[session.id]
-            if session.grace_s > 0 and not self.draining:
-                self._ended[session.id] = session
+            if self._index.end(session, keep=session.grace_s > 0 and not self.draining):
                 self._start_task(self._keep(session), self._keeping)
             if session.room is not None:  # readers in the room may not have noticed the session yet
-                asyncio.get_running_loop().call_later(self.limits.resume_s, self._leave, session)
+                asyncio.get_running_loop().call_later(self.limits.resume_s, self._index.leave, session)
             self.served += 1
             stats = session.stats
             self._busy_s.update(stats.busy_s)
@@ -335,13 +316,7 @@ class Service:
 
     async def _keep(self, session: Session) -> None:
         """Let readers whose connection was lost come again for the last text, for a short time."""
-        while len(self._ended) > _MOST_ENDED:
-            del self._ended[next(iter(self._ended))]
         try:
             await session.settled()
         finally:
-            self._ended.pop(session.id, None)
-
-    def _leave(self, session: Session) -> None:
-        if session.room is not None and self.rooms.get(session.room) is session:
-            del self.rooms[session.room]
+            self._index.forget(session)

@@ -323,19 +323,23 @@ class Session:
     async def _watch(self) -> None:
         while not self.intake.ended:
             await asyncio.sleep(_WATCH_S)
-            now_s, limits = self._clock(), self._limits
-            if self._lost_s is not None or self.intake.full or not self.intake.arrived_s:
-                self._silent.heard(now_s)
-            self.intake.fill(self._silent.due_s(now_s, self.stats.stream_s - self.intake.arrived_s))
-            if self.intake.holding or self.operator.paused:  # the speaker has to wait, or wants to
-                self._heard_s = now_s
-            if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
-                log.info("session %s: its speaker did not come back", self.name)
-                self.stop()
-            elif now_s - self._heard_s > limits.idle_s:
-                self._stop("idle", f"no audio came for {limits.idle_s:.0f} s")
-            elif now_s - self._began_s > limits.session_s:
-                self._stop("too-long", f"a session may last {limits.session_s / 3600:g} hours")
+            self._look(self._clock())
+
+    def _look(self, now_s: float) -> None:
+        """Fill the audio with silence where none comes, and end the session at its limits."""
+        limits = self._limits
+        if self._lost_s is not None or self.intake.full or not self.intake.arrived_s:
+            self._silent.heard(now_s)
+        self.intake.fill(self._silent.due_s(now_s, self.stats.stream_s - self.intake.arrived_s))
+        if self.intake.holding or self.operator.paused:  # the speaker has to wait, or wants to
+            self._heard_s = now_s
+        if self._lost_s is not None and now_s - self._lost_s > limits.resume_s:
+            log.info("session %s: its speaker did not come back", self.name)
+            self.stop()
+        elif now_s - self._heard_s > limits.idle_s:
+            self._stop("idle", f"no audio came for {limits.idle_s:.0f} s")
+        elif now_s - self._began_s > limits.session_s:
+            self._stop("too-long", f"a session may last {limits.session_s / 3600:g} hours")
 
     def _stop(self, code: str, message: str) -> None:
         if self.failure is None:

@@ -2,21 +2,31 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pipeline.apps import claims
 from pipeline.apps.claims import Claims
-from pipeline.apps.outputs import JOURNAL_SUFFIX
 from pipeline.apps.recordings import plan
 from pipeline.apps.results import Result
 from pipeline.apps.translate import run as translate
-from tests.apps.test_several import archive, arguments, config, files, whole
-from tests.conftest import HANG_S
+from tests.apps.archives import (
+    JOURNAL,
+    archive,
+    config,
+    files,
+    hold,
+    is_begun,
+    meanwhile,
+    options,
+    scripted,
+    wait_until,
+    whole,
+)
+from tests.commands import command, run
 
-__all__ = ["archive", "config", "whole"]
+__all__ = ["archive", "config", "hold", "scripted", "whole"]
 
 
 @pytest.fixture
@@ -115,47 +125,43 @@ def test_existing_subtitles_are_not_replaced_by_machines_that_claim(folder, caps
         translate([str(folder), "--claim", "--overwrite", "--config", "demo-zh"])
 
 
-@pytest.mark.slow
-def test_machines_on_one_folder_write_what_one_process_writes(archive, config, whole, tmp_path):
-    """One is killed and leaves its claim and its journal; the others share the rest, and one goes on from the journal."""
-    command = arguments(archive, "--output-dir", tmp_path, "--claim", config=config)
-    journal = tmp_path / f"a{JOURNAL_SUFFIX}"
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
-        while not (journal.exists() and b'"translation"' in journal.read_bytes()):
-            assert process.poll() is None
+def test_a_machine_goes_on_from_the_journal_of_one_that_was_killed(
+    archive, config, whole, hold, tmp_path, at_once, monkeypatch
+):
+    """The killed one leaves its claim and its journal."""
+    arguments = options(archive, "--output-dir", tmp_path, "--claim", config=config)
+    with subprocess.Popen(
+        command("translate", *arguments), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as process:
+        wait_until(lambda: is_begun(tmp_path) or process.poll() is not None)
         process.kill()
+    hold.unlink()
+    assert (tmp_path / JOURNAL).exists()
     assert (tmp_path / "a.claimed").exists()
-    soon = f"""
-import sys
-from pipeline.apps import claims
-from pipeline.apps.translate import run
-claims.TOUCH_S, claims.STALE_S = 1.0, 15.0
-sys.exit(run({command[3:]}))
-"""
-    others = [subprocess.Popen([sys.executable, "-c", soon], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [each.communicate(timeout=HANG_S)[0] for each in others]
-    assert [each.returncode for each in others] == [0, 0]
-    assert sum(each.count("finished") for each in said) >= 1
+    monkeypatch.setattr(claims, "STALE_S", -1.0)
+    done = run("translate", *arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"a.wav: finished" in done.stdout
     assert files(tmp_path) == whole
 
 
-@pytest.mark.slow
-def test_a_folder_that_vanishes_ends_a_machine_that_claims_and_it_goes_on_later(archive, config, whole, tmp_path):
+def test_a_folder_that_vanishes_ends_a_machine_that_claims_and_it_goes_on_later(archive, config, whole, hold, tmp_path):
     out, gone = tmp_path / "out", tmp_path / "gone"
-    command = arguments(archive, "--output-dir", out, "--claim", config=config)
-    journal = out / f"a{JOURNAL_SUFFIX}"
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        while not (journal.exists() and b'"translation"' in journal.read_bytes()):
-            assert process.poll() is None
+    arguments = options(archive, "--output-dir", out, "--claim", config=config)
+
+    def vanish() -> None:
+        wait_until(lambda: is_begun(out))
         out.rename(gone)
-        told = process.communicate(timeout=HANG_S)[1]
-    assert process.returncode == 1
-    assert [line for line in told.splitlines() if line.startswith("error")] == [
+        hold.unlink()
+
+    done = meanwhile(vanish, lambda: run("translate", *arguments))
+    assert done.returncode == 1
+    assert [line for line in done.stderr.decode().splitlines() if line.startswith("error")] == [
         f"error: cannot write {out / 'a.srt'} (No such file or directory); when its folder is back, the same command goes on",
         f"error: the folder {out} is gone; when it is back, the same command goes on",
     ]
     assert not out.exists(), "another in its place would hide the claims of others"
     gone.rename(out)
     (out / "a.claimed").unlink()  # else it is free after two minutes
-    subprocess.run(command, check=True, timeout=HANG_S)
+    assert run("translate", *arguments).returncode == 0
     assert files(out) == whole

@@ -89,7 +89,6 @@ def flat(text: str) -> str:
     return "".join(text.split())
 
 
-@pytest.mark.once
 def test_live_writes_three_files_that_agree(two_sentences, tmp_path):
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
     outputs = (x for kind, path in paths.items() for x in (f"--{kind}", path))
@@ -122,7 +121,6 @@ def test_live_writes_three_files_that_agree(two_sentences, tmp_path):
     assert re.search(r"times real time\), 2 sentences\n", report)
 
 
-@pytest.mark.once
 def test_standard_output_as_a_file_has_that_format_and_nothing_else(two_sentences, tmp_path):
     beside = tmp_path / "out.srt"
     done = run("live", two_sentences, "--config", "demo-zh", "--fast", "--vtt", "-", "--srt", beside)
@@ -420,7 +418,6 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
     assert FULL in done.stderr
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
 def test_neither_a_full_disk_nor_a_closed_reader_is_a_traceback(colour, full, unread, two_sentences, tmp_path):
     live = ("live", two_sentences, "--config", "demo-zh", "--fast")

@@ -4,9 +4,11 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline import Models
+from pipeline.apps import journal
 from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_journal_header
 from pipeline.asr.options import DraftModel
 from pipeline.asr.whisper import WhisperRecognizer
@@ -234,3 +236,109 @@ def test_a_file_without_a_journal_header_is_refused(tmp_path, content):
     (tmp_path / "some").write_bytes(content)
     with pytest.raises(UsageError, match=r"some is not a journal; start again with --overwrite"):
         read_journal_header(tmp_path / "some")
+
+
+@pytest.mark.parametrize(
+    ("events", "kept"),
+    [
+        ([SENTENCES[0]], None),
+        ([SAID, SENTENCES[0], dataclasses.replace(SAID, segment_id=1), SENTENCES[1]], 2),
+        ([SAID, SENTENCES[0], dataclasses.replace(SAID, segment_id=1, rejected="failed"), SAID], 2),
+        ([SAID, SENTENCES[0], Translation(0, "zh", "", error="busy"), SAID, SENTENCES[1]], 0),
+        ([dataclasses.replace(SAID, speaker=name) for name in ("Ann", "Ann", "Bob", "Bob")], 1),
+        ([dataclasses.replace(SAID, speaker=name) for name in ("Ann", "Bob", "Ann", "Bob")], 2),
+        ([dataclasses.replace(SAID, speaker=name) for name in ("Bob", "Ann", "Ann")], 0),
+    ],
+    ids=[
+        "no transcript",
+        "the last",
+        "a failed one",
+        "a failed translation",
+        "the one before",
+        "in turns",
+        "the first",
+    ],
+)
+def test_what_is_read_at_once_begins_at_the_last_transcript_that_is_sure_to_stay(events, kept, tmp_path):
+    path = journal_of(tmp_path / "journal", events)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert journal._kept(path) == sum(map(len, lines if kept is None else lines[: 1 + kept]))
+
+
+class Heard:
+    """A recogniser that hears its own name for each segment."""
+
+    def transcribe(self, segments: Sequence[SpeechSegment], _: object = None) -> list[Transcript]:
+        return [Transcript(one.id, one.speech_start_s, one.end_s, "heard again", "en") for one in segments]
+
+
+def segment(number: int, start_s: float, end_s: float) -> SpeechSegment:
+    return SpeechSegment(number, round(16_000 * start_s), np.zeros(round(16_000 * (end_s - start_s)), np.int16))
+
+
+def test_a_transcript_that_failed_and_one_of_another_speaker_are_not_taken(tmp_path):
+    said = [Transcript(number, float(number), number + 1.0, "known", "en", speaker="Ann") for number in range(3)]
+    said[1] = dataclasses.replace(said[1], rejected="failed")
+    path = journal_of(tmp_path / "journal", said)
+    segments = [segment(number, number, number + 1) for number in range(3)]
+    for speaker, texts in (
+        ("Ann", ["known", "heard again", "known"]),
+        ("Bob", ["heard again"] * 3),
+        (None, ["heard again"] * 3),
+    ):
+        speech = KnownSpeech(Heard(), path, speaker)
+        assert speech.has_more is (speaker == "Ann")
+        assert [speech.transcribe([one])[0].text for one in segments] == texts
+
+
+def test_the_last_segment_alone_may_end_elsewhere(tmp_path):
+    path = journal_of(
+        tmp_path / "journal", [Transcript(number, 2.0 * number, 2.0 * number + 1, "known", "en") for number in range(2)]
+    )
+    speech = KnownSpeech(Heard(), path)
+    assert [speech.transcribe([segment(*each)])[0].text for each in ((0, 0, 1), (1, 2, 4))] == ["known", "heard again"]
+    with pytest.raises(UsageError, match="another version wrote it"):
+        KnownSpeech(Heard(), path).transcribe([segment(0, 0, 1.5)])
+
+
+class Again:
+    """A translator of the word "again"."""
+
+    def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
+        yield Translation(request.sentence.sentence, "zh", "again")
+
+
+def test_the_sentences_of_a_speaker_are_counted_without_those_of_others(tmp_path):
+    events: list[Text] = []
+    for number, speaker in enumerate(["Ann", "Bob", "Bob", "Ann"]):
+        events += [
+            dataclasses.replace(SENTENCES[0], sentence=number, speaker=speaker),
+            Translation(number, "zh", f"{speaker} {number}"),
+        ]
+    path = journal_of(tmp_path / "journal", events)
+    for speaker, texts in (("Ann", ["Ann 0", "Ann 3", "again"]), ("Bob", ["Bob 1", "Bob 2", "again"])):
+        known = KnownTranslation(Again(), path, "zh", speaker)
+        asked = [dataclasses.replace(SENTENCES[0], sentence=number) for number in range(3)]
+        found = [event for one in asked for event in known.stream(TranslationRequest(one, "zh"))]
+        assert [(event.sentence, event.text) for event in found] == list(enumerate(texts))
+
+
+def test_a_recording_is_known_by_its_ends_and_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_DIGEST_BYTES", 4)
+    path = tmp_path / "a.wav"
+
+    def digest(content: bytes) -> str:
+        path.write_bytes(content)
+        return journal._digest(path)
+
+    known = digest(b"abcd--efgh")
+    assert known == digest(b"abcd++efgh")
+    assert known not in (digest(b"abcd---efgh"), digest(b"abcx--efgh"), digest(b"abcd--xfgh"))
+    path.write_bytes(b"abcd--efgh")
+    assert not journal.is_of(journal_of(tmp_path / "journal", SENTENCES), path)
+    begun = JournalSink(tmp_path / "begun", HEADER | {"recording": known}, resume=False)
+    begun.write(SENTENCES[0])
+    begun.close()
+    assert journal.is_of(tmp_path / "begun", path)
+    assert not journal.is_of(tmp_path / "none", path)
+    assert not journal.is_of(tmp_path / "begun", tmp_path / "none.wav")

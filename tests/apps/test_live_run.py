@@ -73,7 +73,6 @@ class Display(TerminalSink):
             self.whole.set()
 
 
-@pytest.mark.once
 async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     full_pipe, phrase, demo_config, demo_models, tmp_path
 ):
@@ -95,7 +94,6 @@ async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     assert len(shown.getvalue().splitlines()) >= 2
 
 
-@pytest.mark.once
 def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
     tmp_path, demo_config, demo_models, monkeypatch, capsys
 ):

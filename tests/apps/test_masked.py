@@ -47,7 +47,6 @@ def test_no_event_of_a_live_run_has_a_masked_word(demo_config, demo_models, mask
     assert finals(events) == "\n".join(sorted(expected.split("\n")))
 
 
-@pytest.mark.once
 def test_a_file_of_a_command_has_no_masked_word_and_a_wrong_list_ends_it(masked, recording, tmp_path):
     out = tmp_path / "m.jsonl"
     done = run("live", recording, "--config", "demo-zh", "--fast", "--masked", masked, "--jsonl", out)

@@ -92,7 +92,6 @@ def test_quiet_and_verbose_exclude_each_other(capsys):
     assert "argument -v/--verbose: not allowed with argument -q/--quiet" in capsys.readouterr().err
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("option", "lines"),
     [

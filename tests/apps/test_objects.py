@@ -1,5 +1,6 @@
 """Recordings and subtitles in object stores, on a server that speaks S3 (moto)."""
 
+import subprocess
 import sys
 from urllib.request import Request, urlopen
 
@@ -15,9 +16,10 @@ from pipeline.apps.recordings import plan
 from pipeline.apps.results import Result
 from pipeline.apps.translate import run as translate
 from pipeline.errors import PipelineError, UsageError
-from tests.apps.test_several import archive, arguments, config, files, run, whole
+from tests.apps.archives import archive, config, files, options, scripted, whole
+from tests.commands import run
 
-__all__ = ["archive", "config", "whole"]
+__all__ = ["archive", "config", "scripted", "whole"]
 
 
 @pytest.fixture(scope="module")
@@ -111,24 +113,23 @@ def test_a_recording_that_is_no_audio_is_named_by_its_address(bucket, capsys):
     assert names(store) == ["a.wav"]
 
 
-@pytest.mark.slow
-def test_an_archive_in_a_bucket_becomes_the_same_files(archive, config, whole, bucket, tmp_path):
+def test_an_archive_in_a_bucket_becomes_the_same_files(scripted, archive, config, whole, bucket, tmp_path):
     store, name = bucket
     for path in archive.iterdir():
         obstore.put(store, f"in/{path.name}", path)
-    command = arguments(f"s3://{name}/in", "--output-dir", f"s3://{name}/out", "--claim", config=config)
-    done = run([*command, "--processes", "2"])
-    assert done.returncode == 0, done.stderr
-    assert f"s3://{name}/out/a.srt" in done.stdout
+    arguments = options(f"s3://{name}/in", "--output-dir", f"s3://{name}/out", "--claim", config=config)
+    done = run("translate", *arguments, "--processes", "2")
+    assert done.returncode == 0, done.stderr.decode()
+    assert f"s3://{name}/out/a.srt" in done.stdout.decode()
     found = {
         key.removeprefix("out/"): obstore.get(store, key).bytes().to_bytes() for key in names(store) if "out/" in key
     }
     assert found == whole
-    again = run(command)
+    again = run("translate", *arguments)
     assert again.returncode == 0
-    assert again.stdout.count("already there:") == 5
-    here = run(arguments(f"s3://{name}/in/c.wav", "--output-dir", tmp_path, config=config))
-    assert here.returncode == 0, here.stderr
+    assert again.stdout.count(b"already there:") == 5
+    here = run("translate", *options(f"s3://{name}/in/c.wav", "--output-dir", tmp_path, config=config))
+    assert here.returncode == 0, here.stderr.decode()
     assert files(tmp_path) == {name: whole[name] for name in ("c.srt", "c.jsonl")}
 
 
@@ -141,6 +142,6 @@ for claim in ([], ["--claim"]):
     translate.run([{str(tmp_path)!r}, "--config", "demo-zh", *claim])
 assert not sys.modules.keys() & {{"distributed", "dask", "obstore"}}
 """
-    done = run([sys.executable, "-c", program])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("a.wav is not audio") == 2

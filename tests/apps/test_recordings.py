@@ -86,3 +86,46 @@ def test_a_run_with_other_targets_or_options_of_one_is_not_resumed(tmp_path, con
     one = load_config("demo-zh")
     with pytest.raises(UsageError, match=r"begun with languages\.target = \['zh', 'de'\], which is now \['zh'\]"):
         begin(planned(tmp_path, "srt", ("zh",)), one, overwrite=False)
+
+
+CUE = "1\n00:00:00,000 --> 00:00:01,000\nYes.\n"
+
+
+@pytest.mark.parametrize(
+    ("zh", "de", "missing"),
+    [
+        (CUE, CUE, []),
+        (CUE, "", []),  # nothing was translated into it
+        ("", "", ["talk.zh.srt", "talk.de.srt"]),
+        (CUE, None, ["talk.de.srt"]),
+        ("", None, ["talk.zh.srt", "talk.de.srt"]),
+    ],
+)
+def test_a_file_without_a_cue_counts_where_another_language_has_one(zh, de, missing, tmp_path):
+    job = planned(tmp_path, "srt")
+    for name, text in (("talk.zh.srt", zh), ("talk.de.srt", de)):
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    assert [path.name for path in job.missing().values()] == missing
+
+
+def test_what_replaces_all_replaces_what_an_interrupted_run_began_too(tmp_path, config):
+    job = planned(tmp_path, "srt")
+    begun(job, config, ("vtt", "de"))
+    outputs = job.outputs | {("vtt", "de"): tmp_path / "talk.de.vtt"}
+    assert begin(job, config, overwrite=True) == (Begin.NEW, outputs)
+
+
+def test_a_run_with_other_languages_that_began_the_same_files_is_named(tmp_path, config):
+    several, one = planned(tmp_path, "srt"), dataclasses.replace(config.languages, targets=("zh",))
+    alone_config = dataclasses.replace(config, languages=one)
+    (alone,) = plan([several.recording], ["srt"], None, language_tags(("zh",), always=True))
+    begun(alone, alone_config, ("srt", "zh"))
+    assert begin(alone, alone_config, overwrite=False)[0] is Begin.RESUME
+    with pytest.raises(UsageError, match="talk.zh.unfinished.jsonl was begun for the same files with other languages"):
+        begin(several, config, overwrite=False)
+    assert begin(several, config, overwrite=True)[0] is Begin.NEW
+    alone.journal.unlink()
+    begun(several, config, *several.outputs)
+    with pytest.raises(UsageError, match="talk.unfinished.jsonl was begun for the same files with other languages"):
+        begin(alone, alone_config, overwrite=False)

@@ -1,150 +1,94 @@
 """Recordings in several processes: the same files as from one process, whatever ends."""
 
-import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
-from pipeline.apps.outputs import JOURNAL_SUFFIX
-from pipeline.resources import CONFIGS
-from tests.apps.test_translate import save
-from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav
+from pipeline.apps import several
+from pipeline.apps.recordings import Options, plan
+from pipeline.apps.results import Result
+from pipeline.apps.several import Run, translate_on
+from pipeline.config import load_config
+from pipeline.errors import ModelError, PipelineError
+from tests.apps.archives import (
+    JOURNAL,
+    archive,
+    config,
+    deadly,
+    files,
+    hold,
+    is_begun,
+    options,
+    scripted,
+    wait_until,
+    whole,
+)
+from tests.commands import command, run
+from tests.conftest import HANG_S
 
-pytestmark = pytest.mark.slow
-
-# Runs in each process before anything else: one recording ends the process that opens it.
-POISON = """
-import os
-from pipeline.audio import recording
-real = recording.Recording.__init__
-def opened(self, path, **options):
-    if path.name == "poison.wav":
-        os._exit(11)
-    real(self, path, **options)
-recording.Recording.__init__ = opened
-"""
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    """The demo's configuration, recognising a segment at a time."""
-    text = (CONFIGS / "demo-zh.toml").read_text("utf-8").replace("../models", str(CONFIGS.parent / "models"))
-    path = tmp_path_factory.mktemp("config") / "demo.toml"
-    path.write_text(text + "\n[sentences]\nlong_pause_ms = 0\n")
-    return path
+__all__ = ["archive", "config", "hold", "scripted", "whole"]
+pytestmark = pytest.mark.usefixtures("scripted")
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    """Five recordings, the first of them long enough to be interrupted. A shell, a URL or a pattern would misread some names."""
-    folder = tmp_path_factory.mktemp("archive")
-    travel = read_wav(EXAMPLES / "travel.wav")
-    save(folder / "a.wav", np.tile(travel, 3))
-    for number, name in enumerate(("-b's *", "b%20 #1?", f"z{'x' * 245}")):
-        save(folder / f"{name}.wav", travel[16_000 * 4 * number : 16_000 * 4 * (number + 1)])
-    save(folder / "c.wav", read_wav(PHRASES)[: 16_000 * 5])
-    return folder
-
-
-def arguments(*more, config):
-    options = ("--format", "srt,jsonl", "--config", str(config))
-    return [sys.executable, "-m", "pipeline.translate", *options, *map(str, more)]
-
-
-def files(folder: Path):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.fixture(scope="module")
-def whole(archive, config, tmp_path_factory):
-    """What one process writes."""
-    out = tmp_path_factory.mktemp("whole")
-    subprocess.run(arguments(archive, "--output-dir", out, config=config), check=True, timeout=HANG_S)
-    found = files(out)
-    assert len(found) == 10
-    return found
-
-
-def run(command, **settings):
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False, **settings)
-
-
-def test_several_processes_write_what_one_process_writes(archive, config, whole, tmp_path):
-    command = arguments(archive, "--output-dir", tmp_path, "--processes", 2, config=config)
-    done = run(command)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("times real time") == 5
-    assert files(tmp_path) == whole
-    again = run(command)
-    assert again.returncode == 0
-    assert again.stdout.count("already there:") == 5
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be tied to a core")
-def test_the_number_of_cores_changes_no_file(tmp_path):
-    one_core = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
-    runs = {
-        "two threads": ([], {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}, []),
-        "one thread": ([], {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, []),
-        "one core": (one_core, {}, []),
-        "two processes": ([], {}, ["--processes", "2"]),
-    }
-    for name, (before, threads, options) in runs.items():
-        audio = [EXAMPLES / "novel.wav", PHRASES]
-        command = arguments(*audio, "--output-dir", tmp_path / name, *options, config=CONFIGS / "demo.toml")
-        subprocess.run([*before, *command], env=os.environ | threads, check=True, timeout=HANG_S)
-    expected = files(tmp_path / "two threads")
-    assert len(expected) == 4
-    assert [name for name in runs if files(tmp_path / name) != expected] == []
-
-
-def test_a_recording_that_ends_its_process_fails_alone(archive, config, whole, tmp_path):
-    recordings, first = tmp_path / "recordings", tmp_path / "first"
+def test_several_processes_write_what_one_process_writes_and_a_recording_that_ends_its_process_fails_alone(
+    archive, config, whole, tmp_path
+):
+    recordings, out = tmp_path / "recordings", tmp_path / "out"
     recordings.mkdir()
     for path in archive.iterdir():
         (recordings / path.name).symlink_to(path)
-    save(recordings / "poison.wav", read_wav(PHRASES)[:16_000])
+    poison = deadly(recordings / "poison.wav")
     (recordings / "broken.wav").write_bytes(b"no audio")
-    first.mkdir()
-    (first / "sitecustomize.py").write_text(POISON)
-    path = os.pathsep.join(filter(None, (str(first), str(Path.cwd()), os.environ.get("PYTHONPATH"))))
-    command = arguments(recordings, "--output-dir", tmp_path / "out", "--processes", 2, config=config)
-    done = run(command, env={**os.environ, "PYTHONPATH": path})
+    arguments = options(recordings, "--output-dir", out, config=config)
+    done = run("translate", *arguments, "--processes", "2")
+    said = done.stderr.decode()
     assert done.returncode == 1
-    assert "error: the translation stage failed: its process ended with status 11\n" in done.stderr
-    assert "broken.wav is not audio" in done.stderr
-    assert files(tmp_path / "out") == whole
+    assert "error: the translation stage failed: its process ended with status 11\n" in said
+    assert "broken.wav is not audio" in said
+    assert said.count("times real time") == 5
+    for left in out.glob("poison*"):
+        left.unlink()
+    assert files(out) == whole
+    for path in (poison, recordings / "broken.wav"):
+        path.unlink()
+    again = run("translate", *arguments)
+    assert again.returncode == 0
+    assert again.stdout.count(b"already there:") == 5
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_run_is_resumed(sent, archive, config, whole, tmp_path):
-    command = arguments(archive, "--output-dir", tmp_path, "--processes", 2, config=config)
-    journal = tmp_path / f"a{JOURNAL_SUFFIX}"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not (journal.exists() and journal.read_bytes().count(b'"translation"') >= 1):
-            assert process.poll() is None, process.stderr.read()
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_is_resumed(sent, archive, config, whole, hold, tmp_path):
+    arguments = options(archive, "--output-dir", tmp_path, "--processes", "2", config=config)
+    with subprocess.Popen(
+        command("translate", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_until(lambda: is_begun(tmp_path) or process.poll() is not None)
         process.send_signal(sent)
+        if sent == signal.SIGKILL:
+            process.wait(timeout=HANG_S)
+            hold.unlink()  # its processes end when they have something to tell
         said, told = process.communicate(timeout=HANG_S)  # the pipes are closed when its processes have ended
     assert process.returncode == (-sent if sent == signal.SIGKILL else 130), told
     assert "Traceback" not in told
     if sent != signal.SIGKILL:
         assert "interrupted" in said
         assert "interrupted: the same command resumes the run" in told
-    assert journal.exists()
-    done = run(command)
+        hold.unlink()
+    assert (tmp_path / JOURNAL).exists()
+    done = run("translate", *arguments[:-2])
     assert done.returncode == 0, done.stderr
-    assert "finished" in done.stdout
+    assert b"finished" in done.stdout
     assert files(tmp_path) == whole
 
 
-def test_a_model_that_is_missing_ends_the_run_with_one_line(archive, config, tmp_path):
-    missing = tmp_path / "missing.toml"
-    missing.write_text(config.read_text("utf-8").replace('model = "base"', f'model = "{tmp_path}"'))
-    done = run(arguments(archive, "--output-dir", tmp_path / "out", "--processes", 2, config=missing))
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
+def test_a_model_that_cannot_be_loaded_ends_the_run(archive, tmp_path, monkeypatch):
+    def missing(config):
+        raise ModelError("there is none")
+
+    monkeypatch.setattr(several, "_models", missing)
+    results = [Result(job) for job in plan([archive], ["srt"], tmp_path, {"zh": ""})]
+    with ThreadPoolExecutor(1) as executor, pytest.raises(PipelineError, match=r"^there is none$"):
+        translate_on(executor, results, Run(Options(load_config("demo-zh"), False, 1, (), False)), at_once=lambda: 1)
+    assert not any(tmp_path.iterdir())

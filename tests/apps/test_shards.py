@@ -16,7 +16,7 @@ from pipeline.apps.recordings import Job, plan, read_manifest
 from pipeline.apps.shards import Shard, parse_shard
 from pipeline.apps.translate import arguments, run
 from pipeline.errors import UsageError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, examples
 
 SLURM = {
     "SLURM_ARRAY_TASK_ID": "7",
@@ -63,7 +63,7 @@ def test_what_is_no_shard_is_refused(text, environment, message):
 
 
 @given(sizes=st.lists(st.integers(0, 2_000), min_size=1, max_size=40), count=st.integers(1, 9))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_shards_have_every_recording_once(tmp_path, sizes, count):
     jobs = []
     for number, size in enumerate(sizes):
@@ -92,6 +92,14 @@ def test_a_manifest_has_names_with_unusual_separators(tmp_path):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / "list.txt").write_bytes("\r\n".join(names).encode())
     assert read_manifest(tmp_path / "list.txt") == [tmp_path / name for name in names]
+
+
+@pytest.mark.parametrize(("count", "end"), [(10, "10.wav; correct"), (11, "10.wav; and 1 more; correct")])
+def test_so_many_wrong_lines_of_a_manifest_are_named(count, end, tmp_path):
+    manifest = tmp_path / "list.txt"
+    manifest.write_text("".join(f"{number}.wav\n" for number in range(1, count + 1)))
+    with pytest.raises(UsageError, match=re.escape(end)):
+        read_manifest(manifest)
 
 
 def test_every_wrong_line_of_a_manifest_is_named(tmp_path):

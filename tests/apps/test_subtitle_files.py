@@ -25,6 +25,16 @@ def test_a_file_a_folder_and_what_is_there_already(film, capsys):
     assert sorted(path.name for path in film.parent.iterdir()) == ["film.en.srt", "film.pt.srt"]
 
 
+def test_what_is_there_is_replaced_only_if_that_is_asked_for(film, capsys):
+    old = film.with_name("film.pt.srt")
+    old.write_text("old")
+    assert run([str(film), "--config", "demo", "--format", "srt,vtt"]) == 0
+    assert (old.read_text(), film.with_name("film.pt.vtt").exists()) == ("old", True)
+    assert run([str(film), "--config", "demo", "--overwrite"]) == 0
+    assert old.read_text() == EXPECTED
+    capsys.readouterr()
+
+
 def test_other_formats_both_languages_and_another_folder(film, tmp_path):
     out = tmp_path / "out"
     more = ["--bilingual", "--format", "vtt,srt", "--output-dir", str(out)]

@@ -27,7 +27,6 @@ from tests.commands import loaded_once, run
 from tests.conftest import CHINESE, EXAMPLES, PHRASES, ROOT, make_model_dir, read_wav, spoken_texts, write_wav
 from tests.vad.test_stage import cut
 
-pytestmark = pytest.mark.once
 MEETING = EXAMPLES / "meeting.wav"
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from pipeline.asr.context import Context
+from pipeline.asr.context import Context, gaps, same_audio
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 
 
@@ -67,6 +67,20 @@ def test_another_language_and_rejected_audio_begin_anew():
     assert context.before(segment(3, 7.5), 15_000) == ()
     context.push(segment(3, 7.5), heard(segment(3, 7.5), "zh"))
     assert ids(context.before(segment(4, 10.0), 15_000)) == [3]
+    context.push(segment(4, 10.0), heard(segment(4, 10.0), "zh"))
+    assert ids(context.before(segment(5, 12.5), 15_000)) == [3, 4]
+
+
+def test_what_is_heard_of_the_open_group_follows_in_a_copy():
+    context, more = context_of(segment(0, 0.0)), segment(1, 2.5)
+    copy = context.followed_by([(more, heard(more))])
+    assert ids(copy.before(segment(2, 5.0), 15_000)) == [0, 1]
+    assert ids(context.before(more, 15_000)) == [0]
+
+
+def test_between_segments_is_the_real_pause_up_to_a_limit():
+    said = [segment(0, 0.0), segment(1, 2.0), segment(2, 4.1), segment(3, 7.0), segment(4, 8.9)]
+    assert gaps(said) == [0, 1_600, 4_800, 0]
 
 
 def test_what_may_be_misheard_is_no_context():
@@ -75,3 +89,10 @@ def test_what_may_be_misheard_is_no_context():
     assert context.before(segment(2, 5.0), 15_000) == ()
     context.push(segment(2, 5.0), heard(segment(2, 5.0)))
     assert ids(context.before(segment(3, 7.5), 15_000)) == [2]
+
+
+def test_a_segment_is_what_it_was_if_nothing_of_it_changed():
+    one = segment(0, 1.0)
+    others = [segment(1, 1.0), segment(0, 1.1), segment(0, 1.0, 2.1), dataclasses.replace(one, samples=one.samples + 1)]
+    assert same_audio(one, segment(0, 1.0))
+    assert not any(same_audio(one, other) for other in others)

@@ -1,6 +1,7 @@
 """The table of recognisers: each has a module that is loaded by its name."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,13 @@ def test_one_that_knows_one_language_is_refused_for_others(name):
     with pytest.raises(ConfigError, match=f'asr.backend is "{name}", which hears English, and languages.source is'):
         PipelineConfig(languages=LanguageConfig("pt", ("en",)), asr=AsrConfig(backend=name))
     PipelineConfig(languages=LanguageConfig("en-GB", ("pt",)), asr=AsrConfig(backend=name))
+
+
+def test_a_draft_model_has_the_options_of_the_model_but_its_own_thresholds():
+    judged = {"no_speech_threshold": 0.5, "log_probability_threshold": -2.0, "compression_ratio_threshold": 3.0}
+    config = AsrConfig(model="big", revision="1", beam_size=3, **judged)
+    assert config.of_draft_model is None
+    drafting = replace(config, draft=DraftModel("tiny"))
+    assert drafting.of_draft_model == AsrConfig(model="tiny", beam_size=3)
+    drafting = replace(config, draft=DraftModel("tiny", "2", "moonshine"))
+    assert drafting.of_draft_model == AsrConfig(backend="moonshine", model="tiny", revision="2", beam_size=3)

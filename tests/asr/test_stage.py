@@ -21,7 +21,7 @@ from pipeline.run.overload import LoadControl, OverloadOptions
 from pipeline.run.stats import PipelineStats
 from tests.asr.scripted import Scripted, speech
 from tests.chain import through
-from tests.conftest import PHRASES, read_wav
+from tests.conftest import PHRASES, examples, read_wav
 from tests.drafting import WatchedQueue
 from tests.vad.test_stage import cut
 
@@ -29,11 +29,13 @@ LONG_PAUSE = Pause(5.0, 2.0)
 OFTEN = DraftOptions(every_ms=300)
 
 
-def stage(recognizer, inbox, outbox, *, pause_ms=1_000, drafts=None, drafter=None, load=None, live=False):
+def stage(
+    recognizer, inbox, outbox, *, pause_ms=1_000, drafts=None, drafter=None, load=None, live=False, reading=False
+):
     stats = PipelineStats(clock=lambda: 0.0)  # a machine that needs no time for a draft
     final = FinalRecognition(recognizer, stats)
     layer = LiveDrafts(final, drafter or recognizer, drafts, Context(8_000, 2_000), stats.clock) if drafts else None
-    return AsrStage(inbox, outbox, Groups(pause_ms), final, layer, load, lambda: live)
+    return AsrStage(inbox, outbox, Groups(pause_ms), final, layer, load, lambda: live, lambda: reading)
 
 
 def run(recognizer, items, **options):
@@ -41,12 +43,12 @@ def run(recognizer, items, **options):
     return through(lambda *queues: stage(recognizer, *queues, **options), *items)
 
 
-def run_live(recognizer, items, **options):
+def run_live(recognizer, items, *, live=True, **options):
     """Hand over each item when the stage has dealt with the one before. Returns what it puts out, and the stage's counters."""
 
     async def work():
         inbox, outbox = WatchedQueue(), asyncio.Queue()
-        one = stage(recognizer, inbox, outbox, live=True, **options)
+        one = stage(recognizer, inbox, outbox, live=live, **options)
         task = asyncio.create_task(one.run())
         for item in items:
             inbox.put_nowait(item)
@@ -124,12 +126,63 @@ def test_of_a_recording_four_groups_are_recognised_at_once_and_live_each_alone()
     assert both.groups == [[[number]] for number in range(10)]
 
 
+def test_while_a_recording_is_read_groups_wait_for_others():
+    both = AtOnce()
+    run_live(
+        both, [speech(number, 4 * number, 4 * number + 1) for number in range(6)], pause_ms=0, live=False, reading=True
+    )
+    assert both.groups == [[[0], [1], [2], [3]], [[4], [5]]]
+
+
+def test_what_is_not_live_has_no_drafts():
+    recognizer, segment = Scripted(), speech(0, 0, 3)
+    found, _ = run_live(recognizer, [*growing(segment), segment], live=False, drafts=OFTEN)
+    assert (recognizer.drafts, so_far(found)) == ([], [])
+
+
+def test_speech_is_drafted_after_the_final_text_before_it():
+    recognizer, first = Scripted(), speech(0, 0, 2)
+    run_live(recognizer, [first, Pause(2.0, 1.0), *growing(speech(1, 3, 4))], drafts=OFTEN)
+    assert {context for context, _ in recognizer.drafts} == {"It was the best"}
+
+
+def test_transcripts_that_are_put_out_are_counted():
+    _, stats = run_live(Scripted(failing={0}), [speech(0, 0, 1), speech(1, 2, 4)], pause_ms=0)
+    assert (stats.rejected, stats.withheld_s) == (1, {"failed": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("closing", "closed_s"), [(Pause(2.0, 1.0), 3.0), (EndOfInput(2.5), 2.5), (speech(1, 3.0, 4.0, language="zh"), 4.0)]
+)
+async def test_a_segment_is_late_from_the_close_of_its_group_on(closing, closed_s):
+    inbox, outbox, segment = WatchedQueue(), asyncio.Queue(), speech(0, 0, 2, language="en")
+    one = stage(Scripted(), inbox, outbox)
+    task = asyncio.create_task(one.run())
+    one.stats.segment_closed(segment)
+    for item, late in ((segment, []), (closing, [closed_s])):
+        inbox.idle.clear()
+        inbox.put_nowait(item)
+        idle = asyncio.create_task(inbox.idle.wait())
+        await asyncio.wait({task, idle}, return_when="FIRST_COMPLETED")
+        assert [each.end_s for each in one.stats._pending.values()] == late
+    inbox.put_nowait(EndOfInput(9.0))
+    await task
+
+
 def test_a_group_that_was_recognised_in_its_pause_is_not_recognised_again():
     recognizer, segment = Scripted(), speech(0, 0, 3)
     found, stats = run_live(recognizer, [*growing(segment), segment, Pause(3.0, 1.0)], drafts=OFTEN)
     assert recognizer.calls == [[0]]
     assert so_far(found)[-1][0].text == finals(found)[0].text
     assert stats.drafts == len(recognizer.drafts) > 2
+
+
+def test_in_a_pause_the_group_is_recognised_however_little_was_said_since_the_last_draft():
+    recognizer, said, more = Scripted(), speech(0, 0, 1.0), speech(0, 0, 1.1)
+    run_live(recognizer, [SegmentSoFar(said, pausing=False), SegmentSoFar(more, pausing=False)], drafts=OFTEN)
+    assert (len(recognizer.drafts), recognizer.calls) == (1, [])
+    run_live(recognizer, [SegmentSoFar(said, pausing=False), SegmentSoFar(more)], drafts=OFTEN)
+    assert (len(recognizer.drafts), recognizer.calls) == (2, [[0]])
 
 
 def test_a_segment_without_drafts_while_behind_is_counted_if_it_is_long_enough():
@@ -187,7 +240,7 @@ def streams(draw):
     return items
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(streams(), st.sets(st.integers(0, 8), max_size=2))
 def test_drafts_change_no_transcript(items, failing):
     segments = [item for item in items if not isinstance(item, SegmentSoFar)]

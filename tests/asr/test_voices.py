@@ -62,8 +62,31 @@ def test_people_who_take_turns_are_told_apart(model):
 def test_little_speech_is_of_whoever_spoke_before(model):
     reader, synthetic = speech("novel"), speech("travel")
     parts = [reader[:48_000], reader[48_000:58_000], synthetic[:48_000], synthetic[48_000:58_000]]
-    assert told(model, parts) == ["1", "1", "2", "2"]
+    assert told(model, parts, pause_s=1.8) == ["1", "1", "2", "2"]
     assert told(model, parts, pause_s=5.0) == ["1", None, "2", None]
+    assert told(model, [reader[:48_000], synthetic[:20_000]]) == ["1", "1"], "too little for a new voice"
+
+
+def sound(seconds):
+    return np.random.default_rng(0).normal(0, 3_000, round(seconds * SAMPLE_RATE)).astype(np.int16)
+
+
+def test_a_voice_that_was_heard_long_ago_is_not_that_of_little_speech_after_little_speech():
+    speakers = ToldSpeakers(None, AUTO)  # less than a second never comes to the model
+    speakers._last = "1", 3.0
+    times = [(4.5, 5.0), (9.0, 9.5), (10.0, 10.5)]
+    said = [SourceSentence(number, "en", "Said.", *each) for number, each in enumerate(times)]
+    assert [speakers.named(one).speaker for one in said] == ["1", None, None]
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "length_s"), [(0, 2.5, 2.0), (0, 1.0, 1.0), (2.0, 4.5, 1.0), (0, 6.5, 4.0), (0, 30, 6.0)]
+)
+def test_the_speech_of_a_sentence_is_that_between_its_times_without_pauses_up_to_six_seconds(start_s, end_s, length_s):
+    speakers, said = ToldSpeakers(None, AUTO), np.concatenate([sound(1), 0 * sound(0.5), sound(1)])
+    for number in range(5):
+        speakers.hear(SpeechSegment(number, 4 * number * SAMPLE_RATE, said))
+    assert len(speakers._speech(start_s, end_s)) / SAMPLE_RATE == pytest.approx(length_s, abs=0.1)
 
 
 def test_what_is_no_speech_has_no_speaker(model):
@@ -80,8 +103,8 @@ def test_the_memory_of_a_long_run_is_bounded(model):
     assert {groups.group(one, may_be_new=True) for one in vectors} == set(range(50))
 
 
-def test_a_voice_that_is_heard_too_shortly_makes_no_group():
-    groups, (one, other) = VoiceGroups(0.9), np.eye(2, dtype=np.float32)[:, None]
+def test_a_voice_that_is_heard_too_shortly_makes_no_group_and_changes_none():
+    groups, (one, other) = VoiceGroups(0.7), np.eye(2, dtype=np.float32)[:, None]
     assert [groups.group(one, may_be_new=True), groups.group(other, may_be_new=False)] == [0, 0]
     assert groups.group(other, may_be_new=True) == 1
 

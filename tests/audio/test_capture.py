@@ -17,7 +17,7 @@ from pipeline.audio.devices import list_devices
 from pipeline.audio.level import SILENCE_DBFS, level_dbfs
 from pipeline.errors import DeviceError, UsageError
 from pipeline.events import Samples
-from pipeline.notices import AudioLost, DeviceBack, DeviceLost, Paused, Resumed
+from pipeline.notices import AudioLost, DeviceBack, DeviceLost, InputLevel, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, Talkative, all_but_levels
 from tests.conftest import HANG_S
 
@@ -116,6 +116,11 @@ def test_a_device_is_chosen_by_number_by_name_or_by_default(monkeypatch):
     for wrong in ("0", "7", "kazoo"):
         with pytest.raises(UsageError, match=f"no input device matches '{wrong}'; --list-devices shows these"):
             Capture(wrong)
+
+
+def test_of_devices_of_one_name_the_first_is_taken(monkeypatch):
+    plug_in(monkeypatch, ("Mic 2", 1, 0), ("Mic", 1, 0), ("Mic", 2, 0))
+    assert Capture("mic")._device.index == 1
 
 
 def test_the_error_without_a_default_device_lists_the_devices(monkeypatch):
@@ -318,6 +323,56 @@ def test_losses_of_the_device_are_counted_and_reported_once_a_second(monkeypatch
     source.close()
     assert source.read() is None
     assert len(notices) == 3  # the last loss is reported at the end
+
+
+def test_losses_within_a_second_are_reported_as_one_with_their_sum(monkeypatch):
+    fake = plug_in(monkeypatch, ("Mic", 1, 16_000))
+    now_s = [0.0]
+    monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    source, notices = Capture(), []
+    source.listen(all_but_levels(notices.append))
+    source.start()
+    fake.streams[0].hear(LOUD[:320])
+    for _ in range(3):
+        now_s[0] += 0.3
+        fake.streams[0].hear(LOUD[:320], overflow=True, lost_s=0.3)
+    source.close()
+    rest(source)
+    assert [round(notice.lost_s, 3) for notice in notices] == [0.3, 0.6]
+
+
+def test_the_default_device_is_whichever_is_the_default_when_it_is_reopened(monkeypatch):
+    fake, source, _ = begun(monkeypatch)
+    fake.unplug()
+    while source.connected:
+        source.read()
+    fake.plugged = [("Other", 1, 16_000)]
+    for _ in range(100):
+        if not source.connected:
+            source.read()
+    assert (source.connected, source.name) == (True, "Other")
+
+
+def test_the_silence_of_a_pause_is_not_taken_for_a_silent_device(monkeypatch):
+    fake, source, _ = begun(monkeypatch)
+    notices: list[Any] = []
+    source.listen(notices.append)
+    source.pause()
+    fake.streams[0].hear(np.tile(LOUD, 3))
+    heard(source, 48_000)
+    source.resume()
+    fake.streams[0].hear(np.tile(LOUD, 3))
+    heard(source, 48_000)
+    assert [notice.silent for notice in notices if isinstance(notice, InputLevel)] == [False]
+
+
+def test_attempts_to_reopen_a_device_become_rarer(monkeypatch):
+    monkeypatch.setattr(capture, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    absence, due_s = capture._Absence(99.0), []
+    for _ in range(3):
+        due_s.append(absence.next_try_at)
+        absence.tried()
+    assert due_s == [100.5, 101.0, 102.0]
 
 
 @pytest.mark.parametrize(("channels", "rate"), [(1, 16_000), (2, 48_000)])

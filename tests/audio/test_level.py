@@ -36,6 +36,13 @@ def test_a_muted_device_is_silent(dbfs):
     assert level.level_dbfs == pytest.approx(-90, abs=0.5)
 
 
+@pytest.mark.parametrize(("peak", "silent"), [(3, True), (4, False)])
+def test_a_device_is_silent_up_to_a_peak_of_three(peak, silent):
+    recorded = np.zeros(48_000, np.int16)
+    recorded[100] = -peak
+    assert [level.silent for level in told(recorded)] == [silent]
+
+
 def test_a_quiet_room_is_not_silent():
     (level,) = told(noise(-75, 60))
     assert not level.silent

@@ -1,24 +1,14 @@
 """Subtitles for the computer's own output: by --loopback, or by PULSE_SOURCE, which names the monitor of an output."""
 
 import os
-import signal
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
-import srt
 
 from pipeline.audio.devices import loopback_device
 from pipeline.errors import UsageError
 from tests.audio.portaudio import FakePortAudio
-from tests.conftest import HANG_S, PHRASES, spoken_texts
-
-needs_pulseaudio = pytest.mark.skipif(
-    "VIRTUAL_MICROPHONE" not in os.environ, reason="no PulseAudio; .ci/run sets one up"
-)
 
 
 @pytest.mark.parametrize(
@@ -62,42 +52,3 @@ def test_without_such_an_input_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(UsageError, match="no input device hears what this computer plays; install BlackHole"):
         loopback_device()
-
-
-@pytest.fixture
-def speakers() -> Iterator[str]:
-    """An output that the microphone does not record."""
-    load = ["pactl", "load-module", "module-null-sink", "sink_name=speakers", "rate=48000", "channels=2"]
-    module = subprocess.run(load, check=True, capture_output=True, timeout=HANG_S).stdout.decode().strip()
-    yield "speakers"
-    subprocess.run(["pactl", "unload-module", module], check=True, timeout=HANG_S)
-
-
-@pytest.mark.microphone
-@needs_pulseaudio
-@pytest.mark.parametrize("option", ["--device=pulse", "--loopback"])
-def test_the_output_of_the_computer_is_subtitled(option, speakers, tmp_path):
-    listed = subprocess.run(["pactl", "list", "short", "sources"], check=True, capture_output=True, timeout=HANG_S)
-    assert f"{speakers}.monitor" in listed.stdout.decode()
-    subprocess.run(["pactl", "set-default-sink", speakers], check=True, timeout=HANG_S)
-    named = {"PULSE_SOURCE": f"{speakers}.monitor"} if option != "--loopback" else {}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.live", option, "--config", "demo-zh", "--srt", tmp_path / "out.srt"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | named,
-    )  # fmt: skip
-    watchdog = threading.Timer(120, process.kill)
-    watchdog.daemon = True
-    watchdog.start()
-    try:
-        assert process.stderr is not None
-        while b"listening to" not in (line := process.stderr.readline()):
-            assert line, "the run ended before it listened"
-        subprocess.run(["paplay", f"--device={speakers}", str(PHRASES)], check=True, timeout=HANG_S)
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=HANG_S)
-        assert process.returncode == 0, error.decode()
-    finally:
-        process.kill()
-        process.wait()
-        watchdog.cancel()
-    assert len(list(srt.parse((tmp_path / "out.srt").read_text("utf-8")))) == len(spoken_texts()["phrases"])

@@ -83,6 +83,19 @@ def test_a_slow_source_is_read_chunk_by_chunk(monkeypatch):
     assert calls == [1, 1, 1, 0]
 
 
+def test_losses_are_told_after_each_call_and_at_the_end():
+    source, told = Numbers(3, lambda: None), list[int]()
+
+    async def collect() -> None:
+        worker = Worker("audio")
+        async for chunk in chunks_of(source, worker, 2, told.append):
+            source.overflows = int(chunk[0]) + 1
+        worker.close()
+
+    asyncio.run(collect())
+    assert told == [0, 2]
+
+
 def test_only_recordings_are_local():
     assert is_local(Recording(PHRASES))
     assert not is_local(Numbers(1, lambda: None))

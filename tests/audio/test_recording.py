@@ -20,7 +20,7 @@ import pytest
 from av.audio.frame import AudioFrame
 
 from pipeline.audio.pcm import PcmStream
-from pipeline.audio.recording import Recording
+from pipeline.audio.recording import Recording, _silence
 from pipeline.audio.source import CHUNK_SAMPLES, AudioSource
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
@@ -253,6 +253,22 @@ def test_a_truncated_recording_is_read_up_to_its_end(tmp_path):
     assert len(found) == pytest.approx(len(read_wav(PHRASES)) / 2, rel=0.1)
 
 
+def test_damage_is_told_once_and_ends_the_reading_after_a_thousand_packets(caplog):
+    recording, error = Recording(PHRASES), av.error.InvalidDataError(1, "Invalid data")
+    for damaged in range(1, 1_001):
+        recording._note_damage(error, damaged)
+    assert (recording.damage, len(caplog.records)) == (["damaged in places"], 1)
+    with pytest.raises(AudioError, match="too damaged to continue"):
+        recording._note_damage(error, 1_001)
+
+
+@pytest.mark.parametrize("count", [0, 1, 1_600, 4_000])
+def test_a_gap_has_its_length_in_chunks(count):
+    chunks = list(_silence(count))
+    assert sum(map(len, chunks)) == count
+    assert max(map(len, chunks), default=0) <= CHUNK_SAMPLES
+
+
 @pytest.mark.parametrize(("name", "codec"), [("a.ts", "mp2"), ("a.opus", "libopus")])
 def test_audio_after_damage_is_read(name, codec, tmp_path):
     data = bytearray(encode(tmp_path / name, codec, 48_000, "mono").read_bytes())
@@ -356,6 +372,11 @@ def test_wav_is_accepted_as_raw_pcm_only_with_the_expected_format(tmp_path):
     with pytest.raises(AudioError, match="begins like WAV"):
         PcmStream(piped(data)).read()
     assert len(read_all(PcmStream(piped(PHRASES.read_bytes())))) == len(PHRASES.read_bytes()) // 2
+
+
+def test_sound_that_looks_like_a_header_later_is_sound():
+    samples = np.frombuffer(bytes(2 * CHUNK_SAMPLES) + b"OggS" + bytes(60), "<i2")
+    assert np.array_equal(read_all(PcmStream(piped(samples.tobytes()))), samples)
 
 
 class InPieces:

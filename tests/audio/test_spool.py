@@ -17,7 +17,7 @@ from pipeline.audio.spool import Spool, SpooledSource
 from pipeline.errors import DeviceError
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.notices import AudioLost, SourceNotice
-from tests.conftest import HANG_S
+from tests.conftest import HANG_S, examples
 
 
 def numbered(start: int, count: int) -> Samples:
@@ -25,7 +25,7 @@ def numbered(start: int, count: int) -> Samples:
     return ((np.arange(start, start + count) % 30_000) + 1).astype(np.int16)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(st.integers(-40, 40), max_size=80), st.sampled_from([0, 50, 1000]))
 def test_samples_come_out_in_order_with_silence_for_dropped_ones(steps, memory):
     """A positive step appends that many tens of samples; a negative one takes that many times."""
@@ -191,6 +191,30 @@ def test_a_loss_is_reported_when_it_begins_and_measured_when_it_ends(monkeypatch
     assert notices[1:] == [AudioLost(13.0, 2.0, "there is room again")]
     assert spooled.overflows == 1
     over.set()
+
+
+def test_losses_and_backlog_of_the_device_count_too():
+    talker = Talker([])
+    talker.overflows, talker.backlog_s = 2, 0.5
+    spooled = SpooledSource(talker, limit_s=1)
+    for _ in range(2):  # the second does not fit
+        spooled._add(numbered(0, SAMPLE_RATE))
+    assert (spooled.overflows, spooled.backlog_s) == (3, 1.5)
+
+
+def test_a_spool_that_is_full_after_a_disk_that_was_is_not_called_a_full_disk():
+    states = iter([OSError(28, "No space left on device"), None, None])
+
+    def sometimes() -> Any:
+        if (error := next(states)) is not None:
+            raise error
+        return TemporaryFile(buffering=0)
+
+    spool = Spool(100, 0, sometimes)
+    assert (spool.append(numbered(0, 50)), spool.refused) == (50, "No space left on device")
+    assert (spool.append(numbered(0, 60)), spool.refused) == (0, None)
+    assert (spool.append(numbered(0, 60)), spool.refused) == (60, None)
+    spool.close()
 
 
 def test_a_loss_at_the_end_is_measured():

@@ -13,7 +13,7 @@ from av.stream import Disposition
 from pipeline.apps import live
 from pipeline.audio.recording import Recording, read_audio
 from pipeline.audio.tracks import Sound as Found
-from pipeline.audio.tracks import Track, choose_track
+from pipeline.audio.tracks import Track, choose_track, listed
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.languages import is_tag_of
@@ -220,7 +220,14 @@ def test_a_silent_track_loses_to_one_in_another_language():
     assert "silent in all passages that were read" in choice.reason
 
 
-@pytest.mark.once
+def test_of_many_tracks_the_first_twenty_are_listed():
+    tracks = [
+        Track(at, "eng", "", "mono", "aac", default=False, secondary=False, decodable=True) for at in range(1, 24)
+    ]
+    assert listed(tracks[:20]).endswith("20 (eng, mono)")
+    assert listed(tracks).endswith("20 (eng, mono), and 3 more")
+
+
 def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
     done = run("live", path, "--config", "demo-zh", "--fast", "--jsonl", tmp_path / "a.jsonl")

@@ -146,3 +146,26 @@ def test_a_sentence_is_given_once_when_it_is_steady_and_more_follows():
     assert sentences.push(TargetText(1, "pt", "Vamos começar", 5)) == [Piece(0, "Bom dia.")]
     assert not sentences.push(Translation(0, "pt", "Bom dia."))
     assert sentences.push(Translation(1, "pt", "Vamos comer já.")) == [Piece(1, "Vamos comer já.")]
+
+
+def test_marks_alone_are_no_sentence():
+    sentences = AppendOnlySentences()
+    assert sentences.push(Translation(0, "pt", "…")) == []
+    assert sentences.push(Translation(1, "pt", "Sim…")) == [Piece(1, "Sim…")]
+
+
+def test_what_is_withdrawn_holds_up_nothing():
+    text = AppendOnlyText()
+    text.push(SourceText(0, "en", "Hm"))
+    assert joined_text(text.push(SourceText(1, "en", "Yes, sir", steady=4))) == ""  # what is before it is not steady
+    assert joined_text(text.push(SourceText(0, "en", ""))) == ""
+    assert joined_text(text.push(SourceText(1, "en", "Yes, sir", steady=4))) == "Yes,"
+
+
+def test_the_next_sentence_goes_on_after_what_was_said_of_it():
+    text = AppendOnlyText()
+    text.push(SourceText(0, "en", "Yes.", steady=4))
+    assert joined_text(text.push(SourceText(1, "en", "We go now", steady=5))) == " We go"
+    text.push(SourceSentence(0, "en", "Yes."))
+    assert joined_text(text.push(SourceText(1, "en", "We go now", steady=9))) == " now"
+    assert not text.differing

@@ -114,6 +114,7 @@ def test_a_word_that_is_listed_later_is_masked_from_then_on():
     assert (first.text, second.text, second.steady) == ("So damn", "So d***, d***", 9)
     assert masking.push(Translation(1, "en", "Damn.")).text == "D***."
     assert other.push(Translation(1, "en", "Damn.")).text == "Damn."
+    assert masking.fresh().push(Translation(1, "en", "Damn.")).text == "D***."
 
 
 LISTED = st.lists(

@@ -19,7 +19,8 @@ def test_a_draft_may_change(text):
 @pytest.mark.parametrize("number", [0, 1])
 def test_what_was_said_is_final_with_its_sentence(number):
     texts = OpenTexts()
-    texts.push(SourceSentence(1, "en", "Yes."))
+    for ended in (1, 0):
+        texts.push(SourceSentence(ended, "en", "Yes."))
     with pytest.raises(TextChangeError, match=f"the text of sentence {number} is final; it cannot become 'No'"):
         texts.push(SourceText(number, "en", "No"))
     texts.push(SourceText(2, "en", "No"))
@@ -54,6 +55,14 @@ def test_nothing_is_kept_of_a_text_that_is_withdrawn(withdrawn):
     texts.push(shown)
     assert texts.push(withdrawn) is shown
     assert texts.push(withdrawn) is None
+
+
+def test_a_translation_that_begins_anew_stays_in_progress():
+    texts = OpenTexts()
+    texts.push(TargetText(0, "zh", "Noise"))
+    again = TargetText(0, "zh", "")
+    texts.push(again)
+    assert texts.get(0, "zh") is again
 
 
 @pytest.mark.parametrize(

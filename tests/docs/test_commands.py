@@ -134,7 +134,6 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.slow] if c in SLOW else []) for c in HERE])
 def test_a_command_runs(command, tmp_path, monkeypatch):
     """By a shell, if it needs one or starts processes; otherwise in this process."""
@@ -179,12 +178,3 @@ def test_the_options_of_a_command_exist(command):
     name, *options = shlex.split(command)[1:]
     parser = import_module("pipeline.bench.__main__" if name == "bench" else f"pipeline.apps.{name}").arguments()
     parser.parse_args(options)
-
-
-@pytest.mark.microphone
-@pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no virtual microphone; .ci/run sets one up")
-def test_devices_are_listed():
-    command = shlex.split(runnable("speech-translate live --list-devices"))
-    done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    assert "pulse" in done.stdout.decode()

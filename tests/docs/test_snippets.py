@@ -27,9 +27,6 @@ PYTHON = {"README.md": 1, "docs/archives.md": 1, "docs/embedding.md": 5, "docs/e
 """Page → number of its blocks; each has a test."""
 
 
-pytestmark = pytest.mark.once
-
-
 @pytest.fixture(autouse=True)
 def _loaded_once() -> Iterator[None]:
     with loaded_once():

@@ -11,7 +11,7 @@ from pptx.util import Inches
 
 from pipeline.errors import UsageError
 from pipeline.glossary.candidates import MOST, candidates
-from pipeline.glossary.document_text import MOST_CHARACTERS, document_text
+from pipeline.glossary.document_text import MOST_CHARACTERS, _lines, _within, document_text
 
 TALK = """QUARTERLY REVIEW OF THE BERLIN OFFICE
 
@@ -60,6 +60,44 @@ def test_of_german_only_the_nouns_that_are_rare():
 
 def test_of_chinese_latin_letters_and_titles():
     assert terms("我们用 PyTorch 训练模型，参考了《深度学习》。", "zh") == {"PyTorch": 1, "深度学习": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("we saw Rome, Paris and Oslo", {"Rome", "Paris", "Oslo"}),  # a comma ends a name
+        ("Ask Anna Weber. We ask her.", {"Anna Weber"}),  # its first word is written small elsewhere
+        ("from Ada Bea Cleo Dora Ella Fay", {"Ada Bea Cleo Dora Ella", "Fay"}),  # five words at most
+        ("we saw Rome. Numbers matter.", {"Rome"}),  # a capital that only begins a sentence says nothing
+        ("we meet Anna. Anna came. The anna is a coin.", set()),  # written small elsewhere, it is a word
+        ("The Bank of England, or the Bank of the north", {"Bank of England", "Bank"}),
+        ("IN ROME WITH ANNA\nwe saw Rome", {"Rome"}),  # a headline does not make a name
+        ("of 5 or X", set()),
+    ],
+)
+def test_what_is_a_name(text, found):
+    assert set(terms(text)) == found
+
+
+def test_the_likely_and_frequent_ones_come_first_and_a_headline_counts():
+    text = "we saw Rome and Oslo, then Rome, then Rome, with Anna Weber, for Anna Weber"
+    assert list(terms(text)) == ["Anna Weber", "Rome", "Oslo"]  # a name of two words counts twice
+    assert list(terms(text, most=2)) == ["Anna Weber", "Rome"]
+    assert list(terms(text + "\nROME AGAIN\nROME AND ROME")) == ["Rome", "Anna Weber", "Oslo"]
+
+
+@pytest.mark.parametrize(
+    ("text", "proposed"),
+    [
+        ("the phosphor and the phosphor", True),
+        ("the phosphor", False),  # once, it may be a slip
+        ("the phos and the phos", False),  # so short that the number of pieces says nothing
+        ("the Phosphor of phosphor", True),  # also as a name that is written small elsewhere
+    ],
+)
+def test_a_rare_word_is_long_and_comes_again(text, proposed):
+    assert bool(terms(text, pieces=lambda word: 4)) is proposed
+    assert not terms("the phosphor and the phosphor", pieces=lambda word: 3)
 
 
 def test_there_are_so_many_at_most_and_the_work_grows_with_the_text():
@@ -159,3 +197,16 @@ def test_a_long_text_is_cut_and_reading_has_an_end(tmp_path):
     assert len(document_text(path)) == MOST_CHARACTERS
     with pytest.raises(UsageError, match="reading it takes longer than 0 s"):
         document_text(path, limit_s=0.0)
+
+
+def test_as_many_characters_are_read_as_allowed_with_the_ends_of_lines():
+    whole = "\n".join(_within(["a" * (MOST_CHARACTERS - 3), "bcd", "e"]))
+    assert (len(whole), whole[-4:]) == (MOST_CHARACTERS, "a\nbc")
+    assert "\n".join(_within(["a" * (MOST_CHARACTERS - 1), "b"])) == "a" * (MOST_CHARACTERS - 1)
+
+
+def test_what_follows_a_script_or_style_in_a_page_is_read_and_these_are_not():
+    page = (
+        b"<!-- x --><html><head><style>b{}</style></head><body>one<script>var x</script>two<b>three</b></body></html>"
+    )
+    assert [line for line in _lines(page) if line.strip()] == ["one", "two", "three"]

@@ -85,6 +85,7 @@ def test_a_table_is_read_as_spreadsheets_write_it(suffix, text, encoding, tmp_pa
         ("target,source,Target Variants\n猫,cat,\n", [("cat", "猫")]),
         ("cat,猫\ndog,狗\n", [("cat", "猫"), ("dog", "狗")]),
         ("Acme, Inc.;艾克米\ncat;猫\n", [("Acme, Inc.", "艾克米")]),
+        ("Acme, Inc.;艾克米\na, b;甲\n", [("Acme, Inc.", "艾克米"), ("a, b", "甲")]),
         ("term\t期限\nsource\t来源", []),
         ("Acme, Inc.\t艾克米\na; b\t甲；乙", [("Acme, Inc.", "艾克米"), ("a; b", "甲；乙")]),
         ('12" disk\t软盘\n', [('12" disk', "软盘")]),
@@ -159,8 +160,26 @@ def test_all_mistakes_are_named_at_once():
     assert message.endswith("and 13 more")
 
 
+@pytest.mark.parametrize(("mistakes", "more"), [(20, ""), (21, "and 1 more")])
+def test_twenty_mistakes_are_named(mistakes, more):
+    with pytest.raises(ConfigError) as error:
+        parse_glossary("x\n" * mistakes, "g")
+    message = str(error.value)
+    assert message.count("no translation") == 20
+    assert message.endswith(more or "keep the spelling")
+
+
 def test_a_term_given_twice_is_kept_once():
     assert parse_glossary("cat\t猫\nCat\t猫\n", "g").terms == (Term("cat", "猫"),)
+    (term,) = parse_glossary("cat\t猫\tkit|cat|kit\t喵|喵\n", "g").terms
+    assert (term.variants, term.target_variants) == (("kit",), ("喵",))
+    (kept,) = parse_glossary("cat\t=\t\tKater\n", "g").terms
+    assert (kept.targets, kept.target) == (("cat", "Kater"), None)
+
+
+def test_limits_are_what_is_allowed():
+    assert parse_glossary(f"{'c' * 100}\t猫\n", "g").terms
+    assert len(parse_glossary("cat\t猫\ndog\t狗\n", "g", most_terms=2).terms) == 2
 
 
 def test_terms_with_exact_case_may_differ_in_case_alone():
@@ -231,3 +250,11 @@ def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_terms(tmp_path,
 
 def test_a_tab_in_a_cell_of_a_comma_separated_file_divides_nothing():
     assert rows("a\tb,c\nd,e\n", DELIMITERS_OF[".csv"]) == [(1, ["a\tb", "c"]), (2, ["d", "e"])]
+
+
+def test_a_row_that_is_not_whole_does_not_change_how_the_others_are_divided():
+    assert rows("cat;猫\ndog\n") == [(1, ["cat", "猫"]), (2, ["dog"])]
+
+
+def test_a_comment_has_a_blank_after_its_sign_or_nothing():
+    assert rows("# cat\t猫\n#\n#1 cat\t第一\n") == [(3, ["#1 cat", "第一"])]

@@ -60,6 +60,26 @@ def test_words_must_both_look_and_sound_alike():
     assert _best("rough", Glossary((Term("reign", None),))) is None  # alike in sound alone
 
 
+@pytest.mark.parametrize(
+    ("heard", "term", "loosely"),
+    [
+        ("radio", "audio", 0.1),  # alike in letters 0.6, in sound 0.5: on average too little
+        ("kernel", "colonel", 0.1),  # in letters 0.43
+        ("troughtie", "Thoughtie", 0.2),  # in sound 0.33
+    ],
+)
+def test_each_likeness_has_a_limit_which_may_be_lower(heard, term, loosely):
+    near = NearMisses(Glossary((Term(term, None),)))
+    assert near.found_in(heard) == near.found_in(heard, loosely=loosely - 0.06) == []
+    assert [each.form for each in near.found_in(heard, loosely=loosely)] == [term]
+
+
+def test_a_term_may_be_heard_as_four_words_but_not_as_five():
+    near = NearMisses(Glossary((Term("Alphabetagamma", None),)))
+    assert max(each.end - each.start for each in near.found_in("al pha be tagamma")) == len("al pha be tagamma")
+    assert max(each.end - each.start for each in near.found_in("al pha be ta gamma")) < len("al pha be ta gamma")
+
+
 def test_the_likest_comes_first():
     found = NearMisses(Glossary((Term("Velmira", None), Term("Velmora", None)))).found_in("We met Velmorra.")
     assert [each.form for each in found[:2]] == ["Velmora", "Velmira"]

@@ -50,6 +50,22 @@ def test_the_longest_of_overlapping_terms_is_found():
     assert _found(text, york, new_york, times) == ["New York", "York", "York Times Square"]
 
 
+def test_of_two_overlapping_terms_of_one_length_the_earlier_is_found():
+    assert _found("open source code", _term("source code"), _term("open source")) == ["open source"]
+
+
+def test_in_the_other_direction_a_translation_has_the_first_of_its_terms():
+    cats = Glossary((Term("cat", "猫"), Term("kitty", "猫"), Term("Acme", None)), ("en", "zh"))
+    assert [(term.source, term.target) for term in cats.between("zh", "en").terms] == [("猫", "cat"), ("Acme", None)]
+
+
+def test_a_glossary_is_for_both_of_its_languages_or_for_any():
+    cats = Glossary((), ("en", "zh"))
+    pairs = [("en", "zh"), ("zh-TW", "en-GB"), ("en", "de"), ("de", "zh")]
+    assert [cats.is_for(*pair) for pair in pairs] == [True, True, False, False]
+    assert Glossary().is_for("en", "de")
+
+
 def test_variants_are_found_as_the_term():
     term = _term("Kubernetes", "K8s", "kube")
     matches = Glossary((term,)).found_in("K8s or kube")

@@ -13,12 +13,16 @@ from pipeline.languages import (
     _PLAIN,
     LanguageTag,
     _parsed,
+    english_name,
+    is_tag_of,
     known_language,
     language_tag,
     named_language,
     nearest,
     normalized_code,
     same_text,
+    sets_sentences_apart,
+    spaced,
 )
 
 
@@ -164,10 +168,13 @@ def test_a_language_has_a_usual_script():
         ("nb", ["nno", "nob"], "nob"),
         ("iw", ["de", "heb"], "heb"),
         ("fil", ["tgl"], "tgl"),
+        ("en", ["en-GB", "eng"], "eng"),
+        ("zh-TW", ["zh_TW", "zh-TW"], "zh-TW"),  # as it is written, before another way to write it
+        ("und-US", ["en", "de"], None),
     ],
 )
 def test_the_nearest_tag_is_chosen(wanted, offered, found):
-    assert nearest(wanted, offered)[0] == found
+    assert next(iter(nearest(wanted, offered)), None) == found
 
 
 def test_readers_of_one_script_are_not_offered_another():
@@ -185,3 +192,24 @@ def test_common_codes_need_no_look_up():
         assert parsed.to_tag() == code
     program = "import sys; from pipeline import *; load_models(load_config('demo')); print('langcodes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "sentences"),
+    [("en", True, True), ("zh-TW", False, False), ("yue", False, False), ("ja", False, False), ("ko", True, True)]
+    + [(code, False, True) for code in ("th", "lo", "km", "my")],
+)
+def test_whether_blanks_are_between_words_and_between_sentences(language, words, sentences):
+    assert (spaced(language), sets_sentences_apart(language)) == (words, sentences)
+
+
+def test_a_language_has_a_name_in_english_or_its_code():
+    names = [english_name(code) for code in ("pt-BR", "zh_TW", "nb", "xx")]
+    assert names == ["Portuguese", "Chinese", "Norwegian", "xx"]
+
+
+@pytest.mark.parametrize("tag", ["eng", "en-US", "de,en", "de; eng", "ger/eng", "de en"])
+def test_a_containers_tag_may_name_several_languages(tag):
+    assert is_tag_of(tag, "en")
+    assert not is_tag_of(tag, "fr")
+    assert not is_tag_of("", "en")

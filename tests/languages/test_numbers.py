@@ -37,6 +37,15 @@ def test_numbers_in_words(value, american, british):
             "twenty first, two thirds, a hundred, half a million",
         ),
         ("en", "two million and a half", "two million and a half"),
+        ("en", "thirteen ten, twenty twenty", "1310, 2020"),
+        ("en", "twelve ten, twenty one ten", "twelve ten, twenty one ten"),  # no years
+        ("en", "five one nine, three two one, four five", "519, three two one, four five"),
+        ("en", "one oh two four, nine nine one hundred", "one oh two four, nine nine one hundred"),
+        ("en", "oh two three, nineteen oh", "oh two three, nineteen oh"),
+        ("en", "it is oh four seven two", "it is oh 472"),
+        ("en", "say oh two five, five seven two one hundred", "say oh two five, five seven two one hundred"),
+        ("en", "nine thousand and one, twelve thousand", "9001, 12,000"),  # separators from five digits on
+        ("en", "two hundred first, first two hundred", "two hundred first, first two hundred"),
         ("pt", "um vírgula cinco milhões, dois milhões", "1,5 milhões, 2 milhões"),
         ("pt", "mil novecentos e oitenta e quatro", "1984"),
         ("pt", "um milhão e duzentos mil reais", "1.200.000 reais"),

@@ -113,3 +113,44 @@ def test_nothing_else_has_tables_by_languages():
     found = {name: list(lines) for name, source in SOURCES.items() if (lines := list(by_code(source)))}
     assert {name: lines for name, lines in found.items() if name not in NOT_RULES} == {}
     assert set(NOT_RULES) == set(found)
+
+
+def test_english_ordinals_end_as_they_are_said():
+    wanted = {
+        1: "st",
+        2: "nd",
+        3: "rd",
+        4: "th",
+        11: "th",
+        12: "th",
+        13: "th",
+        21: "st",
+        101: "st",
+        111: "th",
+        122: "nd",
+    }
+    ordinal = rules("en").ordinal
+    assert ordinal is not None
+    assert {number: ordinal(number) for number in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "printed"),
+    [
+        ("uh, yes", "yes"),
+        ("yes, uh-huh, well", "yes, well"),
+        ("uh-huh, yes", "yes"),
+        ("well, uh-huh.", "well."),
+        ("uh-huh", "uh-huh"),  # an answer
+        ("I uh-huh it", "I uh-huh it"),
+        ("the uh-oh", "the uh-oh"),
+    ],
+)
+def test_sounds_with_a_hyphen_are_left_out_between_commas_only(said, printed):
+    assert rules("en").fillers.sub("", said) == printed
+
+
+def test_a_phrase_is_known_by_its_letters():
+    assert rules("en").phrase("Excuse me!", "pt") == rules("en").phrase("excuse me", "pt") == "Com licença"
+    assert rules("pt").phrase("ＴＣＨＡＵ", "en") == "Bye"
+    assert rules("en").phrase("Excuse me", "fr") is None

@@ -19,6 +19,7 @@ from pipeline.latency.emissions import Emission, TextSoFar, Unit, units
 from pipeline.sinks.latency_log import open_latency_log
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import examples
 from tests.latency.streams import DURATION_S, REFERENCES, events, received_s, written
 from tests.streams import Stream, spoken, streams, translated
 from tests.subtitles.strategies import CHINESE, ENGLISH
@@ -152,7 +153,7 @@ def logged(folder: Path, stream: Stream, unit: Unit, suffix: str, *, final: bool
 @needs_simulstream
 @pytest.mark.parametrize("final", [False, True], ids=["displayed", "final"])
 @pytest.mark.parametrize("unit", UNITS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"]))
 def test_simulstream_reads_drafts_as_displayed_and_as_final(unit, final, stream):
     from simulstream.metrics.readers import LogReader
@@ -173,7 +174,7 @@ def test_simulstream_reads_drafts_as_displayed_and_as_final(unit, final, stream)
 @needs_simulstream
 @pytest.mark.parametrize("final", [False, True], ids=["displayed", "final"])
 @pytest.mark.parametrize("unit", UNITS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(stream=streams(st.one_of(CHINESE, ENGLISH), languages=["zh"], ahead=False))
 def test_omnisteval_reads_both_formats_as_displayed_and_as_final(unit, final, stream):
     from omnisteval.data import Word, load_hypothesis_jsonl, load_hypothesis_simulstream

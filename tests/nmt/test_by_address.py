@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,10 +23,10 @@ from pipeline.errors import ConfigError
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.loading import load_models
-from pipeline.nmt.by_address import KEY, ByAddress
+from pipeline.nmt.by_address import KEY, Budget, ByAddress
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.stage import NmtContext, Text
-from pipeline.nmt.translator import TextTranslator
+from pipeline.nmt.translator import TextTranslator, TranslationRequest
 from pipeline.run.stats import PipelineStats
 from tests.conftest import ROOT
 
@@ -284,3 +285,111 @@ def test_a_recording_that_is_resumed_asks_for_what_its_journal_lacks(local, tmp_
         known = known_translation(ByAddress(local, NmtConfig(url=server.url)), journal, "zh")
         events, _ = translated(known, [*sentences()])
     assert [made.text for made in final(events)] == ["好", local.translate(TALK[1]), "好"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "spent"), [(100, 99, False), (100, 100, True), (100, 101, True), (0, 9, False)]
+)
+def test_a_budget_is_spent_when_as_many_tokens_are_used_as_allowed(limit, used, spent):
+    budget = Budget(limit)
+    budget.take(1)
+    budget.take(used - 1)
+    assert budget.spent is spent
+
+
+class Echo:
+    """A local translator that gives the text back."""
+
+    def stream(self, request):
+        text = request.sentence.text
+        yield TargetText(0, "pt", text, len(text), complete=True)
+        yield Translation(0, "pt", text)
+
+    def unspellable(self, glossary, target=None):
+        return ()
+
+
+class Stub:
+    """Stands for the client: its answers are taken one after the other, and what it is asked is kept."""
+
+    def __init__(self, *answers: str | Exception, usage: int | None = None) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self._answers, self._usage = list(answers), usage
+        self.chat = SimpleNamespace(completions=self)
+
+    def create(self, **asked: Any) -> Any:
+        self.asked.append(asked)
+        answer = self._answers.pop(0) if self._answers[1:] else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        usage = None if self._usage is None else SimpleNamespace(total_tokens=self._usage)
+        return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=answer))], usage=usage)
+
+
+def by_stub(stub: Stub, **options: Any) -> ByAddress:
+    model = ByAddress(Echo(), NmtConfig(url=f"http://stub/{next(NUMBERS)}/v1", **options))
+    model._client = stub
+    return model
+
+
+def asked_for(model: ByAddress, text: str, glossary: Glossary | None = None) -> Translation:
+    *_, last = model.stream(TranslationRequest(SourceSentence(0, "en", text), "pt", glossary=glossary, before=()))
+    return last
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "text"),
+    [
+        ("Yes.", '"Sim."', "Sim."),
+        ("Yes.", "  Sim,\n senhor. ", "Sim, senhor."),
+        ("Yes.", "<think>Hm.</think> Sim.", "Sim."),
+        ('"Yes."', "“Sim.”", "“Sim.”"),  # as in what was said
+        ("Yes.", '"Sim." e "Não."', 'Sim." e "Não.'),
+    ],
+)
+def test_of_an_answer_only_the_translation_is_taken(said, answer, text):
+    assert asked_for(by_stub(Stub(answer)), said).text == text
+
+
+@pytest.mark.parametrize(("more", "fits"), [(3 * 4 + 40, True), (3 * 4 + 41, False)])
+def test_an_answer_may_be_three_times_as_long_as_the_local_one_and_a_little_more(more, fits):
+    assert (asked_for(by_stub(Stub("a" * more)), "Yes.").instead is None) is fits
+    assert (asked_for(by_stub(Stub("a" * more), max_length_factor=0), "Yes.").instead is None) is fits
+
+
+def test_an_answer_may_lack_a_number_that_the_local_translation_lacks_too(monkeypatch):
+    assert "lacks 314" in str(asked_for(by_stub(Stub("Sim.")), "314 it is.").instead)
+    monkeypatch.setattr(
+        Echo, "stream", lambda self, request: iter((TargetText(0, "pt", "Ok"), Translation(0, "pt", "Ok")))
+    )
+    assert asked_for(by_stub(Stub("Sim.")), "314 it is.").text == "Sim."
+
+
+def test_of_many_terms_in_a_sentence_thirty_are_named():
+    words = [f"{first}{second}word" for first in "abcdef" for second in "vwxyz"] + ["oneword"]
+    stub = Stub("Sim.")
+    made = asked_for(by_stub(stub), " ".join(words) + ".", Glossary(tuple(Term(word, word) for word in words)))
+    assert stub.asked[0]["messages"][0]["content"].count("word = ") == 30
+    assert len(made.missed_terms) == 30
+
+
+def test_the_break_of_a_server_that_fails_grows_to_63_sentences_and_ends_with_an_answer():
+    stub = Stub(*[OSError("gone")] * 9, "Sim.", OSError("gone"))
+    model = by_stub(stub)
+    breaks = []
+    for _ in range(10):
+        count, tries = 0, len(stub.asked)
+        while len(stub.asked) == tries:
+            asked_for(model, "Yes.")
+            count += 1
+        breaks.append(count - 1)
+    assert breaks == [0, 0, 1, 3, 7, 15, 31, 63, 63, 63]
+    for _ in range(2):  # the first failure again
+        asked_for(model, "Yes.")
+    assert len(stub.asked) == 12
+
+
+def test_tokens_are_those_that_the_server_counts_or_a_quarter_of_the_letters():
+    counted, uncounted = by_stub(Stub("Sim.", usage=10), url_tokens=20), by_stub(Stub("Sim."), url_tokens=20)
+    assert [asked_for(counted, "Yes.").instead is None for _ in range(3)] == [True, True, False]
+    assert [asked_for(uncounted, "Yes.").instead is None for _ in range(2)] == [True, False]

@@ -160,6 +160,10 @@ def test_translators_are_loaded_for_final_text_and_so_many_stay(caplog):
     assert texts("en", drafted=drafted)[0] == ("Foo bar.", 3)
     assert texts("xx")[-1] == texts("xx")[-1] == ("Foo bar.", 8)
     assert loaded == ["pt", "xx"]
+    doubtful = [
+        [*model.stream(TranslationRequest(SourceSentence(0, code, "Foo bar.")))][-1].doubtful for code in ("en", "xx")
+    ]
+    assert doubtful == [False, True]
     now[0] = 61.0
     assert texts("xx")[-1] == ("Foo bar.", 8)
     assert len(caplog.records) == 1
@@ -170,6 +174,15 @@ def test_translators_are_loaded_for_final_text_and_so_many_stay(caplog):
     for number in range(40):
         model.loaded(f"{'abcdefghij'[number // 10]}{'klmnopqrst'[number % 10]}")
     assert len(model._models) == 16
+    assert list(model._models)[-1] == "dt"  # the newest
+
+
+def test_a_draft_in_other_characters_is_not_steady():
+    for target, steady in (("zh", 1), ("zh-TW", 0)):  # later words may change the conversion
+        model, drafted = ByLanguage(target, Source, passes=True), DraftTokens()
+        drafted.source = "我"
+        request = TranslationRequest(SourceSentence(0, "zh", "我发"), drafted=drafted)
+        assert [event.steady for event in model.stream(request) if isinstance(event, TargetText)] == [steady]
 
 
 def test_a_translator_that_cannot_be_had_is_an_error_where_its_language_is_named(tmp_path, catalogue):

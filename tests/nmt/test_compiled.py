@@ -1,21 +1,27 @@
 """A hub model is compiled once, on first use; from then on the compiled model is used."""
 
+import contextlib
+import io
 import json
+import logging
 import resource
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from pipeline.config import load_config
 from pipeline.errors import ModelError
 from pipeline.nmt import compiled as compiled_module
-from pipeline.nmt.compiled import drop_damaged_compiled
+from pipeline.nmt.compiled import drop_damaged_compiled, find_translation_model
+from pipeline.nmt.load import load_translation_model
 from pipeline.nmt.model import MarianModel
 from pipeline.nmt.options import NmtConfig
 from tests.conftest import HANG_S, PHRASES, SETTINGS, TINY, golden
-from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
+from tests.store.hub_server import COMMIT, HubServer, command, environment, failed, models, used
 
 NAME = "owner/translation"
 EXACT = ("onnx/encoder_model.onnx", "onnx/decoder_model_merged.onnx")
@@ -61,17 +67,16 @@ def compiled(home):
 
 def translated(home, url, config, text):
     """The translation by the configured model, the model's directory, and standard error."""
-    done = python(
-        home, url, "-c",
-        "import sys; from pipeline import load_config, load_translation_model\n"
-        "from pipeline.nmt.compiled import find_translation_model\n"
-        "config = load_config(sys.argv[1]); directory = find_translation_model(config.nmt)\n"
-        "print(load_translation_model('en', 'zh', config.nmt, [directory]).translate(sys.argv[2])); print(directory)",
-        str(config), text,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    translation, directory = done.stdout.splitlines()
-    return translation, directory, done.stderr
+    said = io.StringIO()
+    logging.getLogger().addHandler(handler := logging.StreamHandler(said))
+    try:
+        with used(home, url), contextlib.redirect_stderr(said):
+            options = load_config(str(config)).nmt
+            directory = find_translation_model(options)
+            model = load_translation_model("en", "zh", options, [directory])
+            return model.translate(text), str(directory), said.getvalue()
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 @pytest.mark.parametrize("checkpoint", [(), ("model.safetensors",)])
@@ -85,7 +90,6 @@ def test_pull_fetches_the_smallest_sufficient_files_and_compiles_them(checkpoint
     assert fetched_graphs(hub) == set(checkpoint or HALF)
 
 
-@pytest.mark.slow
 def test_fp32_is_never_compiled_from_half_precision(hub, home, tmp_path):
     config = write_config(tmp_path, 'weights = "fp32"')
     text = golden("tiny-marian")[0]["source"]
@@ -94,7 +98,6 @@ def test_fp32_is_never_compiled_from_half_precision(hub, home, tmp_path):
     assert translation == MarianModel.load(TINY).translate(text)
 
 
-@pytest.mark.slow
 def test_loading_compiles_once_and_then_needs_no_network(hub, home, config):
     text = golden("tiny-marian")[0]["source"]
     first, directory, said = translated(home, hub.url, config, text)
@@ -104,7 +107,6 @@ def test_loading_compiles_once_and_then_needs_no_network(hub, home, config):
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
-@pytest.mark.slow
 def test_a_compiled_model_does_not_need_its_source_files(hub, home, tmp_path):
     config = write_config(tmp_path, f'revision = "{PINNED}"')
     _, directory, _ = translated(home, hub.url, config, "Hello.")
@@ -114,7 +116,6 @@ def test_a_compiled_model_does_not_need_its_source_files(hub, home, tmp_path):
     assert f"{NAME}: compiled, in {directory}" in done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
 def test_damage_makes_a_model_compile_again(damage, hub, home, config):
     text = golden("tiny-marian")[0]["source"]
@@ -130,7 +131,6 @@ def test_damage_makes_a_model_compile_again(damage, hub, home, config):
     assert "building" in said
 
 
-@pytest.mark.slow
 def test_pull_finds_damage_that_keeps_the_file_size(hub, home, config):
     text = golden("tiny-marian")[0]["source"]
     first, directory, _ = translated(home, hub.url, config, text)
@@ -144,7 +144,6 @@ def test_pull_finds_damage_that_keeps_the_file_size(hub, home, config):
     assert translated(home, NOWHERE, config, text) == (first, directory, "")
 
 
-@pytest.mark.slow
 def test_a_rejected_model_is_explained_without_a_network_too(hub, home, config, tmp_path):
     other = {file: TINY / file for file in ("source.spm", "target.spm", "vocab.json", "model.safetensors")}
     changed = tmp_path / "config.json"
@@ -153,7 +152,7 @@ def test_a_rejected_model_is_explained_without_a_network_too(hub, home, config, 
     )
     hub.repositories[NAME] = {**other, "config.json": changed}
     for url in (hub.url, NOWHERE):
-        done = python(home, url, "-m", "pipeline.live", str(PHRASES), "--config", str(config), "--source", "en")
+        done = command(home, url, "live", str(PHRASES), "--config", str(config), "--source", "en")
         assert done.returncode == 1
         assert "the activation function is 'tanhshrink'" in done.stderr
 
@@ -165,21 +164,16 @@ def test_a_rejected_model_is_explained_without_a_network_too(hub, home, config, 
         ("model.safetensors.index.json", "or fetch the repository into a directory and give that"),
     ],
 )
-def test_a_repository_without_usable_files_gives_an_error_with_a_hint(name, hint, hub, home, config, tmp_path):
+def test_a_repository_without_usable_files_gives_an_error_with_a_hint(name, hint, hub, home, config, monkeypatch):
     other = {file: TINY / file for file in ("config.json", "source.spm", "target.spm", "vocab.json")}
     hub.repositories[NAME] = {**other, name: TINY / "config.json"}
-    script = tmp_path / "without.py"  # as on a machine without PyTorch
-    script.write_text(
-        "import sys\nfrom pipeline.nmt.compile import huggingface\nhuggingface.can_read_pytorch = lambda: False\n"
-        "from pipeline.apps import models\nfrom pipeline.apps.cli import main_program\nmain_program(models.run)\n"
-    )
-    done = python(home, hub.url, str(script), "pull", str(config))
+    monkeypatch.setattr("pipeline.nmt.compile.huggingface.can_read_pytorch", lambda: False)
+    done = models(home, hub.url, "pull", str(config))
     assert done.returncode == 1
     assert hint in done.stderr
     assert "model.bin, tokenizer.json" not in done.stderr
 
 
-@pytest.mark.slow
 def test_a_cached_snapshot_is_compiled_without_a_network(hub, home, tmp_path):
     as_is = write_config(tmp_path, 'weights = "as-is"')
     assert models(home, hub.url, "pull", str(as_is)).returncode == 0
@@ -208,7 +202,6 @@ def test_a_model_that_the_compiler_refuses_runs_as_it_is(hub, home, config):
     assert compiled(home) == []
 
 
-@pytest.mark.slow
 def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub, home, config):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
@@ -219,7 +212,6 @@ def test_fp32_files_are_fetched_if_the_compiler_rejects_smaller_ones(hub, home, 
     assert "slower" not in said
 
 
-@pytest.mark.slow
 def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(hub, home, config, tmp_path):
     files = hub.repositories[NAME]
     for plain, half in zip(EXACT, HALF, strict=True):
@@ -237,7 +229,6 @@ def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(hub, ho
     assert "slower" not in said
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub, home, config):
     """A file size limit simulates a full disk: downloaded files are below it, compiled files are above."""
     done = subprocess.run(
@@ -252,7 +243,6 @@ def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub, home, config
     assert len(compiled(home)) == 1
 
 
-@pytest.mark.slow
 def test_leftovers_of_a_killed_process_are_removed(hub, home, config):
     assert models(home, hub.url, "pull", str(config)).returncode == 0
     (folder,) = compiled(home)
@@ -261,18 +251,13 @@ def test_leftovers_of_a_killed_process_are_removed(hub, home, config):
     assert compiled(home) == [folder]
 
 
-@pytest.mark.slow
-def test_two_programs_that_start_at_once_compile_once(hub, home, config):
-    command = [sys.executable, "-m", "pipeline.models", "pull", str(config)]
-    run = {"env": environment(home, hub.url), "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
-    both = [subprocess.Popen(command, **run) for _ in range(2)]
-    said = [process.communicate(timeout=HANG_S)[1] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert sum("reading the checkpoint" in text for text in said) == 1
-    assert len(compiled(home)) == 1
+def test_two_programs_that_start_at_once_compile_once(hub, home, config, capfd):
+    with used(home, hub.url), ThreadPoolExecutor(2) as threads:  # the lock is one between programs
+        found = list(threads.map(find_translation_model, [load_config(str(config)).nmt] * 2))
+    assert found == compiled(home) * 2
+    assert capfd.readouterr().err.count("reading the checkpoint") == 1
 
 
-@pytest.mark.slow
 def test_the_list_shows_which_models_are_compiled(hub, home, config):
     def row():
         table = models(home, NOWHERE, "list", "--config", str(config)).stdout

@@ -28,7 +28,7 @@ from pipeline.nmt.search.draft_tokens import (
 from pipeline.nmt.search.recovery import LoopGuard, Rewind, recovering
 from pipeline.nmt.stage import Text
 from pipeline.nmt.translator import TranslationRequest
-from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+from tests.conftest import SHIPPED_TRANSLATORS, examples, golden, make_model_dir
 from tests.drafting import converse
 from tests.nmt.conftest import found_ids
 from tests.streams import changes
@@ -127,6 +127,9 @@ def test_a_part_waits_for_those_before_it():
     assert tokens.push(1, part_draft("甲乙", SteadySource(3), rows)) == (0, 2)
     assert tokens.push(0, part_draft("丙", SteadySource(1, complete=True), rows[:2])) == (2, 2)
     assert tokens.push(1, part_draft("甲乙", SteadySource(3), rows)) == (2, 2)
+    # In the next draft, the first part has changed.
+    assert tokens.push(0, part_draft("丙", SteadySource(1), rows[:2]))[0] < 2
+    assert tokens.push(1, part_draft("甲乙", SteadySource(3), rows)) == (0, 2)
 
 
 def test_of_a_translation_that_was_cut_nothing_is_steady_and_only_what_it_repeats_is_shown():
@@ -219,7 +222,7 @@ def demo():
 
 
 @pytest.mark.parametrize(("name", "target"), [("en_pt", "pt"), ("demo", "zh")])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=14),
     final=st.lists(st.sampled_from(WORDS), max_size=3),

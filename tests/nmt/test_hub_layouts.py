@@ -1,17 +1,20 @@
 """Repositories with the file lists of real hub repositories, given by id or language pair, and incomplete ones."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from pipeline.config import load_config
+from pipeline.nmt.compiled import is_compiled
+from pipeline.nmt.decode.exports import compilable_exports, fallback_exports, runnable_exports
+from pipeline.nmt.load import find_translation_models, load_translation_model, loaded_as
 from pipeline.nmt.model import MarianModel
-from tests.conftest import HANG_S, TINY, golden
-from tests.store.hub_server import COMMIT, HubServer, environment, failed, models, python
+from pipeline.nmt.options import NmtConfig
+from tests.conftest import TINY, golden
+from tests.store.hub_server import COMMIT, HubServer, command, failed, models, used
 
 SPLIT, MERGED, BUNDLED = "TigreGotico/opus-mt-en-eu-onnx", "Xenova/opus-mt-af-en", "Xenova/opus-mt-en-zh"
 GRAPHS = ("encoder_model", "decoder_model", "decoder_with_past_model")
@@ -88,26 +91,17 @@ def fetched(hub):
 
 
 def translate(home, url, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.nmt", *arguments], input=f"{TEXT}\n",
-        env=environment(home, url), capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,
-    )  # fmt: skip
+    return command(home, url, "nmt", *arguments, stdin=f"{TEXT}\n".encode())
 
 
 def loaded(home, url, config, text):
-    """The translation by the configured models, their directories, and standard error."""
-    done = python(
-        home, url, "-c",
-        "import sys; from pipeline import load_config, load_translation_model\n"
-        "from pipeline.nmt.load import find_translation_models\n"
-        "config = load_config(sys.argv[1]); (((_, target), nmt),) = config.translators.items()\n"
-        "found = [directory for _, directory in find_translation_models(nmt)]\n"
-        "print(load_translation_model(config.languages.source, target, nmt, found).translate(sys.argv[2])); print(*found, sep='\\n')",
-        str(config), text,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    translation, *directories = done.stdout.splitlines()
-    return translation, [Path(directory) for directory in directories], done.stderr
+    """The translation by the configured models, and their directories."""
+    with used(home, url):
+        options = load_config(str(config))
+        (((_, target), nmt),) = options.translators.items()
+        directories = [directory for _, directory in find_translation_models(nmt)]
+        model = load_translation_model(options.languages.source, target, nmt, directories)
+        return model.translate(text), directories
 
 
 def write_config(folder, *lines):
@@ -138,7 +132,7 @@ def test_two_steps_through_english_equal_two_separate_translations(hub, home, tm
     config = write_config(
         tmp_path, '[languages]\nsource = "af"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
     )
-    translation, directories, _ = loaded(home, hub.url, config, TEXT)
+    translation, directories = loaded(home, hub.url, config, TEXT)
     assert [directory.parent.name for directory in directories] == [name.replace("/", "--") for name in (MERGED, SPLIT)]
     model = MarianModel.load(TINY)
     assert translation == model.translate(model.translate(TEXT))
@@ -156,7 +150,6 @@ def test_a_separate_precision_folder_serves_the_requested_suffix(hub, home):
     assert placed.endswith("_int8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["", "int8/"])
 def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, home, tmp_path):
     files = {f"{settings}{name}": TINY / name for name in SETTINGS}
@@ -175,7 +168,6 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, h
     assert again.stdout == done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["_data", ".data"])
 def test_external_weights_are_compiled_and_run(end, hub, home, tmp_path):
     outside = tmp_path / "outside"
@@ -183,16 +175,16 @@ def test_external_weights_are_compiled_and_run(end, hub, home, tmp_path):
     hub.repositories[SPLIT] = with_data_outside(outside, end)
     languages = '[languages]\nsource = "en"\ntarget = "eu"'
     compiled = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "fp32"')
-    translation, (directory,), _ = loaded(home, hub.url, compiled, TEXT)
+    translation, (directory,) = loaded(home, hub.url, compiled, TEXT)
     assert translation == ROW["text"]
     assert "-fp32-v" in directory.name
     as_is = write_config(tmp_path, languages, '[nmt]\nmodel = "auto"\nweights = "as-is"')
-    translation, (directory,), _ = loaded(home, hub.url, as_is, TEXT)
+    translation, (directory,) = loaded(home, hub.url, as_is, TEXT)
     assert translation == ROW["text"]
     assert fetched(hub) == {f"{graph}.onnx{kind}" for graph in GRAPHS for kind in ("", end)}
     assert not any(path.is_symlink() for path in directory.iterdir())
     before = {path.name: path.stat().st_ino for path in directory.iterdir()}
-    assert loaded(home, NOWHERE, as_is, TEXT) == (translation, [directory], "")
+    assert loaded(home, NOWHERE, as_is, TEXT) == (translation, [directory])
     assert {path.name: path.stat().st_ino for path in directory.iterdir()} == before  # not written again
 
 
@@ -218,7 +210,6 @@ def test_missing_external_weights_give_one_error(hub, home, tmp_path):
     assert "fetch or export it again" in line
 
 
-@pytest.mark.slow
 def test_the_list_of_pairs_shows_which_models_are_cached(hub, home):
     def states():
         done = models(home, NOWHERE, "list", "--pairs", "--json")
@@ -235,3 +226,54 @@ def test_the_list_of_pairs_shows_which_models_are_cached(hub, home):
     (row,) = [row.split() for row in rows if SPLIT in row]
     assert row == ["en", "→", "eu", SPLIT, "split", "fp32", "630", "Apache-2.0", "compiled"]
     assert "leave --config out" in failed(models(home, NOWHERE, "list", "--pairs", "--config", "demo-zh"), 2)
+
+
+def test_exports_are_tried_from_the_best():
+    def decoders(exports):
+        return [(export.settings + export.names[1], len(export.graphs)) for export in exports]
+
+    fp32 = [(f"{folder}decoder_model{kind}.onnx", 2) for folder in ("onnx/", "") for kind in ("_merged", "")]
+    half = [(name.replace(".onnx", "_fp16.onnx"), graphs) for name, graphs in fp32]
+    assert decoders(compilable_exports(half=False)) == fp32
+    assert decoders(compilable_exports(half=True)) == [*fp32, *half]
+    run = [(name, 2 if "merged" in name else 3) for name, _ in fp32]
+    assert decoders(runnable_exports("")) == run
+    assert decoders(runnable_exports("_q4")) == [(name.replace(".onnx", "_q4.onnx"), graphs) for name, graphs in run]
+    own = [
+        (f"{settings}int8/decoder_model{kind}.onnx", graphs)
+        for kind, graphs in (("_merged", 2), ("", 3))
+        for settings in ("", "int8/")
+    ]
+    assert decoders(runnable_exports("_int8"))[4:] == own  # files of 8 bits may have a folder of their own
+    fallback = fallback_exports()
+    assert decoders(fallback[:4]) == run
+    assert [export.rank for export in fallback] == [1] * 4 + [2] * (len(fallback) - 4)
+    assert {export.suffix for export in fallback[4:]} == {"_int8", "_quantized", "_uint8", ""}
+    assert len(set(fallback)) == len(fallback)
+
+
+@pytest.mark.parametrize(
+    ("options", "compiled"),
+    [
+        ({"model": "x/any"}, True),
+        ({"model": "x/any", "weights": "int4"}, True),
+        ({"model": "x/any", "weights": "as-is"}, False),
+        ({"model": "x/any", "file_suffix": "_q4"}, False),
+        ({"model": "firefox/en-de"}, False),
+        ({"model": str(TINY)}, False),
+    ],
+)
+def test_models_of_the_hub_are_compiled_unless_their_files_are_to_run_as_they_are(options, compiled):
+    assert is_compiled(NmtConfig(**options)) is compiled
+
+
+def test_a_model_is_loaded_once_for_options_that_do_not_change_it(tmp_path):
+    def key(**options):
+        return loaded_as(NmtConfig("x/any", **options), TINY)
+
+    (tmp_path / "link").symlink_to(TINY)
+    same = [{"revision": "a"}, {"via": "de"}, {"judge": False}, {"url": "http://h/v1"}, {"url_model": "m"}]
+    assert [options for options in (*same, {"url_tokens": 5}, {"url_timeout_s": 9.0}) if key(**options) != key()] == []
+    assert loaded_as(NmtConfig("y/other"), tmp_path / "link") == key()
+    others = [{"beam_size": 2}, {"threads": 2}, {"max_tokens": 9}, {"weights": "int4"}, {"cached_sentences": 0}]
+    assert [options for options in others if key(**options) == key()] == []

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.nmt.inspection import as_text, inspect_model
+from pipeline.nmt.inspection import ModelReport, as_text, inspect_model
 from tests.commands import run
 from tests.conftest import LAYOUTS, make_model_dir
 
@@ -63,3 +63,9 @@ def test_the_report_recommends_a_faster_layout_if_there_is_one(tmp_path):
     compiled = as_text(inspect_model(make_model_dir(tmp_path / "streaming", "streaming")))
     assert "layout: streaming (2 layers, 4 heads of 16, 878 target pieces)" in compiled
     assert "compile SRC" not in compiled
+
+
+def test_files_that_a_model_needs_are_missing_and_optional_ones_are_not():
+    files = {"config.json": True, "vocab.json": False, "target_vocab.json": False}
+    report = ModelReport("model", runs=False, problem="it lacks one", files=files)
+    assert as_text(report).splitlines()[:2] == ["model", "files: config.json; missing: vocab.json"]

@@ -30,9 +30,9 @@ LOST = "I saw him sawing a tree."  # no source helps: "Eu o vi uma árvore."
 
 @pytest.fixture(scope="module")
 def models():
-    """English to Portuguese, without and with a judge."""
+    """English to Portuguese, without and with a judge; in fp32, since with 8 bits a processor's rounding may decide."""
     plain, judged, back = (
-        load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny"))
+        load_translation_model(*pair.split("-"), NmtConfig(f"firefox/{pair}-tiny", weights="fp32"))
         for pair in ("en-pt", "en-pt", "pt-en")
     )
     judged.judge = Judge(judged, back)
@@ -53,22 +53,20 @@ def test_the_source_is_hardly_found_where_words_are_lost(models):
 def test_where_something_is_lost_another_source_is_tried(models):
     plain, judged = models
     mended = 0
-    for text, lost in (
-        ("The food isn't very good here.", "aqui"),
-        ("There are more clouds today than yesterday.", "hoje"),
-        ("Tom quietly opened the door.", "silenciosamente"),
-        ("Put your hands up!", "cima"),
+    for text in (
+        "The food isn't very good here.",
+        "There are more clouds today than yesterday.",
+        "Tom quietly opened the door.",
     ):
-        before, (*shown, end) = (
-            plain.translate(text),
-            judged.stream(TranslationRequest(SourceSentence(0, "en", text), "pt")),
-        )
-        mended += lost in end.text and lost not in before
+        *shown, end = judged.stream(TranslationRequest(SourceSentence(0, "en", text), "pt"))
+        before, after = (judged.judge.found(text, each) for each in (plain.translate(text), end.text))
+        assert before < -1.3
+        assert after >= before
+        mended += after > -1.3
         assert shown[-1].text == end.text
         assert shown[-1].complete
-        assert not end.doubtful
-        assert judged.judge.found(text, end.text) >= judged.judge.found(text, before)
-    assert mended >= 2
+        assert end.doubtful == (after < -1.9)
+    assert mended >= 1
 
 
 def test_what_stays_doubtful_is_marked_but_not_in_drafts(models):
@@ -94,6 +92,40 @@ def test_another_translation_is_taken_if_the_translator_finds_it_about_as_likely
     made = judge(part, own, lambda part, beams: other)
     assert [token.id for token in made] == [6 if taken else 5, 0]
     assert made[-1].doubtful != taken
+
+
+@pytest.mark.parametrize(
+    ("likelihoods", "tried", "taken"),
+    [
+        ({"5": -1.0}, [], "5"),  # good enough
+        ({"5": -2.5, "6": -2.4, "7": -1.0, "8": -0.5}, ["6", "7"], "7"),  # until one is
+        ({"5": -2.5, "6": -2.0, "7": -1.9, "8": -2.0}, ["6", "7", "8"], "7"),  # else the best
+        ({"5": -2.5, "6": None, "7": -2.5}, ["6", "7"], "5"),
+    ],
+)
+def test_others_are_tried_until_one_is_good_enough(models, monkeypatch, likelihoods, tried, taken):
+    judge = models[1].judge
+    part = models[1].parts("The red house is very big.", "en", "pt", complete=True)[0]
+
+    def made(number, *, truncated=False):
+        return [Token(int(number), -1.0, last=False), Token(0, -1.0, last=True, truncated=truncated)]
+
+    asked = []
+
+    def others(part, search):
+        for number in [*likelihoods][1:]:
+            asked.append(number)
+            yield made(number)
+            yield made(number, truncated=True)  # what was cut is not taken
+
+    monkeypatch.setattr(judge, "_text", lambda tokens: str(tokens[0].id))
+    monkeypatch.setattr(judge, "found", lambda text, translation, part: likelihoods[translation])
+    monkeypatch.setattr(judge, "_own", lambda part, tokens: -1.0)
+    monkeypatch.setattr(judge, "_others", others)
+    assert str(judge(part, made(5), lambda part, beams: [])[0].id) == taken
+    assert asked == tried
+    assert judge(part, cut := made(5, truncated=True), lambda part, beams: []) is cut
+    assert asked == tried
 
 
 def test_right_translations_and_short_ones_stay_as_they_are(models):

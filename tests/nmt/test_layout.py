@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.errors import ModelError
 from pipeline.nmt.decode.layout import Kind, Role, classify, find_layout
-from pipeline.run.onnx_header import read_header
+from pipeline.run.onnx_header import OnnxHeader, Port, read_header
 from tests.conftest import ENCODER, LAYOUTS, TINY, make_model_dir
 
 ROLES = {
@@ -52,6 +52,38 @@ def test_a_decoder_that_cannot_run_the_first_step_is_rejected():
     header = read_header(TINY / "decoder_with_past_model.onnx")
     header.inputs["decoder_attention_mask"] = header.inputs["encoder_attention_mask"]
     assert "as written by transformers.onnx; it cannot run the first step" in str(classify(header))
+
+
+OWN, CROSS = "past_key_values.0.decoder.key", "past_key_values.0.encoder.key"
+STEP = "input_ids position_ids seqlens_k total_sequence_length"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "role"),
+    [
+        ("input_ids attention_mask", "last_hidden_state", Role.ENCODER),
+        ("input_ids", "last_hidden_state", "an encoder that lacks the inputs attention_mask"),
+        ("input_ids", "present.0.encoder.key", Role.STREAMING_ENCODER),
+        ("input_ids attention_mask", "sentence", "neither an encoder nor a decoder"),
+        (STEP, "token log_probability logits output_ids", Role.STREAMING_STEP),
+        (STEP, "token log_probability logits", "a streaming step that lacks output_ids"),
+        ("encoder_hidden_states", "logits", "a decoder that lacks the input input_ids"),
+        (f"use_cache_branch input_ids encoder_hidden_states {OWN} {CROSS}", "logits", Role.MERGED),
+        (f"use_cache_branch input_ids {OWN} {CROSS}", "logits", "a merged decoder that lacks encoder_hidden_s"),
+        (f"input_ids {OWN} {CROSS}", "logits", Role.WITH_PAST),
+        (f"input_ids encoder_hidden_states {CROSS}", "logits", "a decoder that takes encoder KV but lacks"),
+        (f"input_ids encoder_hidden_states {OWN}", "logits", Role.OWN_PAST),
+        ("input_ids encoder_hidden_states", "logits present.0.encoder.key", Role.FIRST_STEP),
+        ("input_ids encoder_hidden_states", "logits present.0.decoder.key", Role.NO_PAST),
+        ("input_ids decoder_input_ids", "logits", Role.ONE_FILE),
+        ("input_ids", "logits", "a decoder that lacks encoder_hidden_states"),
+        ("input_ids pixel_values", "logits", "not a Marian graph: it has the inputs pixel_values"),
+    ],
+)
+def test_a_graph_that_cannot_be_used_is_told_from_one_that_can(inputs, outputs, role):
+    ports = ({name: Port(name, "float32", ()) for name in names.split()} for names in (inputs, outputs))
+    found = classify(OnnxHeader(Path("a.onnx"), *ports))
+    assert found is role if isinstance(role, Role) else str(found).startswith(role)
 
 
 KINDS = {

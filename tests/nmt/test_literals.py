@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.decode.generation import SearchRequest
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.beams import greedy
+from pipeline.nmt.search.sentence_text import RunningSearch
 from pipeline.nmt.terms.clock_times import time_forms, times
 from pipeline.nmt.terms.literals import literals
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, kept
@@ -103,6 +105,34 @@ def test_other_ways_to_write_a_literal_are_accepted(text, target, translations):
     assert terms
     for translation in translations:
         assert all(kept(terms, translation)), translation
+
+
+def test_of_many_literals_the_first_eight_are_looked_at():
+    text = " and ".join(map(str, range(21, 40)))
+    assert [literal.term.source for literal in literals(text, "zh")] == [str(number) for number in range(21, 29)]
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ("1,234,567,890,123", True, False),  # may be written without separators
+        ("1,234,567,890,123,456", False, False),  # a serial number may not
+        ("see example.com", False, True),
+    ],
+)
+def test_what_else_is_accepted_and_refused(text, accepted, refused):
+    (literal,) = literals(text, "zh")
+    assert (literal.term.source.replace(",", "") in literal.term.targets[:2]) == accepted or "," not in text
+    assert literal.refused == (("example.com-",) if refused else ())
+
+
+def test_a_number_whose_separator_is_unknown_has_no_value():
+    assert literals("3.500", "en", "sv")[0].term.targets == ("3.500", "3,500")
+    assert "3.5" in literals("3.500", "en", "en")[0].term.targets
+
+
+def test_a_date_may_have_its_day_and_month_in_the_other_order():
+    assert literals("9/11/2001", "zh")[0].term.targets == ("9/11/2001", "11/9/2001")
 
 
 def test_a_time_has_the_name_of_noon_if_it_is_known_to_be_noon():
@@ -346,3 +376,40 @@ def test_a_long_list_of_literals_that_cannot_be_written_is_given_up(monkeypatch)
     monkeypatch.setattr(Repair, "_written", lambda self, tokens, term: iter(tried.append(term.name) or ()))
     model.translate(f"Write to {', '.join(f'a{number}@b.com' for number in range(101, 120))}.")
     assert len(tried) == 2
+
+
+@pytest.mark.parametrize(
+    ("translation", "looked_at", "mended"),
+    [
+        ("314号和999号房间是空的。", {"314": 0.9, "999": 0.3}, "314号和275号房间是空的。"),
+        ("314号和999号房间是空的。", {"314": 0.9, "999": 0.1}, None),  # the model does not look at it there
+        ("314号房间是空的。", {"314": 0.9}, None),  # the place of the other number
+        ("888号和999号房间是空的。", {"888": 0.3, "999": 0.9}, "888号和275号房间是空的。"),
+    ],
+)
+def test_a_number_takes_the_place_of_what_was_written_for_it_and_of_no_other(models, translation, looked_at, mended):
+    assert mended_by(models["en"], "Rooms 314 and 275 are free.", "275", translation, looked_at) == mended
+
+
+def test_a_time_that_ends_with_a_full_stop_ends_a_sentence_with_one(models):
+    found = mended_by(models["zh"], "我们早上9点半见面。", "早上9点半", "We meet at 8:15.", {"8:15": 0.9})
+    assert found == "We meet at 9:30 a.m."
+
+
+def mended_by(model, text, name, translation, looked_at):
+    """A translation with the literal of this name in its place. ``looked_at``: the attention of what is written so."""
+    source, target = model.languages
+    (part,) = model.parts(text, source, target, complete=True)
+    wording, speller = model.wording(part.terms, target), model.speller(target)
+    (term,) = (term for term in part.terms if term.name == name)
+    ids = [*speller.spell(translation), model.generation.end_token]
+    shares, written = np.zeros(len(ids)), ""
+    for at, token in enumerate(ids):
+        written += speller.piece(token)
+        begun = next(
+            (one for one in looked_at if written.endswith(tuple(one[:n] for n in range(1, len(one) + 1)))), None
+        )
+        shares[at] = looked_at[begun] if begun else 0.0
+    repair = Repair(SearchRequest(model.decoder, part.ids, model.generation), wording, RunningSearch(None))
+    found = repair._mended(ids, term, shares)
+    return None if found is None else speller.text([*ids[: found[0]], *found[1], *ids[found[2] :]])

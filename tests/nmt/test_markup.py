@@ -1,10 +1,12 @@
 """Markup in texts that are translated: it comes back as it was, in its place, and a fragment stays one."""
 
 from time import process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from pipeline.nmt import forced
 from pipeline.nmt.forced import place_marks, word_alignment
 from pipeline.nmt.terms.mark_places import Mark, Places
 from pipeline.nmt.terms.markup import as_fragment, joined_sentences, parts
@@ -115,6 +117,7 @@ def test_lines_of_a_sentence_are_one_text_and_other_lines_are_not():
         ("and so", "E assim...", "pt", "e assim..."),
         ("estou aqui", "I am here.", "en", "I am here"),
         ("it is NATO", "NATO é.", "pt", "NATO é"),
+        ("then Ana left", "Ana saiu.", "pt", "Ana saiu"),
         ("NATO", "OTAN.", "pt", "OTAN"),
         ("the table", "Tisch.", "de", "Tisch"),
         ("好", "好。", "zh", "好"),
@@ -122,6 +125,26 @@ def test_lines_of_a_sentence_are_one_text_and_other_lines_are_not():
 )
 def test_a_fragment_gets_no_full_stop_and_no_capital(source, translation, target, expected):
     assert as_fragment(source, translation, target) == expected
+
+
+def test_a_closing_tag_is_of_the_newest_open_one_of_its_name():
+    (fragment,) = parts("Say <u>a <i>b <u>c</u></i> d</u> now")
+    assert [(mark.text, mark.pair) for mark in fragment.marks] == [
+        *(("<u>", 0), ("<i>", 1), ("<u>", 2), ("</u>", 2), ("</i>", 1), ("</u>", 0))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("translation", "written"),
+    [
+        ("Olá X2, diz X1.", "Olá {name}, diz {count}."),
+        ("Olá, diz X1.", "Olá, diz {count} {name}."),  # a word that was lost
+        ("Olá.", "{count} Olá {name}."),
+    ],
+)
+def test_each_word_that_stays_is_in_the_translation(translation, written):
+    (fragment,) = parts("Hello {count} and {name}.")
+    assert fragment.written(translation, "en", "pt") == written
 
 
 def test_marks_go_with_the_words_that_they_are_at():
@@ -135,7 +158,30 @@ def test_marks_go_with_the_words_that_they_are_at():
     assert [at for at, _ in Places("the red house.", "en", "a casa vermelha.", "pt", None).of(red)] == [2, 6]
 
 
+def test_a_mark_inside_others_stays_inside_them():
+    marks = [Mark("<b>", 4, pair=0), Mark("<i>", 8, pair=1), Mark("</i>", 13, after=True, pair=1)]
+    marks.append(Mark("</b>", 13, after=True, pair=0))
+    # "the red house" → x is the house, y is the, z is red: the outer marks are at the last two words.
+    alignment = np.array([[0, 0.4, 0.45], [1, 0, 0], [0, 0.9, 0]], np.float32)
+    (outer, inner, inner_end, outer_end) = (
+        at for at, _ in Places("the red house", "en", "x y z", "pt", alignment).of(marks)
+    )
+    assert outer <= inner < inner_end <= outer_end
+    # An alignment of other words is none.
+    other = np.ones((2, 3), np.float32)
+    assert Places("the red house", "en", "x y z", "pt", other).of(marks) == Places(
+        "the red house", "en", "x y z", "pt", None
+    ).of(marks)
+
+
+def test_marks_around_a_word_are_around_a_word_of_a_shorter_translation():
+    marks = [Mark("<b>", 4, pair=0), Mark("</b>", 5, after=True, pair=0)]
+    assert [at for at, _ in Places("a b c d e f", "en", "x y", "pt", None).of(marks)] == [2, 3]
+
+
 def test_a_mark_stays_in_its_line():
+    places = Places("a b c d", "en", "x y z", "pt", None)
+    assert [at for at, _ in places.of([Mark("\n", 1, line=True), Mark("\n", 1, line=True)])] == [2, 4]
     places = Places("a b c d e f g h i j", "en", "x y z", "pt", None)
     marks = [Mark("\n", 1, line=True), Mark("\n", 3, line=True), Mark("<img>", 6)]
     assert [at for at, _ in places.of(marks)] == [2, 4, 4]
@@ -161,6 +207,34 @@ def test_words_are_aligned_by_the_attention(en_pt):
     alignment = word_alignment(en_pt, "He is not guilty.", "en", "Ele não é culpado.", "pt")
     assert alignment.argmax(axis=1).tolist() == [0, 2, 1, 3]
     assert word_alignment(object(), "Yes.", "en", "Sim.", "pt") is None
+
+
+def test_a_sentence_is_aligned_by_the_local_translator_unless_it_is_too_long(en_pt, monkeypatch):
+    given = "He is not guilty.", "en", "Ele não é culpado.", "pt"
+    assert word_alignment(SimpleNamespace(local=en_pt), *given) is not None
+    monkeypatch.setattr(forced, "MOST_ALIGNED", 16)
+    assert word_alignment(en_pt, *given) is not None
+    monkeypatch.setattr(forced, "MOST_ALIGNED", 15)
+    assert word_alignment(en_pt, *given) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("<i>Yes, he is.</i>", False),
+        ("He <i>is</i> here.", True),
+        ("<br/>Yes, he is", False),
+        ("Yes, he is <b>not</b>", True),
+    ],
+)
+def test_marks_between_words_need_an_alignment(text, needed):
+    (fragment,) = (part for part in parts(text) if not isinstance(part, str))
+    assert fragment.needs_alignment is needed
+
+
+def test_sentences_are_joined_as_the_language_does():
+    assert joined_sentences(["", "One.", " Two.", "\nThree.", "", "Four."], "en") == "One. Two.\nThree. Four."
+    assert joined_sentences(["一。", "二。"], "zh") == "一。二。"
 
 
 def test_blanks_are_read_once():

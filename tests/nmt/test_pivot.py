@@ -6,7 +6,8 @@ import pytest
 
 from pipeline import MarianModel
 from pipeline.errors import DecodingStoppedError, UsageError
-from pipeline.events import Confidence, SourceSentence, TargetText, Translation
+from pipeline.events import Confidence, SourceSentence, TargetText, Translation, Word
+from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.decode.decoder import DecoderState
 from pipeline.nmt.decode.generation import Token
 from pipeline.nmt.options import NmtConfig
@@ -149,3 +150,50 @@ def test_the_languages_of_both_are_checked(both):
         PivotTranslator(both.first, both.second, "de").check_languages("en", "en")
     with pytest.raises(UsageError, match="translates from en into zh, not from fr"):
         both.translate("Bonjour.", source="fr")
+
+
+class Step:
+    """One of two models: it makes what the test says, and cannot write some words."""
+
+    def __init__(self, made, unknown=()):
+        self.made, self.unknown, self.languages = made, unknown, ("en", "en")
+        self.asked: list[TranslationRequest] = []
+
+    def stream(self, request):
+        self.asked.append(request)
+        yield self.made
+
+    def unspellable(self, glossary, target=None):
+        return tuple(term for term in glossary.terms if term.targets[0] in self.unknown)
+
+
+@pytest.mark.parametrize("what", ["truncated", "searched_again", "doubtful"])
+@pytest.mark.parametrize("of", [(False, False), (True, False), (False, True)])
+def test_what_is_said_of_one_of_two_translations_holds_for_both(what, of):
+    first, second = (Step(Translation(3, "en", text, **{what: is_so})) for text, is_so in zip("ab", of, strict=True))
+    (made,) = PivotTranslator(first, second, "pt").stream(TranslationRequest(sentence("A bee"), "de"))
+    assert (made.text, getattr(made, what)) == ("b", any(of))
+
+
+def test_the_second_model_gets_the_first_translation_without_the_words_of_the_source():
+    first, second = Step(Translation(3, "pt", "Uma abelha")), Step(Translation(3, "de", "Eine Biene"))
+    said = replace(sentence("A bee"), words=(Word("A bee", 10.0, 16.0),))
+    list(PivotTranslator(first, second, "pt").stream(TranslationRequest(said, "de")))
+    assert (first.asked[0].target, second.asked[0].target) == ("pt", "de")
+    assert second.asked[0].sentence == replace(said, language="pt", text="Uma abelha", words=())
+
+
+def test_a_term_is_carried_by_its_translation_or_its_source_or_not_at_all():
+    bee, ant, fly = Term("bee", "Biene"), Term("ant", "蚂蚁", ("ants",), ("蚁",)), Term("fly", "苍蝇")
+    terms = Glossary((bee, ant, fly))
+    first = Step(Translation(3, "pt", "x"), ("蚂蚁", "苍蝇", "fly"))
+    second = Step(Translation(3, "de", "Biene 蚁"), ("Biene",))
+    pivot = PivotTranslator(first, second, "pt")
+    (made,) = pivot.stream(TranslationRequest(sentence("A bee, an ant and a fly"), "de", glossary=terms))
+    assert [(term.source, term.target) for term in first.asked[0].glossary.terms] == [("bee", "Biene"), ("ant", "ant")]
+    assert [(term.source, term.targets) for term in second.asked[0].glossary.terms] == [
+        ("Biene", ("Biene",)),
+        ("ant", ("蚂蚁", "蚁")),
+    ]
+    assert (made.terms, made.missed_terms) == (("bee", "ant", "fly"), ("fly",))
+    assert pivot.unspellable(terms) == (bee, fly)

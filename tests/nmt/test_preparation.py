@@ -72,6 +72,8 @@ def test_characters_are_replaced_by_ones_that_models_know(text, language, expect
         ("ΤΟ ΜΠΟΥΚΑΛΙ ΕΠΕΣΕ ΚΑΤΩ ΣΑΣ", "el", "Το μπουκαλι επεσε κατω σας"),
         ("İSTANBUL ILIK BİR ŞEHİR.", "tr", "İstanbul ılık bir şehir."),
         *((text, "en", text) for text in ("NATO.", "OK!", "USA", "BBC NEWS", "UNESCO.", "NATO is here.", "The U.S.A.", "I AM.")),
+        ("GO HOME NO", "en", "Go home no"),  # eight letters
+        *((text, "en", text) for text in ("GO HOME N", "CONGRATULATIONS!", "GOOD MoRNING ALL")),
         ("NBA比赛和CBA比赛ABCDEFG", "zh", "NBA比赛和CBA比赛ABCDEFG"),
         ("გამარჯობა ჩემო მეგობარო", "ka", "გამარჯობა ჩემო მეგობარო"),
     ],

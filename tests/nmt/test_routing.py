@@ -10,8 +10,21 @@ from pipeline.apps.options import add_model_arguments, configured
 from pipeline.config import ConfigError, load_config
 from pipeline.errors import UsageError
 from pipeline.languages import known_language
-from pipeline.nmt.routing import all_pairs, direct, route, route_line, weights
-from tests.conftest import SETTINGS, TINY
+from pipeline.nmt import routing
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.routing import (
+    Pair,
+    all_pairs,
+    direct,
+    looked_up,
+    resolve,
+    route,
+    route_line,
+    student_routes,
+    translates_all,
+    weights,
+)
+from tests.conftest import SETTINGS, SHIPPED_TRANSLATORS, TINY
 
 
 def options(*arguments):
@@ -349,3 +362,72 @@ def test_pull_and_list_know_the_models_of_all_targets(tmp_path):
         ("firefox/en-zh", None),
         ("a/b", "r"),
     ]
+
+
+STUDENTS = {"de-en": "firefox/de-en", "en-fr": "firefox/en-fr"}
+OTHERS = {"de-en": "x/de-en", "en-fr": "x/en-fr", "de-fr": "x/de-fr"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "via", "found"),
+    [
+        ([STUDENTS["de-en"], STUDENTS["en-fr"], OTHERS["de-fr"]], "en", ["firefox/de-en", "firefox/en-fr"]),
+        ([STUDENTS["de-en"], OTHERS["en-fr"], OTHERS["de-fr"]], "en", ["x/de-fr"]),  # one student alone
+        ([OTHERS["de-en"], STUDENTS["en-fr"], OTHERS["de-fr"]], "en", ["x/de-fr"]),
+        ([OTHERS["de-en"], OTHERS["en-fr"]], "en", ["x/de-en", "x/en-fr"]),
+        ([STUDENTS["de-en"], STUDENTS["en-fr"], "firefox/de-fr"], "en", ["firefox/de-fr"]),
+        ([STUDENTS["de-en"], STUDENTS["en-fr"], OTHERS["de-fr"]], "none", ["x/de-fr"]),
+        ([STUDENTS["de-en"], STUDENTS["en-fr"]], "none", None),
+        ([STUDENTS["de-en"], "firefox/de-en-tiny", OTHERS["en-fr"]], "en", ["firefox/de-en", "x/en-fr"]),
+    ],
+)
+def test_of_several_routes_students_are_preferred_and_then_one_model(monkeypatch, rows, via, found):
+    table = tuple(Pair(*row.partition("/")[2].split("-")[:2], row, "merged", "fp32", None, "MIT") for row in rows)
+    monkeypatch.setattr(routing, "all_pairs", lambda: table)
+    if found is None:
+        with pytest.raises(UsageError, match="two steps are forbidden"):
+            route("de", "fr", via)
+        return
+    assert [pair.repository for pair in route("de", "fr", via)] == found
+    of_students = student_routes.__wrapped__("en")
+    assert of_students[("de", "en")][0] == table[0] if table[0].is_student else ("de", "en") not in of_students
+
+
+def test_a_suffix_is_of_the_models_that_are_named_and_of_those_of_the_table():
+    assert looked_up(("en", "de"), NmtConfig("x/en-fr", file_suffix="_q4")).file_suffix == ""
+    assert looked_up(("en", "de"), NmtConfig("auto", file_suffix="_q4")).file_suffix == "_q4"
+
+
+@pytest.mark.parametrize(
+    ("model", "second", "kept"),
+    [
+        ("firefox/en-de", None, True),
+        ("firefox/en-de-tiny", None, True),
+        ("firefox/en-fr", None, False),
+        ("firefox/en-de", "firefox/de-fr", False),  # its second model is for another target
+        ("x/any", None, False),
+    ],
+)
+def test_of_several_pairs_a_model_is_kept_for_the_one_that_it_names(model, second, kept):
+    nmt = NmtConfig(model, second=second, via="de")
+    assert (resolve(("en", "de"), nmt, one_of_several=True) is nmt) == kept
+    assert resolve(("en", "de"), nmt) is nmt
+
+
+def test_two_models_in_sequence_serve_several_targets_of_one_source():
+    nmt = NmtConfig("x/any", second=str(SHIPPED_TRANSLATORS["demo-en-zh"]))
+    assert translates_all(nmt, [("de", "zh-TW"), ("de", "zh")])
+    assert not translates_all(nmt, [("de", "zh"), ("fr", "zh")])
+    assert not translates_all(nmt, [("de", "zh"), ("de", "pt")])
+
+
+def test_each_of_two_models_has_a_revision_of_its_own():
+    one, two = NmtConfig("x/a", "rev-a", "x/b", "rev-b", beam_size=3).steps
+    assert (one.model, one.revision, one.second, one.second_revision, one.beam_size) == ("x/a", "rev-a", None, None, 3)
+    assert (two.model, two.revision, two.second, two.second_revision, two.beam_size) == ("x/b", "rev-b", None, None, 3)
+    assert NmtConfig("x/a", "rev-a").steps == (NmtConfig("x/a", "rev-a"),)
+
+
+@pytest.mark.parametrize(("limit_s", "conflicts"), [(0.0, 0), (0.0005, 1), (0.001, 0), (5.0, 0)])
+def test_a_time_limit_leaves_time_for_a_sentence_or_is_none(limit_s, conflicts):
+    assert len(list(NmtConfig(time_limit_s=limit_s).conflicts("nmt"))) == conflicts

@@ -12,6 +12,7 @@ from pipeline.events import SourceSentence, SourceText, TargetText, Word
 from pipeline.nmt.same_language import SameLanguageStage, SameLanguageText
 from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.targets import TranslationStage
+from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.stats import PipelineStats
 from tests.conftest import HANG_S
 
@@ -101,3 +102,27 @@ async def test_what_is_kept_does_not_grow_with_the_run():
         await stage.run()
         kept.append(len(pickle.dumps((stage._sources, stage._shown))))
     assert kept == kept[:1] * 20
+
+
+@pytest.mark.parametrize(
+    ("words", "ends"),
+    [
+        ((" So", " they", " say. "), [2, 7, 12]),
+        ((" So", " they", " said."), [12]),  # the words of another text
+        ((" So they say.",), [12]),
+        ((), [12]),
+    ],
+)
+def test_a_caption_has_a_token_for_each_word_of_its_text(words, ends):
+    said = replace(SAID, words=tuple(Word(word, 0.0, 1.0) for word in words))
+    *texts, end = SameLanguageText("en").stream(TranslationRequest(said, "en"))
+    assert [token.end for token in texts[-1].tokens] == ends
+    assert [text.text for text in texts] == [SAID.text[:at] for at in ends]
+    assert [(text.steady, text.complete) for text in texts] == [*[(0, False)] * (len(ends) - 1), (12, True)]
+    assert end.text == SAID.text
+
+
+@pytest.mark.parametrize(("target", "steady"), [("zh", 1), ("zh-TW", 0)])
+def test_a_draft_in_other_characters_is_steady_with_its_sentence(target, steady):
+    (draft,) = translated({target: SameLanguageText(target)}, [SourceText(0, "zh", "头发", steady=1)], live=True)
+    assert (draft.text, draft.steady) == ({"zh": "头发", "zh-TW": "頭髮"}[target], steady)

@@ -8,6 +8,7 @@ import pytest
 from pipeline import load_translation_model
 from pipeline.events import SourceSentence, TargetText
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.model_text import _is_short
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.preparation import written
 from pipeline.nmt.search.sentence_text import translated
@@ -103,3 +104,19 @@ def test_a_draft_that_ends_like_a_sentence_has_a_neighbour_too(students):
 )
 def test_sounds_with_a_hyphen_are_left_out_or_stay_whole(language, said, left):
     assert written(said, language, complete=True) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("Yes.", True),
+        ("I do not know.", True),  # four words
+        ("I really do not know.", False),
+        ("I do", False),  # in progress
+        ("I do,", False),
+        ("314!", False),
+        ("", False),
+    ],
+)
+def test_a_sentence_of_four_words_is_short(text, short):
+    assert _is_short(text) is short

@@ -101,6 +101,7 @@ def test_a_term_is_in_the_translation_and_costs_no_other_word(students, pair, pa
 def test_a_term_has_the_number_and_gender_of_its_place(students, text, term, found):
     made = translation(students["en-pt"], text, term)
     assert found in made.text.lower()
+    assert made.text[:1].isupper()
     assert made.missed_terms == ()
 
 
@@ -133,6 +134,13 @@ def test_a_term_without_a_place_is_said_and_nothing_else_is_lost(students):
         ("o", "Ana", "", "pt", "o"),
         ("a", "ecrã", "", "pt", "a"),
         ("is a", "invoice", "", "en", "is an"),
+        ("An", "Umbrella", "", "en", "A"),
+        ("A", "Invoice", "", "en", "An"),
+        ("o outro meu novo", "mala", "", "pt", "o outra minha nova"),  # three words at most
+        ("o gato meu", "mala", "", "pt", "o gato minha"),  # not beyond another word
+        ("Meu", "mala", "", "pt", "Minha"),
+        ("um", "Vermelha", "", "pt", "um"),  # a name
+        ("o", "nota-fiscal", "a", "fr", "o a"),
     ],
 )  # fmt: skip
 def test_what_agrees_with_a_noun(before, noun, after, language, wanted):
@@ -147,7 +155,22 @@ def test_what_agrees_with_a_noun(before, noun, after, language, wanted):
         ("ticket", "en", "pt", "passagem"),
         ("bus", "en", "pt", "passagem"),
         ("tickets", "en", "de", "passagem"),
+        ("glass", "en", "pt", "passagem"),  # no plural
+        ("óculos", "pt", "en", "passagens"),
     ],
 )
 def test_the_form_in_the_number_of_the_source_comes_first(word, source, target, first):
     assert numbered(("passagem", "passagens"), word, source, target)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("forms", "word", "pair", "first"),
+    [
+        (("nota fiscal", "notas fiscais"), "invoices", ("en", "pt"), "notas fiscais"),
+        (("notas", "nota fiscais"), "invoice", ("en", "pt"), "nota fiscais"),  # its first word shows it
+        (("night train", "night trains"), "trens", ("pt", "en"), "night trains"),  # its last word
+        (("Passagem", "Passagens"), "tickets", ("en", "pt"), "Passagem"),  # a name
+    ],
+)
+def test_the_number_of_a_noun_of_several_words_is_in_one_of_them(forms, word, pair, first):
+    assert numbered(forms, word, *pair)[0] == first

@@ -426,3 +426,20 @@ async def test_what_comes_while_a_gate_opens_waits_for_what_came_before():
     putting = asyncio.create_task(gate.put(last))
     assert [await queue.get() for _ in range(4)] == [first, second, third, last]
     await asyncio.gather(opening, putting)
+
+
+class Echo:
+    """A translator that gives the text back."""
+
+    def stream(self, request):
+        number, text = request.sentence.sentence, request.sentence.text
+        yield TargetText(number, "zh", text, len(text), complete=True)
+        yield Translation(number, "zh", text)
+
+
+@pytest.mark.parametrize("live", [False, True])
+async def test_finished_sentences_are_counted_and_no_drafts(live):
+    running = Run({"zh": Echo()}, live=live)
+    running.feed(*spoken())
+    await running.finished()
+    assert running.stats.sentences == len(SENTENCES)

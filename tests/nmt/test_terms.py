@@ -13,6 +13,7 @@ from pipeline import EndOfInput, MarianModel, NmtStage
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
 from pipeline.glossary.files import load_glossary
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.decode.generation import SearchRequest, Token
 from pipeline.nmt.decode.tokenizer import SPACE
@@ -20,11 +21,12 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search.beams import greedy
 from pipeline.nmt.stage import NmtContext
+from pipeline.nmt.terms.literals import Literal
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.terms.term_search import TermSearch, Wording
-from pipeline.nmt.translator import TranslationRequest
+from pipeline.nmt.translator import TranslationRequest, unspellable, warn_unspellable
 from pipeline.run.stats import PipelineStats
-from tests.conftest import SHIPPED_TRANSLATORS, golden, make_model_dir
+from tests.conftest import SHIPPED_TRANSLATORS, examples, golden, make_model_dir
 
 SET = Path(__file__).parent / "terms"
 GLOSSARY = load_glossary(SET / "glossary.tsv")
@@ -104,7 +106,7 @@ def test_sentences_without_terms_are_translated_as_without_a_glossary(models, so
 
 
 @given(st.lists(st.integers(4, 4000), min_size=1, max_size=12), st.integers(0, 3))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_without_terms_the_search_gives_the_tokens_of_greedy_search(english, source, known):
     ids, options = [*source, english.tokenizer.end_token], english.generation
     committed = [token.id for token in greedy(SearchRequest(english.decoder, ids, options))][:-1][:known]
@@ -239,6 +241,22 @@ def test_a_piece_with_other_text_is_looked_at_and_never_hidden():
     text = "在云端。"
     (term,) = terms_in(text, [SPACE, "在云", "端", "。"], glossary.found_in(text), first=1)
     assert (term.tokens, term.inside) == ((2, 3), (3,))
+    (term,) = terms_in("云端好", [SPACE, "云端", "好"], glossary.found_in("云端好"))
+    assert (term.tokens, term.inside) == ((1,), (1,))  # not the blank before it
+
+
+def test_a_translation_is_written_as_the_model_writes_and_in_the_number_of_the_source():
+    tickets = Term("ticket", "passagem", target_variants=("passagens",))
+    acme, cloud = Term("Acmess", None), Term("cloud", "云", target_variants=("雲",))
+    text = "Acmess cloud tickets"
+
+    def written(form):
+        return form.replace("ss", "ß")
+
+    found = terms_in(text, [], Glossary((acme, cloud, tickets)).found_in(text), written, languages=("en", "pt"))
+    assert [term.targets for term in found] == [("Acmess",), ("云", "雲"), ("paßagens", "paßagem")]
+    (literal,) = terms_in("tickets", [], [Literal(0, 7, tickets)], languages=("en", "pt"))
+    assert literal.targets == ("passagem", "passagens")  # is written in one way
 
 
 def test_accepted_translations_are_counted_once_for_each_term():
@@ -246,6 +264,8 @@ def test_accepted_translations_are_counted_once_for_each_term():
     assert kept(two, "A pull request and a merge request") == [True, True]
     assert kept(two, "Pull requests!") == [True, False]
     assert kept(two, "A pull requester") == [False, False]
+    numbers = [SourceTerm("a", (0,), (0,), forms) for forms in (("trem", "trens"), ("trens", "trem"))]
+    assert kept(numbers, "O trem") == [True, False]  # one term in both numbers
 
 
 @pytest.mark.parametrize(
@@ -269,6 +289,23 @@ def test_a_translation_goes_on_where_the_steady_text_ends_in_it():
     assert [term.begun_by(text) for text in texts] == [*(5, 13, 4, 0, 0, 0)]
     assert not glued("在", "Grand")
     assert glued("DeGrand"[:2], "Grand")
+
+
+@pytest.mark.parametrize(
+    ("text", "begun"),
+    [
+        ("at 9", True),
+        ("at 9:30 a", True),
+        ("at 1", True),
+        ("at 9:30 p", True),
+        ("at", False),
+        ("", False),
+        ("at 9:30 x", False),
+    ],
+)
+def test_a_time_goes_on_after_its_beginning_or_a_part_of_its_number(text, begun):
+    term = SourceTerm("x", (0,), (0,), ("9:30 a.m.",), literal=True, refused=("9:30 p.m.",))
+    assert term.is_begun_by(text) is begun
 
 
 def test_terms_are_spelled_for_their_place(models):
@@ -325,3 +362,32 @@ def test_tokens_of_a_given_translation_count_as_certain(english):
     assert [one.log_probability for one in given_by_glossary] == [0.0, 0.0]
     assert end.guarded >= 2
     assert Token(1, 0.0, last=False).guarded is False
+
+
+class Refusing:
+    """A translator that can write no term."""
+
+    def stream(self, request):
+        yield from ()
+
+    def unspellable(self, glossary, target=None):
+        return glossary.terms
+
+
+@pytest.mark.parametrize(("count", "more"), [(20, "term19"), (21, "term19 and 1 more")])
+def test_twenty_terms_that_cannot_be_written_are_named(caplog, count, more):
+    glossary = Glossary(tuple(Term(f"term{number}", "词") for number in range(count)), ("en", "zh"))
+    warn_unspellable(glossary, LanguageConfig("en", ("zh", "en")), {"zh": Refusing(), "en": object()})
+    (message,) = caplog.messages
+    assert message.startswith(f"the model that translates into zh cannot write the translation of {count} of the")
+    assert message.endswith(f", {more}")
+
+
+def test_the_terms_that_cannot_be_written_are_those_of_the_pair():
+    glossary = Glossary((Term("cat", "猫"), Term("Acme", None)), ("en", "zh"))
+    languages = LanguageConfig("zh", ("en", "de"))
+    assert unspellable(glossary, languages, {"en": Refusing(), "de": Refusing()}) == {
+        "en": ("猫", "Acme"),
+        "de": ("Acme",),
+    }
+    assert unspellable(Glossary(), languages, {"en": Refusing()}) == {}

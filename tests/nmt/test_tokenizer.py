@@ -14,7 +14,7 @@ from pipeline.errors import ModelError, UsageError
 from pipeline.nmt.compile.measure import Sample, translate_sample
 from pipeline.nmt.decode.tokenizer import IncrementalDetokenizer, MarianTokenizer
 from pipeline.nmt.model import MarianModel
-from tests.conftest import FIXTURES, SETTINGS, SHIPPED_TRANSLATORS, TINY, golden
+from tests.conftest import FIXTURES, SETTINGS, SHIPPED_TRANSLATORS, TINY, examples, golden
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_unknown_pieces_are_unk(tokenizer):
     assert tokenizer.unknown_token in tokenizer.encode("龘")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_joined_deltas_equal_the_whole(tokenizer, data):
     ids = data.draw(st.lists(st.integers(0, tokenizer.size - 1), max_size=30))
@@ -59,7 +59,7 @@ def test_joined_deltas_equal_the_whole(tokenizer, data):
     assert "".join(deltas) == whole.replace("▁", " ").strip()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(text=st.text(max_size=12).filter(lambda t: t == t.strip(" ")))
 def test_byte_pieces_never_show_half_a_character(text):
     try:

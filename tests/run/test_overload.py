@@ -29,7 +29,7 @@ def segment(number: int, start_s: float, length_s: float) -> SpeechSegment:
 
 def test_drafts_are_left_out_from_a_lag_on_and_come_back_later():
     load, levels = LoadControl(OPTIONS), []
-    for lag_s in (0, 4.9, 5.1, 4, 2.1, 2.0, 11, 0):
+    for lag_s in (0, 5.0, 5.1, 4, 2.1, 2.0, 11, 0):
         before = load.level
         assert load.observe(lag_s) == (load.level != before)
         levels.append(load.level)
@@ -228,4 +228,4 @@ def test_without_a_reader_at_most_a_thousand_segments_are_remembered():
     stats = PipelineStats()
     for number in range(2_500):
         stats.segment_closed(segment(number, 0.0, 1.0))
-    assert len(stats._pending) == 1_000
+    assert list(stats._pending) == list(range(1_500, 2_500)), "the newest"

@@ -108,7 +108,7 @@ def test_uncertain_text_stands_in_sentences_of_its_own():
 @pytest.mark.parametrize(
     ("text", "length_s", "ends"),
     [
-        ("My fellow Americans", 1.5, False),
+        ("My fellow Americans", 1.9, False),
         ("My fellow Americans", 2.0, True),
         ("I am here.", 0.7, False),
         ("I am here.", 0.8, True),
@@ -169,6 +169,7 @@ def test_marks_with_quotation_marks_are_left_as_they_are(text, marks):
         ("We met at 5 p.m.", "in the evening.", ".", "We met at 5 p.m. in the evening."),
         ("C'est vrai ?", "que tu viens.", "", "C'est vrai que tu viens."),
         ("You are here", "now.", ",", "You are here, now."),
+        ("Wait…", "and see.", ",", "Wait, and see."),
     ],
 )
 def test_only_marks_change_at_a_pause(first, second, marks, expected):
@@ -182,17 +183,38 @@ def test_a_corrected_mark_was_heard_with_the_next_words():
     assert (first.text, first.heard_s) == ("You are here?", 5.0)
 
 
-def test_a_noise_does_not_end_a_sentence():
-    noise = replace(heard(1, "", 2.5, 2.8), rejected="silence")
-    assert texts(heard(0, "My fellow", 0.0, 2.0), noise, heard(2, "Americans.", 3.0, 4.0)) == ["My fellow Americans."]
+@pytest.mark.parametrize(("speech_end_s", "end_s"), [(2.4, 2.4), (1.7, 1.7), (1.2, 1.5), (None, 3.0)])
+def test_the_last_word_ends_with_the_speech(speech_end_s, end_s):
+    words = (Word("Thank", 1.0, 1.5), Word(" you.", 1.5, 2.0))
+    (said,) = sentences(Transcript(0, 1.0, 3.0, "Thank you.", "en", speech_end_s=speech_end_s, words=words))
+    assert said.words[-1] == Word(" you.", 1.5, end_s)
 
 
 @pytest.mark.parametrize(
-    ("pause_ms", "expected"), [(600, ["Let us go.", "and he left."]), (1_800, ["Let us go and he left."])]
+    ("rejected", "ends"),
+    [
+        ("silence", False),
+        ("empty", False),
+        ("uncertain", True),
+        ("repetition", True),
+        ("language", True),
+        ("failed", True),
+    ],
 )
-def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, expected):
+def test_a_noise_does_not_end_a_sentence_and_other_speech_that_is_withheld_does(rejected, ends):
+    withheld = replace(heard(1, "", 2.5, 2.8), rejected=rejected)
+    found = texts(heard(0, "My fellow", 0.0, 2.0), withheld, heard(2, "Americans.", 3.0, 4.0))
+    assert found == (["My fellow", "Americans."] if ends else ["My fellow Americans."])
+
+
+@pytest.mark.parametrize(
+    ("pause_ms", "long_pause_ms", "ends"),
+    [(600, 2_000, True), (1_800, 2_000, False), (1_800, 600, True), (1_000, 2_000, True), (1_001, 2_000, False)],
+)
+def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, long_pause_ms, ends):
     parts = [heard(0, "Let us go.", 0.0, 2.0), heard(1, "and he left.", 3.0, 4.0)]
-    assert texts(*parts, options=SentenceOptions(pause_ms=pause_ms)) == expected
+    options = SentenceOptions(pause_ms=pause_ms, long_pause_ms=long_pause_ms)
+    assert texts(*parts, options=options) == (["Let us go.", "and he left."] if ends else ["Let us go and he left."])
 
 
 def test_the_mark_at_the_end_of_a_segment_is_a_draft():
@@ -214,6 +236,9 @@ def test_a_sentence_does_not_go_on_for_ever():
 
 def test_a_sentence_that_is_too_long_is_cut_at_its_last_clause():
     parts = [heard(n, f"and this is part {n}, which" if n % 2 else "goes on", 3.0 * n, 3.0 * n + 2.5) for n in range(9)]
+    assembler = SentenceAssembler(OPTIONS)
+    ends = [any(isinstance(event, SourceSentence) for event in assembler.push(part)) for part in parts]
+    assert ends.index(True) == 5, "as soon as three quarters of the longest time have passed"
     first, second = sentences(*parts)[:2]
     assert first.text.endswith("part 5,")
     assert second.text.startswith("which goes on")
@@ -311,6 +336,30 @@ def test_drafts_stand_in_the_sentences_that_they_would_make_after_the_final_text
     (ended, *found) = assembler.push(replace(first, steady_words=0))
     assert (ended.sentence, ended.text) == (1, "My name is Ann.")
     assert shown(found) == []  # what stands there already does not change
+
+
+def test_drafts_are_withdrawn_at_the_end_of_the_input():
+    assembler = SentenceAssembler(OPTIONS)
+    assembler.so_far([so_far("My fellow", 0)])
+    assert shown(assembler.end()) == ["0: |"]
+
+
+def test_steady_words_of_a_rejected_draft_make_no_other_steady():
+    rejected = replace(so_far("um yes", 2, 1, 1.6), rejected="uncertain")
+    drafts = [so_far("My fellow Americans", 1), rejected]
+    assert shown(SentenceAssembler(OPTIONS).so_far(drafts)) == ["0: My| fellow Americans"]
+
+
+def test_final_text_begins_as_it_was_recognised():
+    assembler = SentenceAssembler(OPTIONS)
+    assert shown(assembler.push(heard(0, "my name is", 0.0, 1.5))) == ["0: my name is|"]
+    assert shown(assembler.so_far([so_far("ann", 0, 1, 1.6)])) == ["0: my name is| ann"]
+
+
+def test_drafts_in_the_time_of_a_transcript_are_over_with_it():
+    assembler = SentenceAssembler(OPTIONS)
+    assembler.so_far([so_far("My fellow", 0), so_far("Americans", 0, 1, 1.6)])
+    assert shown(assembler.push(heard(0, "My fellow Americans.", 0.0, 3.0))) == ["0: My fellow Americans|."]
 
 
 def test_a_draft_never_changes_what_is_final():

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from pipeline.nmt.routing import all_pairs
 from pipeline.sentences import splitting
+from pipeline.sentences.boundaries import is_end, word_lists
 from pipeline.sentences.splitting import split_sentences
+from tests.conftest import examples
 
 PIECES = [*"""A b. Dr. ' " “ ” „ 「 」 『 』 。 ？ … ... ) ( 2. etc. né -""".split(), " ", "\n", "\r"]
 SOURCES = sorted({pair.source for pair in all_pairs()})
@@ -22,7 +24,24 @@ def test_text_is_split_only_at_the_bars(language, marked):
     assert split_sentences(marked.replace("|", ""), language) == marked.split("|")
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize(
+    ("language", "before", "after", "ends"),
+    [
+        ("en", "We met Dr.\n", "Smith", False),
+        ("en", "We met Dr.\n\n", "Smith", None),  # a paragraph ends
+        ("en", "It costs 3.", "5 dollars", False),
+        ("en", "It was in 2020.", "Then it was", None),
+        ("en", "“No.” ", "Anna asked.", False),
+        ("en", "Ann said: “No.” ", "Anna asked.", None),  # who spoke is known
+        ("de", "Am 3. ", "10. 2024 war es.", False),
+        ("de", "Er wohnt in Zimmer 302. ", "10 Leute warten.", None),
+    ],
+)
+def test_what_the_rules_say_of_a_position(language, before, after, ends):
+    assert is_end(before, after, word_lists(language)) is ends
+
+
+@settings(max_examples=examples(150))
 @given(text=st.text(max_size=120) | st.lists(st.sampled_from(PIECES)).map("".join), language=st.sampled_from(SOURCES))
 def test_the_sentences_joined_are_the_text(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")

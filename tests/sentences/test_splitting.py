@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.sentences.splitting import fit, split_sentences
+from pipeline.sentences.splitting import fit, last_clause, split_sentences
+from tests.conftest import examples
 
 
 @pytest.mark.parametrize(
@@ -17,6 +18,12 @@ from pipeline.sentences.splitting import fit, split_sentences
         ("en", "no final mark", ["no final mark"]),
         ("en", "We go with plan B\u00a0. Yes.", ["We go with plan B\u00a0. ", "Yes."]),
         ("zh", "选A\u3000. 好。", ["选A\u3000. ", "好。"]),
+        (
+            "en",
+            'He said "we have pears, etc. Then we left" and went.',
+            ['He said "we have pears, etc. Then we left" and went.'],
+        ),
+        ("en", "We have pears, etc. Then we left.", ["We have pears, etc. ", "Then we left."]),
         ("xx", "A language it does not know. Still two.", ["A language it does not know. ", "Still two."]),
     ],
 )
@@ -34,7 +41,7 @@ def test_blank_text_has_no_sentence(blank):
     assert split_sentences(blank, "en") == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     text=st.text("AbÉ好.?! \n\t\u00a0\u2009\u202f\u3000\u2028\x85", max_size=20),
     language=st.sampled_from(["en", "zh", "fr"]),
@@ -43,7 +50,7 @@ def test_no_kind_of_blank_causes_a_panic(text, language):
     assert "".join(split_sentences(text, language)) == (text if text.strip() else "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(text=st.text(min_size=1, max_size=200), limit=st.integers(1, 40))
 def test_parts_fit_and_joined_are_the_sentence(text, limit):
     parts = fit(text, lambda part: len(part) <= limit)
@@ -67,3 +74,12 @@ def test_a_long_sentence_is_cut_at_clauses():
         "I went to the market, bought some fruit,",
         " and then I went home.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [("I went home, and then", " and then"), ("so, well, it is", " it is"), ("it is", None), ("it is,", None), ("10:30 now", None)],
+)  # fmt: skip
+def test_the_last_clause_begins_after_the_last_mark_before_words(text, last):
+    at = last_clause(text)
+    assert (None if at is None else text[at:]) == last

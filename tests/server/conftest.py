@@ -1,4 +1,4 @@
-"""A browser for the tests of a module, in an event loop of its own that lasts as long, and what its microphone says."""
+"""Services for tests, what speakers say to them, and a catalogue of models."""
 
 from __future__ import annotations
 
@@ -7,58 +7,26 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig
-from pipeline.events import SAMPLE_RATE, Samples
+from pipeline.events import Samples
 from pipeline.loading import SharedModels, load_shared
 from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
-from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
+from tests.conftest import PHRASES, read_wav, spoken_texts
 from tests.fixtures.student import write_student
 from tests.server.running import SPOKEN, NewService, Texts, serving, translated, with_hebrew
 from tests.store.catalogue_server import Catalogue, serving_catalogue
 
-if TYPE_CHECKING:
-    from playwright.async_api import Browser
-
-if find_spec("playwright") is None:
-    collect_ignore = [
-        path.name for path in Path(__file__).parent.glob("test_*.py") if "\nfrom playwright" in path.read_text("utf-8")
-    ]
-
 
 def speech() -> Samples:
-    """What the microphone hears after some silence."""
+    """Two sentences."""
     return read_wav(PHRASES)[SPOKEN]
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def browser(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    from playwright.async_api import async_playwright
-
-    from tests.server.browser import launch
-
-    # The browser may take some time to give audio, and what is said meanwhile is lost.
-    samples = np.concatenate([np.zeros(3 * SAMPLE_RATE, np.int16), speech()])
-    microphone = write_wav(tmp_path_factory.mktemp("microphone") / "speech.wav", samples)
-    playwright = runner.run(async_playwright().start())
-    browser = runner.run(launch(playwright, microphone))
-    yield browser
-    runner.run(browser.close())
-    runner.run(playwright.stop())
 
 
 @pytest.fixture

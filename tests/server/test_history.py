@@ -4,11 +4,13 @@ import asyncio
 import json
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.captions.states import OpenTexts, State, key
 from pipeline.events import (
+    Correction,
     EndOfInput,
     MissingSpeech,
     PipelineEvent,
@@ -18,8 +20,8 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
-from pipeline.notices import TranslationLost
-from pipeline.server.feed import Feed, Snapshot
+from pipeline.notices import Paused, Resumed, TranslationLost
+from pipeline.server.feed import Feed, Snapshot, Targets
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import snapshot_text
 from pipeline.sinks.jsonl import read_event
@@ -80,6 +82,80 @@ def test_the_loss_of_a_language_and_the_end_are_told_to_late_readers():
         history.push(event)
     assert history.events("zh") == [EndOfInput(3.0)]
     assert history.events() == [TranslationLost("de", "full"), EndOfInput(3.0)]
+
+
+def test_a_pause_is_told_to_late_readers_until_it_ends():
+    history = History(2)
+    for event, told in ((Paused(3.0), [Paused(3.0)]), (Resumed(5.0), []), (Paused(7.0), [Paused(7.0)])):
+        history.push(event)
+        assert history.events("zh") == told
+
+
+def test_finished_text_alone_is_corrected_and_only_before_the_end():
+    history = History(1)
+    old, new = Correction(0, "", "No."), Correction(1, "zh", "不。")
+    for event in [
+        *spoken(0, "Yes."),
+        old,
+        *spoken(1, "Yes."),
+        TargetText(1, "zh", "是"),
+        new,
+        Correction(1, "de", "Nein."),
+        old,
+    ]:
+        history.push(event)
+    assert history.finished(0, "") is None
+    assert history.finished(1, "zh") is None
+    assert not any(isinstance(event, Correction) for event in history.events())
+    history.push(end := Translation(1, "zh", "是。"))
+    assert history.finished(1, "zh") == (end, None)
+    for correction in (new, Correction(1, "zh", "对。")):
+        history.push(correction)
+        assert history.finished(1, "zh") == (end, correction)
+        assert [event for event in history.events("zh") if isinstance(event, Correction)] == [correction]
+    history.push(EndOfInput(9.0))
+    assert history.finished(1, "zh") is None
+
+
+@pytest.mark.parametrize(
+    ("event", "language", "told"),
+    [
+        (Correction(0, "", "No."), "zh", True),
+        (Correction(0, "zh", "不。"), "zh", True),
+        (Correction(0, "zh", "不。"), "de", False),
+        (Correction(0, "zh", "不。"), None, True),
+        (TranslationLost("zh", "full"), "de", False),
+        (Transcript(0, 0.0, 1.0, "Yes.", "en"), None, False),
+        (Paused(1.0), "zh", True),
+    ],
+)
+def test_readers_of_a_language_are_told_what_concerns_it(event, language, told):
+    assert concerns(event, language) is told
+
+
+def test_a_draft_that_was_withdrawn_is_not_told_to_late_readers():
+    history = History(2)
+    for event in (SourceText(0, "en", "Hm"), SourceText(0, "en", ""), SourceText(1, "en", "Yes")):
+        history.push(event)
+    assert history.events() == [SourceText(1, "en", "Yes")]
+
+
+async def test_a_slow_reader_gets_all_anew_when_one_event_too_many_waits():
+    history = History(9)
+    feed = Feed(history, None, 2)
+    told = [SourceText(number, "en", "Yes") for number in range(4)]
+    feed.push(told[0])  # before the first snapshot, which would have it
+    assert isinstance(await feed.take(), Snapshot)
+    for event, resets in zip(told, (0, 0, 1, 1), strict=True):
+        history.push(event)
+        feed.push(event)
+        assert feed.resets == resets
+    assert await feed.take() == Snapshot(tuple(told))
+    assert not feed.waiting
+    feed.retarget(("zh", "de"))
+    assert feed.waiting
+    feed.push(told[0])
+    assert [await feed.take() for _ in range(2)] == [Targets(("zh", "de")), told[0]]
 
 
 def test_late_readers_are_told_of_speech_that_is_in_no_sentence():

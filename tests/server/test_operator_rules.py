@@ -5,7 +5,7 @@ import time
 import pytest
 
 from pipeline.captions.masking import Masking
-from pipeline.events import Correction, SourceSentence
+from pipeline.events import Correction, SourceSentence, SourceText, Translation
 from pipeline.server import corrections
 from pipeline.server.corrections import Corrections
 from pipeline.server.history import History
@@ -63,6 +63,46 @@ def test_a_session_has_so_many_masks(checks, monkeypatch):
         checks.checked(Mask(0, "Marc"))
 
 
+def test_a_masked_word_is_masked_in_later_corrections(history, checks):
+    checks.checked(Mask(0, "Marc"))
+    assert checks.checked(Correct(0, "Marc left.")).text == "M*** left."
+    history.push(Translation(0, "pt", "Marc saiu."))
+    assert checks.checked(Correct(0, "Marc saiu.", "pt")).text == "Marc saiu."  # masked in its language alone
+
+
+def test_the_name_and_the_text_of_a_line_are_corrected_one_after_the_other(history, checks):
+    for wanted, text, speaker in [
+        (Correct(0, speaker=" Ann\n"), "We met Marc there, Ann.", "Ann"),
+        (Correct(0, "We met Mark."), "We met Mark.", "Ann"),
+        (Correct(0, speaker=""), "We met Mark.", ""),
+        (Mask(0, "Mark"), "We met M***.", ""),
+    ]:
+        history.push(corrected := checks.checked(wanted))
+        assert (corrected.text, corrected.speaker) == (text, speaker)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (Correct(1, "x"), "no-line"),
+        (Correct(0, "x", "pt"), "no-line"),
+        (Correct(2, "x"), "no-line"),
+        (Correct(0, speaker="Ann", language="de"), "bad-correction"),
+        (Mask(0, "Mar"), "bad-word"),
+    ],
+)
+def test_what_is_refused_does_not_count_as_a_correction(wanted, code, history):
+    history.push(Translation(0, "de", "Wir trafen Marc."))
+    history.push(SourceText(2, "en", "A sentence in progress"))
+    checks = Corrections(ServerLimits(corrections_a_minute=1), history, Masking(), lambda: 0.0)
+    with pytest.raises(ProtocolError) as refused:
+        checks.checked(wanted)
+    assert refused.value.code == code
+    checks.checked(Correct(0, "x"))
+    with pytest.raises(ProtocolError, match="1 lines were corrected in a minute"):
+        checks.checked(Correct(0, "x"))
+
+
 def test_each_sentence_has_the_name_that_holds_in_its_middle():
     speakers = Speakers()
     speakers.change(0.0, "Ann")
@@ -73,6 +113,60 @@ def test_each_sentence_has_the_name_that_holds_in_its_middle():
     ]
     named = [speakers.named(sentence) for sentence in sentences]
     assert [each.speaker for each in named] == ["Ann", "Ann", "Ann", "Bob", "Bob", None, None]
+
+
+def test_a_draft_of_the_next_sentence_does_not_lose_the_name_of_the_one_before_it():
+    speakers = Speakers()
+    speakers.change(0.0, "Ann")
+    speakers.change(50.0, "Bob")
+    assert speakers.named(SourceText(1, "en", "x", 0, 52.0, 54.0)).speaker == "Bob"
+    assert speakers.named(SourceSentence(0, "en", "x", 46.0, 49.0)).speaker == "Ann"
+
+
+class Voices:
+    """Sentences of voices that are told apart, one after another, each of 2 s."""
+
+    def __init__(self) -> None:
+        self.speakers, self.count = Speakers(), 0
+
+    def name(self, voice: str) -> str | None:
+        """The speaker of the next sentence, which begins at three times its number."""
+        start_s, self.count = 3.0 * self.count, self.count + 1
+        said = SourceSentence(self.count - 1, "en", "Yes.", start_s, start_s + 2.0, speaker=voice)
+        return self.speakers.named(said).speaker
+
+
+def test_a_name_that_is_given_while_a_voice_speaks_stays_with_that_voice():
+    said = Voices()
+    assert said.name("1") == "1"
+    said.speakers.change(3.0, "Ann")
+    assert [said.name(voice) for voice in ("1", "2", "1")] == ["Ann", "2", "Ann"]
+    said.speakers.change(12.0, "Ann")  # again: it is the other voice's all the same
+    assert [said.name(voice) for voice in ("2", "1")] == ["2", "Ann"]
+    said.speakers.change(19.5, "Bob")  # too late for this sentence, in time for the next
+    assert [said.name(voice) for voice in ("2", "2", "1")] == ["2", "Bob", "Ann"]
+    said.speakers.change(27.0, "")
+    assert [said.name(voice) for voice in ("1", "2")] == ["1", "Bob"]
+
+
+def test_a_draft_has_no_name_where_voices_are_told_apart():
+    said = Voices()
+    said.speakers.change(0.0, "Ann")
+    assert said.speakers.named(SourceText(0, "en", "Yes.", 0, 0.0, 1.0)).speaker == "Ann"  # of no voice yet
+    assert said.name("1") == "Ann"
+    said.speakers.change(3.0, "Bob")
+    assert said.speakers.named(SourceText(1, "en", "Yes.", 0, 3.0, 5.0)).speaker is None
+    assert said.name("1") == "Bob"
+
+
+def test_a_corrected_name_is_that_of_all_that_the_voice_says_from_then_on():
+    said = Voices()
+    assert [said.name(voice) for voice in ("1", "2")] == ["1", "2"]
+    said.speakers.correct(0, "Ann")
+    said.speakers.correct(99, "Bob")  # no such sentence
+    assert [said.name(voice) for voice in ("1", "2")] == ["Ann", "2"]
+    said.speakers.correct(2, "")
+    assert said.name("1") == "1"
 
 
 @pytest.mark.parametrize("text", ["a" * LONG, "a" * 61, "a\u202eb"])

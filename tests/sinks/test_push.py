@@ -10,8 +10,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,7 +23,7 @@ from pipeline.apps.pushes import Where, open_pushes, some_push
 from pipeline.errors import UsageError
 from pipeline.events import PipelineEvent, SourceText, TargetText
 from pipeline.sinks import push, push_obs
-from pipeline.sinks.push import Pusher, PushRefusedError, PushSink
+from pipeline.sinks.push import Pusher, PushError, PushRefusedError, PushSink, asked, http_address
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence
 from pipeline.subtitles.text import width
@@ -280,6 +282,9 @@ def test_obs_gets_captions_of_the_stream_and_the_text_of_a_source(obs, held):
         ("SendStreamCaption", {"captionText": "Ich möchte ein Zimmer für zwei\nNächte."}),
     ]
     assert held == pytest.approx([19 / 17, 37 / 17], abs=0.01)  # their reading times
+    held.clear()
+    sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}"), ["Ja."])
+    assert held == [SubtitleRules().min_duration_ms / 1000]
     obs.requests.clear()
     sent(opened("obs", f"ws://:pass@127.0.0.1:{obs.port}/My%20text"), [f"{LONG} {LONG}"])
     assert {(kind, data["inputName"]) for kind, data in obs.requests} == {("SetInputSettings", "My text")}
@@ -441,3 +446,118 @@ def test_nothing_more_is_sent_to_a_place_that_refuses() -> None:
         sink.write(event)
     sink.close()
     assert (sink.tries, sink.lost, sink.sent) == (1, 3, 0)
+
+
+class Held(Pusher):
+    """Sends when the test lets it."""
+
+    def __init__(self) -> None:
+        self.begun, self.released = threading.Event(), threading.Event()
+        self.texts: list[str] = []
+        super().__init__("test", ["de"], SubtitleRules())
+
+    def deliver(self, language: str, sentence: Sentence) -> None:
+        self.begun.set()
+        assert self.released.wait(HANG_S)
+        self.texts.append(sentence.text)
+
+
+def test_of_what_waits_the_newest_is_sent_and_the_rest_is_counted(monkeypatch) -> None:
+    monkeypatch.setattr(push, "_CAPACITY", 2)
+    sink = Held()
+    for number in range(5):
+        for event in sentence(number, f"Satz {number}."):
+            sink.write(event)
+        assert sink.begun.wait(HANG_S)
+    sink.released.set()
+    sink.close()
+    assert sink.texts == ["Satz 0.", "Satz 3.", "Satz 4."]
+    assert (sink.lost, sink.sent) == (2, 3)
+
+
+class Failing(Pusher):
+    """Sends to a place that cannot be reached for a while. It waits for nothing: how long it would is kept."""
+
+    def __init__(self, *failures: Exception) -> None:
+        super().__init__("test", ["de"], SubtitleRules())
+        self.close()
+        self.failures, self.waits_s, self._closing, self._refused = list(failures), list[float](), False, False
+        self._changed.wait_for = lambda _, timeout_s: self.waits_s.append(timeout_s)  # type: ignore[method-assign]
+
+    def deliver(self, language: str, sentence: Sentence) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "waits_s"), [(0.0, [0.5, 1, 2, 4, 8, 16, 30, 30]), (5.0, [5, 5, 5, 5, 8, 16, 30, 30]), (40.0, [40] * 8)]
+)
+def test_waits_double_up_to_half_a_minute_and_are_as_long_as_is_asked(monkeypatch, asked_s, waits_s) -> None:
+    monkeypatch.setattr(push, "_FIRST_WAIT_S", 0.5)
+    sink = Failing(*[PushError("busy", asked_s)] * 8)
+    sink._send("de", Sentence(0.0, 1.0, "", "Hallo."))
+    assert sink.waits_s == waits_s
+    assert (sink.sent, sink.lost) == (1, 0)
+
+
+def test_that_a_place_cannot_be_reached_is_said_each_time_that_it_begins(caplog) -> None:
+    sink = Failing()
+    for failures in (2, 0, 1):
+        sink.failures = [PushError("busy")] * failures
+        sink._send("de", Sentence(0.0, 1.0, "", "Hallo."))
+    assert [message.partition(": ")[2] for message in caplog.messages] == [
+        *("busy; trying again", "sending again; 0 sentences were lost") * 2
+    ]
+
+
+def test_after_the_end_a_sentence_is_tried_once(caplog) -> None:
+    sink = Failing(*[PushError("busy")] * 3)
+    sink._closing = True
+    sink._send("de", Sentence(0.0, 1.0, "", "Hallo."))
+    assert (sink.waits_s, sink.sent, sink.lost) == ([0.0], 0, 1)
+
+
+def test_an_unexpected_failure_costs_its_sentence_and_a_refusal_all_that_wait() -> None:
+    sink = Failing(ValueError("what"))
+    sink._waiting.extend(("de", Sentence(0.0, 1.0, "", text)) for text in ("Ja.", "Nein."))
+    sink._send("de", Sentence(0.0, 1.0, "", "Hallo."))
+    assert (sink.lost, len(sink._waiting)) == (1, 2)
+    sink.failures = [PushRefusedError("no")]
+    sink._send("de", Sentence(0.0, 1.0, "", "Hallo."))
+    assert (sink.lost, len(sink._waiting)) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "after", "wait_s"),
+    [
+        (429, "7", 7), (503, "999", 999), (503, "1000", 0), (503, "Fri, 31 Dec 1999 23:59:59 GMT", 0), (503, None, 0),
+        (408, None, 0), (425, None, 0), (599, None, 0), (418, "7", 7),
+        (400, "7", None), (404, None, None), (301, None, None), (600, None, None),
+    ],
+)  # fmt: skip
+def test_what_may_pass_is_tried_again_when_the_server_says_and_the_rest_is_refused(monkeypatch, status, after, wait_s):
+    headers = Message()
+    if after is not None:
+        headers["Retry-After"] = after
+    addresses = []
+
+    def answer(request, timeout):
+        addresses.append(request.full_url)
+        raise HTTPError(request.full_url, status, "Because", headers, None)
+
+    monkeypatch.setattr(push._OPENER, "open", answer)
+    with pytest.raises(PushError) as error:
+        asked("http://host/a?key=x", b"", passing=frozenset({418}), seq=3)
+    assert isinstance(error.value, PushRefusedError) == (wait_s is None)
+    assert error.value.wait_s == (wait_s or 0)
+    with pytest.raises(PushError):
+        asked("http://host/a", b"", seq=3)
+    assert addresses == ["http://host/a?key=x&seq=3", "http://host/a?seq=3"]
+    assert ("another address" in str(error.value)) == (status == 301)
+
+
+@pytest.mark.parametrize("url", ["http://host/a b", "http://host/ä", "http://host:0/", "http:///a", "ws://host/"])
+def test_what_is_no_address_of_http_is_refused_without_naming_it(url):
+    with pytest.raises(UsageError) as error:
+        http_address(url, "zoom")
+    assert url not in str(error.value)

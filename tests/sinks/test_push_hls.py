@@ -78,6 +78,15 @@ def test_ffmpeg_reads_the_playlist_and_cues_keep_their_times(tmp_path):
     assert stream.sink.lost == stream.sink.late == 0
 
 
+def test_a_cue_is_in_each_segment_that_has_some_of_it(tmp_path):
+    stream = Stream(tmp_path)
+    stream.say("Bis sechs.", 4.0, 6.0)
+    stream.say("Ab elf.", 11.0, 12.5)
+    stream.write(EndOfInput(18.0))
+    stream.sink.close()
+    assert [stream.texts(segment) for segment in range(3)] == [["Bis sechs."], ["Ab elf."], ["Ab elf."]]
+
+
 def test_segments_come_with_time_also_in_silence_and_late_cues_are_shown_next(tmp_path, caplog):
     stream = Stream(tmp_path)
     stream.until(13.0, 0)
@@ -112,6 +121,27 @@ def test_a_late_cue_leaves_its_successors_their_times(tmp_path, caplog):
     assert (cues[-1].start, cues[-1].end) == ("00:00:20.000", "00:00:22.000")
     assert [record.getMessage().partition("): ")[2] for record in caplog.records] == [
         "3 captions came later than their segments"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "written", "second", "shown"),
+    [
+        ((5.0, 9.0), 1, (8.0, 10.0), [(5.0, 9.0), (9.083, 10.0)]),  # is in a segment that players have
+        ((2.0, 4.0), 1, (7.0, 8.0), [(6.0, 6.917), (7.0, 8.0)]),  # was late, and makes room
+        ((2.0, 4.0), 1, (6.2, 8.0), [(6.0, 6.833), (6.916, 8.0)]),  # but is shown for the least time
+        ((2.0, 4.0), 0, (5.0, 6.0), [(2.0, 4.0), (5.0, 6.0)]),
+    ],
+)
+def test_a_late_cue_is_cut_for_its_successor_unless_players_have_it(tmp_path, first, written, second, shown):
+    sink = Push(str(tmp_path), ["de"], SubtitleRules())
+    sink.close()
+    sink._written = written if first == (2.0, 4.0) else 0
+    sink._take([Cue(1, *first, ("Eins.",))])
+    sink._written = written
+    sink._take([Cue(2, *second, ("Zwei.",))])
+    assert [(cue.start_s, cue.end_s) for cue in sink._cues] == [
+        (pytest.approx(start_s), pytest.approx(end_s)) for start_s, end_s in shown
     ]
 
 

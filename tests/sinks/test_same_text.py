@@ -32,6 +32,7 @@ from pipeline.sinks.txt import TextSink
 from pipeline.sinks.vtt import VttSink
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import normalized
+from tests.conftest import examples
 from tests.sinks.test_files import flat, unmarked
 from tests.streams import states, streams
 from tests.subtitles.strategies import CHINESE, ENGLISH, RIGHT_TO_LEFT
@@ -132,7 +133,7 @@ def plain(text: str) -> str:
     return unmarked(flat(text))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(streams(st.one_of(ENGLISH, CHINESE, RIGHT_TO_LEFT), LANGUAGES))
 def test_every_consumer_ends_up_with_the_same_texts(stream):
     expected = {(number, "en"): text for number, text in stream.sources.items()} | stream.translations
@@ -159,7 +160,7 @@ def test_every_consumer_ends_up_with_the_same_texts(stream):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     streams(st.sampled_from(["One.", "Two three.", "四五。"]), LANGUAGES),
     st.lists(st.integers(0, 3), min_size=1),

@@ -82,12 +82,48 @@ def test_the_json_names_who_speaks_and_chinese_has_no_blanks(tmp_path):
 
 def test_a_json_file_is_valid_after_each_sentence_and_whole_if_it_is_closed_early(tmp_path):
     path = written(tmp_path, "json", SAID[:1], whole=False, resume=True)
-    assert [each["text"] for each in json.loads(path.read_text("utf-8"))["segments"]] == [" " + SAID[0].text]
+    result = json.loads(path.read_text("utf-8"))
+    assert [each["text"] for each in result["segments"]] == [" " + SAID[0].text]
+    assert result.keys() == {"segments"}  # the run that resumes ends it
     again = written(tmp_path, "json", SAID, resume=True).read_text("utf-8")
     path.unlink()
     assert again == written(tmp_path, "json").read_text("utf-8")
     path.unlink()
     assert json.loads(written(tmp_path, "json", whole=False).read_text("utf-8")).keys() == RESULT
+
+
+def kept_by(sink, events):
+    """What a sink knows of what was heard, after each event."""
+    found = []
+    for event in events:
+        sink.write(event)
+        found.append([one.segment_id for one in sink._heard])
+    return found
+
+
+def test_a_segment_counts_for_each_sentence_in_it_and_is_then_forgotten(tmp_path):
+    sink = sink_makers(SubtitleRules())["json"](tmp_path / "out.json")
+    first, second, third = (sentence(number, "One two", at) for number, at in enumerate((1.0, 2.0, 6.0)))
+    noise = Transcript(7, 1.0, 3.0, "What?", "en", 0.9, -9.0, 9.0, rejected="uncertain")
+    heard = Transcript(0, 1.0, 3.0, "One two. One two.", "en", 0.1, -0.5, 1.3)
+    assert kept_by(sink, [noise, heard, first, second, third, EndOfInput(9.0)]) == [[], [0], [0], [0], [], []]
+    sink.close()
+    result = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert [each["avg_logprob"] for each in result["segments"]] == [-0.5, -0.5, 0.0]
+
+
+def test_the_language_of_a_file_is_that_of_its_first_sentence_and_blank_ones_are_left_out(tmp_path):
+    said = [sentence(0, "Yes.", 1.0), sentence(1, "好。", 3.0, "zh"), SourceSentence(2, "en", "\u200b", 5.0, 6.0)]
+    result = json.loads(written(tmp_path, "json", said).read_text("utf-8"))
+    assert (result["language"], len(result["segments"])) == ("en", 2)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "lrc"])
+def test_a_speaker_is_named_when_another_one_spoke_before(tmp_path, kind):
+    names = ("Ana", "Ana", "Ben", None, "Ben")
+    said = [sentence(number, "Yes.", 2.0 * number, speaker=name) for number, name in enumerate(names)]
+    lines = written(tmp_path, kind, said).read_text("utf-8").splitlines()[-len(names) :]
+    assert [re.findall(r"Ana|Ben", line) for line in lines] == [["Ana"], [], ["Ben"], [], ["Ben"]]
 
 
 def test_the_tsv_is_whispers(tmp_path):
@@ -137,7 +173,6 @@ def test_no_karaoke_word_lights_up_before_those_that_come_before_it(tmp_path):
     assert re.findall(r"\{\\k(-?\d+)\}", path.read_text("utf-8")) == ["100", "0", "0"]
 
 
-@pytest.mark.once
 def test_a_recording_gets_one_file_of_what_was_said_for_all_targets(tmp_path):
     options = ["--config", "demo", "--target", "pt,en", "--format", ",".join(SPOKEN), "--output-dir", str(tmp_path)]
     assert run("translate", EXAMPLES / "travel.wav", *options).returncode == 0

@@ -1,10 +1,7 @@
 """Live runs that speak: into a file, and to a virtual loudspeaker, from which Whisper hears it."""
 
-import os
-import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from pipeline import load_config
@@ -18,7 +15,7 @@ from pipeline.sinks.sink import in_use
 from tests.audio.portaudio import FakePortAudio
 from tests.chain import events_of
 from tests.commands import loaded_once
-from tests.conftest import HANG_S, ROOT, write_wav
+from tests.conftest import ROOT
 from tests.speaking.test_voice import JOE, needs_joe
 from tests.speaking.voices import made_voice
 
@@ -47,44 +44,17 @@ def _loaded_once():
 
 @needs_joe
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_path):
     assert run("--fast", "--speak", JOE, "--speak-to", tmp_path / "said.wav", "--txt", tmp_path / "said.txt") == 0
     said = written(tmp_path / "said.txt")
     assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
 
 
-@pytest.mark.once
 def test_files_are_closed_before_the_voice_ends(monkeypatch, tmp_path):
     path, found = tmp_path / "said.srt", []
     monkeypatch.setattr(Speech, "finish", lambda self: found.append((in_use(path), path.stat().st_size > 0)))
     assert run("--fast", "--srt", path) == 0
     assert found == [(False, True)]
-
-
-@needs_joe
-@pytest.mark.microphone
-@pytest.mark.skipif("VIRTUAL_MICROPHONE" not in os.environ, reason="no PulseAudio; .ci/run sets one up")
-def test_a_loudspeaker_speaks_while_the_recording_plays(demo_config, demo_models, tmp_path):
-    load = ["pactl", "load-module", "module-null-sink", "sink_name=spoken", "rate=48000", "channels=2"]
-    module = subprocess.run(load, check=True, capture_output=True, timeout=HANG_S).stdout.decode().strip()
-    record = ["parec", "--device=spoken.monitor", "--rate=16000", "--channels=1", "--format=s16le"]
-    command = [sys.executable, "-m", "pipeline.live", LISBON, "--config", "demo-pt-en", "--speak", JOE]
-    sound = tmp_path / "sound.pcm"
-    try:
-        with sound.open("wb") as file, subprocess.Popen(record, stdout=file) as recording:
-            done = subprocess.run(
-                [*command, "--speak-to", "pulse", "--txt", tmp_path / "said.txt"],
-                env=os.environ | {"PULSE_SINK": "spoken"}, capture_output=True, text=True, timeout=HANG_S, check=False,
-            )  # fmt: skip
-            recording.terminate()
-    finally:
-        subprocess.run(["pactl", "unload-module", module], check=True, timeout=HANG_S)
-    assert done.returncode == 0, done.stderr
-    assert " sentences spoken, " in done.stderr
-    said = written(tmp_path / "said.txt")
-    path = write_wav(tmp_path / "sound.wav", np.fromfile(sound, np.int16))
-    assert edits(said, heard(path, demo_config, demo_models)) / len(said) < 0.5  # a slow machine skips a sentence
 
 
 def test_a_voice_of_another_language_is_wrong_usage(tmp_path):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DeviceError
 from pipeline.events import Samples, TargetText
-from pipeline.speaking.speaker import Speaker, UtteranceQueue
+from pipeline.speaking.speaker import Speaker, Utterance, UtteranceQueue
+from pipeline.speaking.speaker import spoken as voiced
 from tests.conftest import HANG_S
 from tests.streams import spoken, translated
 
@@ -60,6 +61,28 @@ def test_short_sentences_are_spoken_together():
     assert taken(waiting("我想要一个两晚的房间。", "请问火车站在什么地方？", language="zh"))[0] == (
         "我想要一个两晚的房间。",
     )
+
+
+@pytest.mark.parametrize(("second", "together"), [("b" * 50, True), ("b" * 51, False)])
+def test_sentences_of_sixty_letters_are_spoken_together_and_have_waited_since_the_first(second, together):
+    found = waiting("a" * 10, second)
+    assert found.since == 0.0
+    assert taken(found) == ((("a" * 10, second), False, []) if together else (("a" * 10,), True, []))
+
+
+def test_a_masked_word_is_not_spoken_and_the_marks_of_others_are():
+    said = []
+
+    class Voice:
+        language, rate = "de", 16_000
+
+        def say(self, text: str, speed: float = 1.0) -> Samples:
+            said.append((text, speed))
+            return np.zeros(len(text), np.int16)
+
+    samples = voiced(Voice(), Utterance(("ein m*** Wort", "2 * 3", "gut"), 0.0), 1.5)
+    assert said == [("ein  Wort", 1.5), ("2  3", 1.5), ("gut", 1.5)]
+    assert len(samples) == 9 + 4 + 3
 
 
 @given(st.lists(st.one_of(st.none(), st.text(min_size=1, max_size=80)), max_size=60))
@@ -209,6 +232,22 @@ def test_a_voice_that_fails_costs_its_sentence(output, caplog):
     assert output.played == [[4]]
     assert (speaker.spoken, speaker.lost) == (2, 1)
     assert caplog.messages[0] == "a sentence is not heard: no such phoneme"
+
+
+def test_each_failure_after_a_sentence_that_was_heard_is_said(output, caplog):
+    speaker = Speaker(SpellingVoice(), "de", output)
+    output.held.release(100)
+    for text in ("kaputt", "kaputt", "geht", "geht", "kaputt"):
+        done = speaker.spoken + speaker.lost
+        say(speaker, text)
+        while speaker.spoken + speaker.lost == done:
+            threading.Event().wait(0.001)
+    speaker.finish()
+    assert caplog.messages == [
+        "a sentence is not heard: no such phoneme",
+        "the voice is heard again; 2 sentences were lost",
+        "a sentence is not heard: no such phoneme",
+    ]
 
 
 def test_all_sentences_that_are_spoken_together_are_lost_together(output):

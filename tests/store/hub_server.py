@@ -1,5 +1,6 @@
 """A local server with the hub's protocol, as used by huggingface_hub 0.30 to 2.4, its faults, and client programs."""
 
+import contextlib
 import hashlib
 import http.server
 import json
@@ -7,11 +8,15 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.commands import run
+import pytest
+from huggingface_hub import constants
+
+from tests.commands import hub_constants, run
 from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
@@ -199,9 +204,27 @@ def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.Com
     )  # fmt: skip
 
 
+@contextlib.contextmanager
+def used(home: Path, url: str, **more: str) -> Iterator[None]:
+    """Let this process use only the hub at ``url`` and keep its cache in ``home``, as ``environment`` does others."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in hub_constants({"HF_HOME": str(home), "HF_ENDPOINT": url, **more}).items():
+            patch.setattr(constants, name, value)
+        for name, value in more.items():
+            patch.setenv(name, value)
+        yield
+
+
 def models(home: Path, url: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m pipeline.models``, in this process."""
-    done = run("models", *arguments, HF_HOME=str(home), HF_ENDPOINT=url, **more)
+    """Run ``python -m pipeline.models`` in this process."""
+    return command(home, url, "models", *arguments, **more)
+
+
+def command(
+    home: Path, url: str, module: str, *arguments: str, stdin: bytes = b"", **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process."""
+    done = run(module, *arguments, stdin=stdin, HF_HOME=str(home), HF_ENDPOINT=url, **more)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

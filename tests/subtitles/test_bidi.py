@@ -25,6 +25,7 @@ def test_a_line_that_begins_with_another_letter_is_marked(line):
 def test_a_line_without_letters_has_the_direction_of_its_subtitle():
     assert directed(["دولار", "12,500."])[1] == f"{RLE}{RLM}12,500.{PDF}"
     assert directed(["He said in Hebrew:", "שלום"]) == ["He said in Hebrew:", f"{LRM}שלום"]
+    assert directed(["He said in Hebrew, twice: שלום", "12,500."])[1] == f"{LRM}12,500."
 
 
 @pytest.mark.parametrize(

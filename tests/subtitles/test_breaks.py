@@ -4,7 +4,7 @@ from itertools import accumulate, pairwise
 
 import pytest
 
-from pipeline.subtitles.breaks import phrase_starts, syllable_starts
+from pipeline.subtitles.breaks import has_kana, phrase_starts, syllable_starts
 from pipeline.subtitles.lines import layout
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import atoms, clusters
@@ -88,6 +88,14 @@ def test_phrases_of_japanese_and_chinese(text, phrases):
 )
 def test_lines_end_with_a_phrase(lines):
     assert layout("".join(lines), SubtitleRules()) == [lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "japanese"),
+    [("字字字字字字字の", True), ("字字字字字字字字の", False), ("の", True), ("字", False), ("a", False)],
+)
+def test_an_eighth_of_the_letters_of_japanese_are_kana(text, japanese):
+    assert has_kana(text) is japanese
 
 
 def test_spaced_languages_have_no_phrases():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import UsageError
-from pipeline.subtitles.check import both_languages, read_cues, violations
+from pipeline.subtitles.check import ReadCue, _languages, both_languages, read_cues, violations
 from pipeline.subtitles.rules import PRESETS, SubtitleRules
 
 DEFAULT = SubtitleRules()
@@ -73,6 +73,43 @@ def test_two_cues_with_the_same_times_are_the_languages_of_one_subtitle():
         "a line of 43 characters; 42 are allowed",
         "3 lines; 2 are allowed",
     ]
+
+
+def test_of_three_cues_with_the_same_times_two_are_a_subtitle():
+    cues = both_languages(read_cues(srt_of((0, 3_000, "a"), (0, 3_000, "b"), (0, 3_000, "c"))))
+    assert [cue.lines for cue in cues] == [("a", "b"), ("c",)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "first", "second"),
+    [
+        (("字", "字", "a"), ("字", "字"), ("a",)),  # where the script changes first
+        (("字", "a", "字"), ("字",), ("a", "字")),
+        (("a" * 30, "b" * 10, "c" * 10), ("a" * 30,), ("b" * 10, "c" * 10)),  # where both are read in the least time
+        (("a",), ("a",), ()),
+        ((), (), ()),
+    ],
+)
+def test_the_languages_of_a_subtitle_are_told_apart(lines, first, second):
+    assert _languages(ReadCue(1, 0, 3_000, lines), DEFAULT) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("rules", "conflict"),
+    [
+        ({"min_duration_ms": 7_000, "max_duration_ms": 7_000}, None),
+        ({"min_duration_ms": 7_001, "max_duration_ms": 7_000}, "min_duration_ms (7001) must not exceed"),
+        ({"gap_ms": 832}, None),
+        ({"gap_ms": 833}, "gap_ms (833) must be less than min_duration_ms (833)"),
+        ({"line_columns": 60}, "2 lines of line_columns (60) take 7059 ms"),
+        ({"cjk_characters_per_second": 4.0}, "2 lines of line_cjk_characters (16) take 8000 ms"),
+        ({"japanese_characters_per_second": 3.0}, "2 lines of line_japanese_characters (13) take 8667 ms"),
+        ({"max_lines": 4, "line_columns": 29, "line_cjk_characters": 15, "line_japanese_characters": 7}, None),
+    ],
+)
+def test_rules_that_contradict_each_other_are_named(rules, conflict):
+    said = list(SubtitleRules(**rules).conflicts())
+    assert [each.startswith(conflict or "") for each in said] == [True] * (conflict is not None)
 
 
 @pytest.mark.parametrize(

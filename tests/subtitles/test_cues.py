@@ -189,6 +189,26 @@ def test_short_utterances_spoken_steadily_do_not_fall_behind_without_end():
     assert max(shown[n] - start for n, start in enumerate(said)) < 4
 
 
+@pytest.mark.parametrize(("start_s", "waits"), [(1.083, False), (1.082, True)])
+def test_a_short_sentence_waits_over_a_pause_if_its_cue_would_be_later_than_others_linger(start_s, waits):
+    builder = CueBuilder(DEFAULT)
+    assert times(pushed(builder, sentence("字" * 32, 0.0, 1.0))) == [(0.0, 3.0)]
+    assert times(pushed(builder, sentence("好。", start_s, start_s + 0.3))) == ([] if waits else [(3.083, 3.916)])
+
+
+def test_two_short_sentences_share_a_cue_if_they_are_short_together():
+    rules = SubtitleRules(max_duration_ms=2_000)
+    for end_s, cues in ((3.0, [("好。走吧。",)]), (3.1, [("好。",), ("走吧。",)])):
+        said = [sentence("好。", 1.0, 1.4, before_pause=False), sentence("走吧。", 1.5, end_s)]
+        assert [cue.lines for cue in built(said, rules)] == cues
+
+
+def test_a_cue_names_the_language_of_a_source_that_it_shows():
+    for bilingual, language in ((True, "en"), (False, "")):
+        (cue,) = built([sentence("好。", 1.0, 2.0)], SubtitleRules(bilingual=bilingual))
+        assert cue.source_language == language
+
+
 def test_a_short_answer_before_a_long_sentence_is_a_cue_of_its_own():
     cues = built([sentence("好。", 1.0, 1.4, before_pause=False), sentence("字" * 40, 1.4, 8.0)])
     assert cues[0].lines == ("好。",)

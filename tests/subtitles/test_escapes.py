@@ -30,3 +30,11 @@ def test_ass():
 
 def test_webvtt():
     assert escapes.vtt("a --> <b> &lt; {x}") == "a --&gt; &lt;b&gt; &amp;lt; {x}"
+
+
+def test_ttml_lacks_what_xml_cannot_have():
+    assert escapes.ttml("a\ufffe<b>\uffff & c") == "a&lt;b&gt; &amp; c"
+
+
+def test_lrc():
+    assert escapes.lrc("[1] <b> [ a < b [") == f"[{J}1] <{J}b> [ a < b ["

@@ -16,6 +16,7 @@ from pipeline.sinks.ass import AssSink
 from pipeline.sinks.srt import SrtSink
 from pipeline.subtitles.fit import font_size
 from pipeline.subtitles.rules import SubtitleRules
+from tests.conftest import examples
 from tests.streams import spoken, translated
 from tests.subtitles import libass
 from tests.subtitles.strategies import TEXTS
@@ -62,6 +63,8 @@ def test_text_that_cannot_be_wrapped_is_drawn_smaller():
     assert size("W" * 42) < 48
     assert size("a" + "\u0301" * 20) < 20
     assert size("") == 64
+    line = "WW " * 60  # wrapped at its spaces: into as many lines as there is room for
+    assert size(line) == 64 > font_size([line] * 4, 64, 1800, 50)
 
 
 def test_no_letter_of_a_wide_font_is_wider_than_assumed():
@@ -114,7 +117,7 @@ def test_wide_and_tall_text_stays_inside_the_picture(rules):
 
 
 @pytest.mark.libass
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.one_of(TEXTS, ANY_LETTER), min_size=8, max_size=16))
 def test_any_text_stays_inside_the_picture(texts):
     assert outside(texts, SubtitleRules()) == []

@@ -114,6 +114,11 @@ def test_chinese_words_are_not_broken_where_seams_mark_them():
     assert len(lines[0]) in seams
 
 
+@pytest.mark.parametrize(("widest", "cues"), [(None, 1), (40, 1), (26, 2), (13, 4)])
+def test_a_subtitle_is_no_wider_than_there_is_time_for(widest, cues):
+    assert len(layout("We go now, we go now, we go now, we go now.", DEFAULT, widest=widest)) == cues
+
+
 def test_a_word_wider_than_a_line_is_broken_and_kept():
     assert layout("x" * 100, DEFAULT) == [("x" * 42, "x" * 42), ("x" * 16,)]
 

@@ -5,7 +5,12 @@ import pytest
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.text import (
     COST_CLAUSE,
+    COST_DOUBTFUL,
+    COST_INSIDE,
+    COST_PHRASE,
     COST_SENTENCE,
+    COST_SHORT_WORD,
+    COST_WORD,
     atoms,
     break_cost,
     clusters,
@@ -89,6 +94,28 @@ def test_a_break_after_a_clause_is_better_than_elsewhere():
     assert break_cost(english, 13) > break_cost("Some cats", 5)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "starts", "cost"),
+    [
+        ("Yes. ", "No", {}, COST_SENTENCE),
+        ("Yes; ", "no", {}, COST_CLAUSE),
+        ("the ", "house", {}, COST_SHORT_WORD),
+        ("this ", "house", {}, COST_WORD),
+        ("at 12 ", "trains", {}, COST_WORD),  # no article
+        ("在", "家", {}, COST_WORD),  # nothing is known of its words
+        ("在", "家", {"seams": {1}}, COST_WORD),
+        ("在", "家", {"seams": {1}, "phrases": {1}}, COST_WORD),
+        ("在", "家", {"seams": {1}, "phrases": {2}}, COST_DOUBTFUL),  # one of the two says so
+        ("在", "家", {"seams": {2}, "phrases": {2}}, COST_INSIDE),
+        ("第3", "章", {"seams": {2}}, COST_INSIDE),  # a number stays with its word
+        ("我", "的家", {"seams": {1}}, COST_INSIDE),
+        ("ครับ ", "ผม", {}, COST_PHRASE),
+    ],
+)
+def test_the_cost_of_a_break(before, after, starts, cost):
+    assert break_cost(before + after, len(before), **starts) == cost
+
+
 @pytest.mark.parametrize(("mark", "cost"), [*((m, COST_SENTENCE) for m in "؟۔।॥"), *((m, COST_CLAUSE) for m in "،؛")])
 def test_the_marks_of_other_scripts_end_sentences_and_clauses(mark, cost):
     text = f"الميزانية{mark} الجديدة"
@@ -100,6 +127,7 @@ def test_reading_time_is_each_scripts_own():
     assert reading_ms("a" * 17, RULES) == 1000
     assert reading_ms("你" * 9 + "a" * 17, RULES) == 2000
     assert reading_ms("e\u0301" * 17, RULES) == 1000
+    assert reading_ms("の" * 4, RULES) == 1000
 
 
 def test_a_quoted_name_does_not_change_the_script():

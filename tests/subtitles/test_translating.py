@@ -126,6 +126,42 @@ def test_a_sentence_over_several_subtitles_is_one_text():
     assert seen == ["Where is the station", "that you saw?", "No"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "runs"),
+    [
+        (FileCue(0, 1000, "where is", "Ana"), FileCue(1100, 2000, "the house", "Ana"), 1),
+        (FileCue(0, 1000, "where is", "Ana"), FileCue(1100, 2000, "the house", "Ben"), 2),
+        (FileCue(0, 1000, "where is"), FileCue(5999, 7000, "the house"), 1),
+        (FileCue(0, 1000, "where is"), FileCue(6000, 7000, "the house"), 2),  # a long pause
+        (FileCue(0, 1000, "where is"), FileCue(999, 2000, "the house"), 2),  # at the same time: two people
+        (FileCue(0, 1000, "where is"), FileCue(1000, 2000, "the house"), 1),
+        (FileCue(None, None, "where is"), FileCue(None, None, "the house"), 1),  # no times are known
+    ],
+)
+def test_a_sentence_goes_on_in_the_next_subtitle_of_the_same_speaker_soon_after(first, second, runs):
+    seen = []
+
+    def translation(sentence):
+        seen.append(sentence.text)
+        return sentence.written(sentence.text, "en", "en")
+
+    translated_cues([first, second], translation, ("en", "en"), SubtitleRules())
+    assert seen == (["where is the house"] if runs == 1 else ["where is", "the house"])
+
+
+def test_a_text_that_stays_as_it_is_is_not_shown_twice():
+    cues = [FileCue(0, 1000, "Yes."), FileCue(1000, 2000, "123")]
+    assert shouted(cues, SubtitleRules(bilingual=True)) == ["YES.\nYes.", "123"]
+
+
+@pytest.mark.parametrize(
+    "line", ["- And you?", "♪ la la", "[a door]", "(sighs)", ">> And you?", "MARY: No.", "<i>- Hm?</i>"]
+)
+def test_a_line_of_another_voice_stays_a_line(line):
+    assert shouted([FileCue(0, 1000, f"Yes,\n{line}")])[0].splitlines()[0] == "YES,"
+    assert shouted([FileCue(0, 1000, "Yes,\nand you")]) == ["YES, AND YOU"]
+
+
 def test_lines_are_laid_out_by_the_rules_and_speakers_keep_theirs():
     long = "I would like to buy <i>three tickets to Berlin</i> for my sister, please."
     cues = [FileCue(0, 1000, f"JOHN: {long}\nMARY: No."), FileCue(1000, 2000, "Yes,\nof course.\n- And you?")]
@@ -162,3 +198,35 @@ def test_encodings():
     assert decoded("é".encode("utf-16"), "en") == ("é", "utf-16")
     assert decoded("café".encode("latin-1"), "en") == ("café", "cp1252")
     assert decoded("Привет".encode("cp1251"), "ru") == ("Привет", "cp1251")
+    assert decoded(b"\xff\xfea\0b", "ru")[1] == "cp1251"  # it only begins like UTF-16
+
+
+def test_text_after_a_nested_span_keeps_the_style_around_it():
+    inside = 'a <span style="1">b <span style="2">c</span> d<br /><metadata />e</span> f'
+    paragraphs = f'<p region="r" style="s">{inside}</p><p region="q" style="s">g</p><p region="q" style="t">h</p>'
+    document = read_document(f'<tt xmlns="http://www.w3.org/ns/ttml"><body>{paragraphs}</body></tt>', "ttml")
+    assert len({cue.voice for cue in document.cues}) == 3  # a place or a style is a voice
+    assert [cue.text for cue in document.cues][1:] == ["g", "h"]
+    assert paragraphs in document.written([cue.text for cue in document.cues])
+
+
+def test_what_ass_does_not_say_is_left_and_each_style_and_name_is_a_voice():
+    text = ASS + "".join(
+        f"Dialogue: 0,0:00:0{start}.00,0:00:0{start}.00,{style},{name},0,0,0,,One\\ntwo\\hthree\\Nfour\n"
+        for start, style, name in ((4, "Default", "John"), (5, "Other", "John"), (6, "Other", "Mary"))
+    )
+    document = read_document(text, "ass")
+    assert [cue.text for cue in document.cues][1:] == ["One two\u00a0three\nfour"] * 3  # no comment and no drawing
+    assert len({cue.voice for cue in document.cues}) == 3
+    assert document.reversed_times == 3  # what ends as it begins gets a second
+    assert [cue.end_ms for cue in document.cues][1:] == [5000, 6000, 7000]
+
+
+def test_the_first_voice_of_a_webvtt_cue_is_its_voice_and_times_are_in_its_first_two_lines():
+    vtt = "WEBVTT\n\n1\n00:01.000 --> 00:02.000\n<v Ana>Yes, <v Ben>no\n\nNOTE\nx\n00:03.000 --> 00:04.000\n\n"
+    assert [(cue.voice, cue.text) for cue in read_document(vtt, "vtt").cues] == [("Ana", "<v Ana>Yes, <v Ben>no")]
+
+
+def test_empty_subtitles_of_subrip_are_left_out():
+    srt = "1\n00:00:01,000 --> 00:00:02,000\n \n\n2\n00:00:03,000 --> 00:00:04,000\nYes.\n"
+    assert [cue.text for cue in read_document(srt, "srt").cues] == ["Yes."]

@@ -63,6 +63,10 @@ def test_silero_does_not_run_while_nothing_is_proposed():
     for _ in detector.push(read_wav(PHRASES)[:48_000]):
         pass
     assert any(asked)
+    asked.clear()
+    for _ in detector.push(silence(2)):
+        pass
+    assert (asked[0], asked[-1]) == (True, False)
 
 
 @pytest.mark.parametrize("detector", DETECTORS)

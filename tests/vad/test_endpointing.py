@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.vad.endpointing import Endpointer
 from pipeline.vad.options import VadConfig
+from tests.conftest import examples
 
 FRAME = 320  # 20 ms
 
@@ -108,6 +109,11 @@ def test_silence_and_an_empty_input_give_nothing():
     assert run([]) == []
 
 
+def test_a_segment_begins_where_four_of_five_frames_are_speech():
+    assert faint("." * 50 + "SSSS." * 4 + "." * 50) == [(50 - 5, 69 + 4)]
+    assert faint("." * 50 + "S.S.S.S.S." * 5 + "." * 50) == []
+
+
 def test_a_click_is_not_a_segment():
     assert run([False] * 50 + [True] * 2 + [False] * 100) == []
 
@@ -156,7 +162,7 @@ def test_a_cut_on_the_newest_frame_loses_nothing():
     assert (len(first.samples), second.start_sample, len(second.samples)) == (200 * FRAME, 200 * FRAME, 100 * FRAME)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     runs=st.lists(st.tuples(st.booleans(), st.integers(1, 120)), max_size=20),
     maximum=st.integers(1000, 3000),

@@ -76,8 +76,14 @@ def test_loud_sound_is_audible_but_not_speech():
     assert last(gate_in_a_room(), 0.01, ROOM_DB + 9, proposed=False) == FrameDecision(False, False)
 
 
+def test_soft_sound_that_would_continue_speech_is_audible():
+    assert last(gate_in_a_room(), 0.5, ROOM_DB + 5) == FrameDecision(False, True)
+    assert last(gate_in_a_room(), 0.3, ROOM_DB + 5) == FrameDecision(False, False)
+
+
 def test_sound_far_above_the_floor_is_loud_if_it_may_be_speech():
     assert last(gate_in_a_room(), 0.02, ROOM_DB + 30).loud
+    assert last(gate_in_a_room(), 0.02, ROOM_DB + 30, frames=1).loud, "from its first frame on"
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 30).speech
     assert not last(gate_in_a_room(), 0.02, ROOM_DB + 25).loud
     assert not last(gate_in_a_room(), 0.001, ROOM_DB + 30).loud

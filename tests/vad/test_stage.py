@@ -142,6 +142,44 @@ async def fed_in_chunks(make, samples):
     return found
 
 
+class Watched:
+    """A stage whose frames are decided here, looked at after each of them."""
+
+    def __init__(self, early=True, **options):
+        self.stage = VadStage(VadConfig(fill_ms=0, **options), asyncio.Queue(), asyncio.Queue(), early=lambda: early)
+
+    def look(self, decisions):
+        """What is announced: S for speech in progress, P for a pause."""
+        found = ""
+        for one in decisions:
+            self.stage._endpointer.push(np.zeros(320, np.int16), one == "s")
+            if (so_far := self.stage._segment_so_far()) is not None:
+                found += "P" if so_far.pausing else "S"
+        return found
+
+
+def test_each_pause_is_announced_once_when_it_is_long_enough():
+    watched = Watched(early_ms=200)
+    assert watched.look("s" * 20) == "S" * 14  # once it is no noise
+    assert watched.look("." * 9) == "S" * 9
+    assert watched.look("." * 10) == "P"
+    assert watched.look("s" * 3 + "." * 12) == "S" * 12 + "P"
+    assert watched.look("." * 30) == ""  # the segment has ended
+
+
+@pytest.mark.parametrize(("early", "early_ms", "expected"), [(True, 0, "S" * 8), (False, 200, "")])
+def test_pauses_are_not_announced_unless_wanted(early, early_ms, expected):
+    watched = Watched(early, early_ms=early_ms)
+    assert watched.look("s" * 14 + "." * 20) == expected
+
+
+def test_nothing_is_announced_behind_what_waits():
+    watched = Watched()
+    watched.look("s" * 20)
+    watched.stage.outbox.put_nowait(Pause(0.0, 1.0))
+    assert watched.look("s" * 5) == ""
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
     found = asyncio.run(

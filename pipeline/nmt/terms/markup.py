@@ -94,7 +94,8 @@ class Fragment:
         pieces, before = [], 0
         for at, mark in sorted(found, key=lambda one: (one[0], not one[1].after, not one[1].line)):
             piece = text[before:at]
-            pieces += [self._with_entities(piece.rstrip() if mark.line else piece), mark.text]
+            pieces += [self._with_entities(piece.rstrip() if mark.line else piece)]
+            pieces += [mark.text if at or mark not in lost else f"{mark.text.lstrip()} "]
             before = at
         whole = "".join([*pieces, self._with_entities(text[before:])])
         return _STAND_IN.sub(lambda name: self.words.get(name.group(), name.group()), whole)

@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.asr.context import HeardSegment
 from pipeline.asr.live.drafting import Drafting
-from pipeline.asr.recognizer import DEFAULT, RecognitionOptions, by_segment
+from pipeline.asr.recognizer import DEFAULT, PartialText, RecognitionOptions, by_segment
 from pipeline.errors import PipelineError
-from pipeline.events import Transcript
+from pipeline.events import MissingSpeech, Transcript, Word
 from pipeline.run.options import DraftOptions
 from tests.asr.scripted import SAID, Scripted, speech
 
@@ -45,6 +45,118 @@ def test_what_follows_words_that_are_not_heard_again_is_heard_by_itself():
     ]  # fmt: skip
 
 
+class Noting(Scripted):
+    """Notes the options of each draft, and hears nothing in the drafts ``deaf``, counted from 0."""
+
+    def __init__(self, deaf=(), changes=()):
+        super().__init__()
+        self.options, self._deaf, self._changes = [], deaf, changes
+
+    def draft(self, segment, options):
+        self.options.append(options)
+        found = replace(super().draft(segment, options), **dict(self._changes))
+        return None if len(self.options) - 1 in self._deaf else found
+
+    def contexts(self):
+        return [" ".join(each.text for each in options.context) for options in self.options]
+
+
+def doubting(recognizer):
+    """A segment whose first word two drafts in a row have not heard again."""
+    found = drafting(recognizer)
+    for end_s in (1.0, 1.0, 1.5, 1.8):
+        found.draft(speech(0, 0.0, end_s), DEFAULT)
+    return found
+
+
+def test_a_pause_ends_the_doubt_in_the_words_before_it():
+    recognizer, paused = Noting(deaf={2, 3}), speech(0, 0.0, 2.0)
+    found = doubting(recognizer)
+    found.confirm(paused, Scripted().transcribe([paused], DEFAULT)[0])
+    found.draft(speech(0, 0.0, 2.5), DEFAULT)
+    assert recognizer.contexts()[2:] == ["It", "It", "It was the"]
+
+
+def test_doubt_in_the_words_of_a_segment_ends_with_it():
+    recognizer = Noting(deaf={2, 3})
+    found = doubting(recognizer)
+    for end_s in (4.0, 4.0, 4.5):
+        found.draft(speech(1, 3.0, end_s), DEFAULT)
+    assert recognizer.contexts()[-1] == "It"
+
+
+def test_drafts_that_come_to_nothing_now_and_then_cast_no_doubt():
+    recognizer = Noting(deaf={2, 4})
+    found = drafting(recognizer)
+    for end_s in (1.0, 1.0, 1.5, 1.8, 2.0, 2.5):
+        found.draft(speech(0, 0.0, end_s), DEFAULT)
+    assert recognizer.contexts()[-1] == "It was"
+
+
+@pytest.mark.parametrize(("hears_whole", "begins_s"), [(False, [5.5, 0.0, 6.0]), (True, [0.0, 0.0, 0.0])])
+def test_all_steady_words_are_heard_again_if_a_draft_came_to_nothing_or_the_recogniser_needs_it(hears_whole, begins_s):
+    recognizer = Noting(deaf={2})
+    recognizer.hears_whole = hears_whole
+    found = drafting(recognizer)
+    for end_s in (8.0, 8.0, 8.2, 8.5, 9.0):
+        found.draft(speech(0, 0.0, end_s), DEFAULT)
+    assert [options.context[0].segment.start_s for options in recognizer.options[2:]] == begins_s
+
+
+def test_a_draft_is_recognised_in_the_language_of_the_segments_beginning_and_with_what_the_last_one_heard():
+    recognizer, terms = Noting(), object()
+    found = drafting(recognizer)
+    for end_s in (1.0, 1.5, 2.0):
+        found.draft(speech(0, 0.0, end_s), RecognitionOptions(terms=terms))
+    assert [(options.language, options.expected) for options in recognizer.options] == [
+        (None, ""), (None, " It was"), ("en", " the"),
+    ]  # fmt: skip
+    assert all(options.terms is terms for options in recognizer.options)
+
+
+def test_language_and_marks_before_a_segment_are_those_of_its_beginning():
+    recognizer = Noting()
+    found, shown = drafting(recognizer), []
+    for language, marks, end_s in (("de", "?", 1.0), ("en", ",", 1.5), ("fr", ".", 2.0)):
+        recognizer._changes = {"language": language, "previous_end": marks}
+        shown.append(found.draft(speech(0, 0.0, end_s), DEFAULT))
+    assert [(each.language, each.previous_end) for each in shown] == [("de", "?"), ("en", ","), ("en", ",")]
+
+
+def test_nothing_is_steady_after_the_first_stretch_without_words():
+    stretches = (MissingSpeech(1.0, 1.4, "uncertain"), MissingSpeech(2.0, 2.4, "uncertain"))
+    found = drafting(Noting(changes={"missing": stretches}))
+    assert [found.draft(speech(0, 0.0, 3.0), DEFAULT).steady_words for _ in range(2)] == [0, 2]
+
+
+def test_a_pause_whose_text_is_rejected_changes_nothing():
+    recognizer, paused = Noting(), speech(0, 0.0, 2.0)
+    found = drafting(recognizer)
+    for _ in range(2):
+        found.draft(speech(0, 0.0, 1.0), DEFAULT)
+    (heard,) = Scripted().transcribe([paused], DEFAULT)
+    assert found.confirm(paused, replace(heard, rejected="uncertain")).steady_words == 0
+    found.draft(speech(0, 0.0, 2.5), DEFAULT)
+    assert recognizer.contexts()[-1] == "It"
+
+
+def test_the_mark_at_the_end_of_a_draft_is_not_shown():
+    assert drafting(Scripted(said=("It", "was."))).draft(speech(0, 0.0, 1.0), DEFAULT).text == "It was"
+
+
+def test_a_draft_without_words_is_none():
+    assert drafting(Noting(changes={"text": "", "words": ()})).draft(speech(0, 0.0, 1.0), DEFAULT) is None
+
+
+def test_time_in_which_others_were_served_does_not_delay_the_next_draft():
+    recognizer, times_s = Scripted(), iter([0.0, 2.1])
+    recognizer.waited_s = 2.0
+    found = Drafting(recognizer, DraftOptions(every_ms=300), lambda: next(times_s))
+    found.draft(speech(0, 0.0, 1.0), DEFAULT)
+    assert not found.due(speech(0, 0.0, 1.2))
+    assert found.due(speech(0, 0.0, 1.3))
+
+
 def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
     class Deaf(Scripted):
         def draft(self, segment, options):
@@ -57,6 +169,7 @@ def test_what_was_said_before_is_left_out_once_a_draft_does_not_hear_it():
         found.draft(speech(1, 0.0, end_s), RecognitionOptions(context=context)) is not None for end_s in (0.6, 0.7, 0.8)
     ]
     assert heard == [False, True, True]
+    assert found.draft(speech(2, 2.0, 2.6), RecognitionOptions(context=context)) is None, "not of the next segment"
 
 
 @pytest.mark.parametrize(
@@ -86,6 +199,28 @@ def test_a_stream_that_breaks_its_contract_is_named():
 
     with pytest.raises(PipelineError, match="an object of type NoneType; expected a PartialText"):
         by_segment(Wrong()).draft(speech(0, 0.0, 1.0), DEFAULT)
+
+
+def test_of_a_stream_only_the_words_that_it_calls_stable_are_steady():
+    class Stream:
+        length = 0
+
+        def feed(self, samples):
+            """A word each half second, and a guess of the next one."""
+            self.length += len(samples)
+            count = self.length // 8_000
+            words = [Word(f" {word}", at / 2, at / 2 + 0.5) for at, word in enumerate((*SAID[:count], "uh"))]
+            return PartialText(words, count, "en")
+
+    class Streams:
+        def open(self, options):
+            return Stream()
+
+    found = drafting(by_segment(Streams()))
+    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.0, 1.5, 2.0)]
+    assert [(each.text, each.steady_words) for each in shown] == [
+        ("It was uh", 2), ("It was the uh", 3), ("It was the best uh", 4),
+    ]  # fmt: skip
 
 
 def test_drafts_go_on_from_the_words_heard_in_a_pause():

@@ -9,13 +9,14 @@ from pipeline.asr.final import FinalRecognition
 from pipeline.asr.live.drafts import LiveDrafts
 from pipeline.events import SAMPLE_RATE
 from pipeline.run.options import DraftOptions
+from tests.asr import test_language_segmenter as spoken
 from tests.asr.scripted import Scripted, speech
 
 FIRST, SECOND = speech(0, 0.0, 2.0), speech(1, 2.5, 4.5)
 
 
-def drafts(recognizer, drafter=None):
-    final = FinalRecognition(recognizer)
+def drafts(recognizer, drafter=None, *, several_languages=False):
+    final = FinalRecognition(recognizer, several_languages=several_languages)
     return LiveDrafts(final, drafter or recognizer, DraftOptions(), Context(8_000, 2_000), lambda: 0.0)
 
 
@@ -61,6 +62,15 @@ def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
         assert found.prepared(group) is None
 
 
+def test_of_several_pauses_the_text_is_that_of_the_last():
+    recognizer = Scripted()
+    found = drafts(recognizer)
+    found.look((), FIRST, pausing=True)
+    found.look((FIRST,), SECOND, pausing=True)
+    assert len(found.prepared((FIRST, SECOND))) == 2
+    assert found.prepared((FIRST,)) is None
+
+
 def test_words_after_a_cut_are_shown_in_the_next_segment():
     recognizer = Scripted()
     found = drafts(recognizer)
@@ -73,10 +83,68 @@ def test_words_after_a_cut_are_shown_in_the_next_segment():
 
 def test_words_after_a_cut_stay_until_they_are_heard_again():
     found = drafts(Scripted())
-    assert texts(found.look((), speech(0, 0.0, 2.5), pausing=False)) == ["It was the best of"]
+    for _ in range(2):  # so that they are steady
+        assert texts(found.look((), speech(0, 0.0, 2.5), pausing=False)) == ["It was the best of"]
     shown = found.ended((speech(0, 0.0, 1.2, cut=True),))
     assert texts(shown) == ["It was the", "best of"]
     assert [(each.start_s, each.steady_words) for each in shown.transcripts] == [(0.0, 1), (1.2, 0)]
+
+
+def test_words_after_a_segment_that_ends_in_a_pause_are_not_carried_over():
+    found = drafts(Scripted())
+    found.look((), speech(0, 0.0, 2.5), pausing=False)
+    assert texts(found.ended((speech(0, 0.0, 1.2),))) == ["It was the"]
+
+
+def test_words_are_not_carried_over_a_cut_if_the_text_before_it_was_heard_otherwise():
+    found = drafts(Scripted(), Scripted(said=("Some", "other", "words", "altogether", "were", "said")))
+    found.look((), speech(0, 0.0, 2.5), pausing=False)
+    assert texts(found.ended((speech(0, 0.0, 1.2, cut=True),))) == ["It was the"]
+
+
+def test_nothing_is_kept_of_what_was_heard_before_the_end_of_a_closed_group():
+    recognizer, cut, later = Scripted(), speech(0, 0.0, 1.2, cut=True), speech(1, 2.5, 4.5)
+    found = drafts(recognizer)
+    found.look((), speech(0, 0.0, 2.5), pausing=False)
+    found.ended((cut,))  # with words that no segment begins with
+    found.look((cut,), later, pausing=True)
+    found.closed((cut, later), recognizer.transcribe([cut, later], None))
+    assert found._heard == {}
+
+
+def test_silence_before_the_speech_of_a_closed_group_is_no_context():
+    class Noting(Scripted):
+        def draft(self, segment, options):
+            assert [each.segment.start_s for each in options.context] == [0.5]
+            return super().draft(segment, options)
+
+    recognizer, filled = Noting(), replace(FIRST, speech_start_sample=SAMPLE_RATE // 2)
+    found = drafts(recognizer)
+    found.closed((filled,), recognizer.transcribe([filled], None))
+    assert found.look((), speech(1, 2.5, 3.5), pausing=False) is not None
+
+
+class Multilingual(Scripted):
+    def __init__(self):
+        super().__init__()
+        self.detect = spoken.Detector()
+
+
+def test_a_part_in_another_language_is_heard_whole_and_forgotten_with_its_segment():
+    recognizer = Multilingual()
+    found = drafts(recognizer, several_languages=True)
+    both = spoken.segment(spoken.speech((spoken.ENGLISH, 1.0), (spoken.CHINESE, 2.0)))
+    assert len(found.look((), both, pausing=False).transcripts) == 2
+    assert recognizer.calls == [[both.id]]
+    assert len(found.look((), speech(4, 5.0, 6.0), pausing=False).transcripts) == 1
+
+
+def test_speech_that_may_be_in_another_language_is_not_drafted():
+    found = drafts(Multilingual(), several_languages=True)
+    short = spoken.segment(spoken.speech((spoken.ENGLISH, 1.0), (spoken.UNSURE, 0.6)))
+    assert found.look((), short, pausing=False) is None
+    longer = spoken.segment(spoken.speech((spoken.ENGLISH, 1.0), (spoken.UNSURE, 1.6)))
+    assert found.look((), longer, pausing=False) is not None
 
 
 def test_what_was_heard_in_a_closed_group_is_context_and_not_shown():

@@ -168,3 +168,11 @@ def test_a_long_text_and_certain_speech_may_be_a_little_less_certain():
 def test_uncertain_text_was_said_unless_it_loops_or_there_is_probably_no_speech(text, no_speech, log_probability, said):
     thresholds = Thresholds(log_probability=-0.7, doubtful_no_speech=0.4)
     assert was_said(Evidence(text, 20, log_probability, no_speech), thresholds) == said
+
+
+@pytest.mark.parametrize(
+    ("log_probability", "whole", "said"), [(-0.8, -2.5, True), (-1.2, -2.5, False), (-0.8, -3.0, False)]
+)
+def test_a_short_uncertain_text_was_said_if_its_tokens_and_the_whole_of_it_are_likely(log_probability, whole, said):
+    thresholds = Thresholds(log_probability=-0.7, text_log_probability=-2.0)
+    assert was_said(Evidence("Yes.", 2, log_probability, 0.1, text_log_probability=whole), thresholds) == said

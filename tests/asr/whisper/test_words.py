@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper.words import plausible, timed_words, without_pauses
+from pipeline.asr.whisper.words import placed, plausible, timed_words, without_pauses
 from pipeline.events import SourceSentence, SpeechSegment, Transcript, Word
 from pipeline.sentences.assembler import SentenceAssembler
 from tests.conftest import PHRASES, read_wav
@@ -54,16 +54,32 @@ def test_a_share_of_a_sentence_begins_with_the_nearest_word():
         (WORDS, True),
         ((), False),
         (WORDS[:2], False),
+        ((WORDS[0], Word(" I", 1.9, 2.1), WORDS[2]), True),
         ((WORDS[0], WORDS[2], WORDS[1]), False),
         ((WORDS[0], Word(" I", 1.0, 1.1), WORDS[2]), False),
         ((WORDS[0], WORDS[1], Word(" will.", 2.0, 3.5)), False),
         ((WORDS[0], WORDS[1], Word(" will.", 2.4, 2.0)), False),
         ((Word(" Yes.", 1.2, 1.2), *WORDS[1:]), False),
     ],
-    ids=["right", "none", "one lacks", "other text", "going back", "after the end", "backwards", "unplaced"],
+    ids=[
+        "right",
+        "none",
+        "one lacks",
+        "overlapping",
+        "other text",
+        "going back",
+        "after the end",
+        "backwards",
+        "unplaced",
+    ],
 )
 def test_only_plausible_word_times_are_used(words, believed):
     assert plausible(list(words), SAID.text, 1.0, 3.0) is believed
+
+
+@pytest.mark.parametrize(("unplaced", "believed"), [(3, True), (4, False)])
+def test_three_of_ten_words_may_have_no_duration(unplaced, believed):
+    assert placed([Word(" so", at, at + (at >= unplaced)) for at in range(10)]) is believed
 
 
 def test_silence_before_a_sentence_is_not_part_of_its_first_word():

@@ -1,0 +1,104 @@
+"""Which session an id or a room stands for, without a server."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pytest
+
+from pipeline.server import session_index
+from pipeline.server.protocol import ProtocolError
+from pipeline.server.session_index import SessionIndex
+
+ROOM = "the room"
+
+
+@dataclass(eq=False)
+class Session:
+    """What an index sees of a session."""
+
+    id: str
+    room: str | None = ROOM
+    has_speaker: bool = False
+    stopped: bool = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def begun(index: SessionIndex, *names: str, room: str | None = ROOM) -> list[Session]:
+    sessions = [Session(name, room) for name in names]
+    for session in sessions:
+        index.begin(session)
+    return sessions
+
+
+def known(index: SessionIndex, *names: str) -> list[str | None]:
+    """The ids of the sessions that these names stand for; None: no session."""
+    found: list[str | None] = []
+    for name in names:
+        found.append(None)
+        with suppress(ProtocolError):
+            found[-1] = index.find(name).id
+    return found
+
+
+def test_a_session_is_found_by_its_id_and_the_newest_in_a_room_by_the_room():
+    index = SessionIndex()
+    begun(index, "first", "second")
+    begun(index, "alone", room=None)
+    assert known(index, "first", "second", "alone", ROOM, "other") == ["first", "second", "alone", "second", None]
+    assert list(index.in_progress) == ["first", "second", "alone"]
+    assert list(index.rooms) == [ROOM]
+
+
+def test_a_room_is_free_when_its_speaker_has_gone_whose_session_then_ends():
+    index = SessionIndex()
+    assert index.enter(ROOM) == ROOM
+    (session,) = begun(index, "first")
+    session.has_speaker = True
+    with pytest.raises(ProtocolError) as refused:
+        index.enter(ROOM)
+    assert (refused.value.code, session.stopped) == ("room-busy", False)
+    assert index.enter("another") == "another"
+    session.has_speaker = False
+    index.enter(ROOM)
+    assert session.stopped
+
+
+def test_a_session_that_has_ended_is_kept_until_it_is_forgotten_if_that_is_wanted():
+    index = SessionIndex()
+    kept, gone = begun(index, "kept", "gone", room=None)
+    assert (index.end(kept, keep=True), index.end(gone, keep=False)) == (True, False)
+    assert known(index, "kept", "gone") == ["kept", None]
+    assert index.in_progress == {}
+    index.forget(kept)
+    index.forget(kept)
+    assert known(index, "kept") == [None]
+
+
+def test_of_those_that_have_ended_the_last_ones_are_kept(monkeypatch):
+    monkeypatch.setattr(session_index, "_MOST_ENDED", 2)
+    index = SessionIndex()
+    for session in begun(index, "1", "2", "3", room=None):
+        index.end(session, keep=True)
+    assert known(index, "1", "2", "3") == [None, "2", "3"]
+
+
+def test_a_room_keeps_its_last_session_until_that_leaves_it():
+    index = SessionIndex()
+    (session,) = begun(index, "first")
+    index.end(session, keep=False)
+    assert known(index, "first", ROOM) == [None, "first"]
+    index.leave(session)
+    assert known(index, ROOM) == [None]
+    index.leave(session)
+
+
+def test_an_earlier_session_that_leaves_does_not_take_the_new_one_with_it():
+    index = SessionIndex()
+    earlier, _ = begun(index, "earlier", "new")
+    (alone,) = begun(index, "alone", room=None)
+    for session in (earlier, alone):
+        index.end(session, keep=False)
+        index.leave(session)
+    assert known(index, ROOM, "new", "earlier") == ["new", "new", None]
