@@ -26,7 +26,7 @@ from pipeline import MarianModel, loading
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.search.sentence_text import SentenceCache
-from tests.conftest import HANG_S
+from tests.conftest import HANG_S, ROOT
 from tests.remembered import remember
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
@@ -49,6 +49,16 @@ def run_process(
         timeout=HANG_S,
         check=False,
     )
+
+
+def quick_config(folder: Path, target: str = "en") -> Path:
+    """A configuration for processes: English by the smallest recogniser, whose sentences are final as soon as they end."""
+    path = folder / "quick.toml"
+    path.write_text(
+        f'[languages]\nsource = "en"\ntarget = "{target}"\n[asr]\nmodel = "tiny.en"\nthreads = 1\n'
+        f'[nmt]\nmodel = "{ROOT / "models/demo/nmt-en-zh"}"\n[sentences]\nlong_pause_ms = 0\n'
+    )
+    return path
 
 
 class _Exit(BaseException):

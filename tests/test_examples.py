@@ -102,6 +102,7 @@ def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence(recording):
     assert {(body["source"], body["target"]) for body in LibreTranslate.asked} == {("en", "pt")}
 
 
+@pytest.mark.slow
 def test_a_recogniser_of_ones_own(recording):
     shown = run("examples/own_recognizer.py", recording).splitlines()
     heard = [scored_units(line, "en") for line in shown if not line.startswith(" ")]
@@ -152,10 +153,11 @@ def test_several_speakers_share_one_pair_of_models(tmp_path):
     assert names.count(b"stdin") == 2
 
 
-def test_drafts_are_shown_while_somebody_speaks(recording):
+def test_drafts_are_shown_while_somebody_speaks(tmp_path):
+    recording = write_wav(tmp_path / "question.wav", read_wav(PHRASES)[int(4.5 * SAMPLE_RATE) : int(7.4 * SAMPLE_RATE)])
     lines = run("examples/embed_drafts.py", recording).splitlines()
     finals = {(line[:3], line[4:6]): line[8:].removesuffix("  (final)") for line in lines if line.endswith("(final)")}
-    assert len(finals) == 2 * len(TEXTS)
+    assert len(finals) == 2
     drafts = 0
     for line in lines:
         if line.endswith("]") and (committed := line[8:].split(" [")[0].strip()):
@@ -164,6 +166,7 @@ def test_drafts_are_shown_while_somebody_speaks(recording):
     assert drafts >= len(finals) / 2
 
 
+@pytest.mark.slow
 def test_the_portuguese_recording_is_heard_and_translated_into_english():
     recording = ROOT / "examples" / "audio-pt" / "lisbon.wav"
     shown = run_command("live", recording, "--config", "demo-pt-en", "--fast", "--quiet").stdout.decode().splitlines()

@@ -19,6 +19,7 @@ from pipeline.apps.controls import NoticeSink, controls, meter, notice_line, sta
 from pipeline.audio.microphone import Microphone
 from pipeline.notices import AudioLost, DeviceBack, DeviceLost, InputLevel, LoadChanged, Paused, Resumed
 from tests.audio.portaudio import FakePortAudio, ended
+from tests.commands import quick_config
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav, write_wav
 
 
@@ -69,10 +70,6 @@ def test_the_status_line_shows_the_microphones_state(monkeypatch):
         assert status_line(0.0, microphone).startswith("⚠ waiting for Mic")
 
 
-QUICK = ("--config", "demo-zh", "--asr", "tiny.en", "--target", "en")
-"""What loads in the shortest time."""
-
-
 def spoken(folder: Path, count: int) -> Path:
     """A recording of a short question, and of further sentences up to ``count``; there are eleven."""
     samples = np.concatenate([read_wav(PHRASES)[int(4.5 * 16_000) :], read_wav(EXAMPLES / "travel.wav")])
@@ -113,7 +110,15 @@ def subtitles(tmp_path: Path) -> Path:
 
 
 def test_lag_is_shown_below_the_subtitles(subtitles):
-    terminal = Terminal("-m", "pipeline.live", spoken(subtitles.parent, 11), *QUICK, "--srt", subtitles)
+    terminal = Terminal(
+        "-m",
+        "pipeline.live",
+        spoken(subtitles.parent, 11),
+        "--config",
+        quick_config(subtitles.parent),
+        "--srt",
+        subtitles,
+    )
     terminal.wait_for("lag ")
     os.kill(terminal.pid, signal.SIGINT)
     terminal.wait_for("times real time")
@@ -133,7 +138,9 @@ def test_a_terminal_shows_that_the_program_has_started_before_its_libraries_are_
 @pytest.mark.slow
 def test_a_terminal_shows_which_model_is_loaded_and_then_a_table(tmp_path):
     recording = spoken(tmp_path, 1)
-    terminal = Terminal("-m", "pipeline.translate", recording, *QUICK, "--output-dir", tmp_path)
+    terminal = Terminal(
+        "-m", "pipeline.translate", recording, "--config", quick_config(tmp_path), "--output-dir", tmp_path
+    )
     terminal.wait_for("loading tiny.en …\r\n")
     assert terminal.shown.startswith(f"loading …\r{'':9}\rloading tiny.en …".encode())
     terminal.wait_for("outcome")
@@ -153,7 +160,17 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles):
                 whole.set()
 
     recording = spoken(subtitles.parent, 2)
-    terminal = Terminal("-m", "pipeline.live", recording, *QUICK, "--srt", subtitles, "--jsonl", jsonl)
+    terminal = Terminal(
+        "-m",
+        "pipeline.live",
+        recording,
+        "--config",
+        quick_config(subtitles.parent),
+        "--srt",
+        subtitles,
+        "--jsonl",
+        jsonl,
+    )
     threading.Thread(target=read_events, daemon=True).start()
     terminal.wait_for("00:0")
     terminal.press(b"\x13")
@@ -168,7 +185,15 @@ def test_a_terminal_that_nobody_reads_does_not_hold_back_the_files(subtitles):
 def test_closing_the_terminal_loses_no_speech(subtitles):
     jsonl = subtitles.with_suffix(".jsonl")
     terminal = Terminal(
-        "-m", "pipeline.live", spoken(subtitles.parent, 11), *QUICK, "--srt", subtitles, "--jsonl", jsonl
+        "-m",
+        "pipeline.live",
+        spoken(subtitles.parent, 11),
+        "--config",
+        quick_config(subtitles.parent),
+        "--srt",
+        subtitles,
+        "--jsonl",
+        jsonl,
     )
     terminal.wait_for("00:0")  # the first sentence is in progress while the next is spoken
     terminal.close()
@@ -183,7 +208,15 @@ def test_closing_the_terminal_loses_no_speech(subtitles):
 @pytest.mark.slow
 def test_a_terminal_that_vanishes_without_a_signal_loses_no_speech(subtitles):
     ours, its = pty.openpty()  # not the controlling terminal, so there is no SIGHUP
-    arguments = ["-m", "pipeline.live", spoken(subtitles.parent, 11), *QUICK, "--srt", subtitles]
+    arguments = [
+        "-m",
+        "pipeline.live",
+        spoken(subtitles.parent, 11),
+        "--config",
+        quick_config(subtitles.parent),
+        "--srt",
+        subtitles,
+    ]
     with subprocess.Popen(
         [sys.executable, *map(str, arguments)], cwd=ROOT, stdout=its, stderr=subprocess.PIPE, start_new_session=True
     ) as running:

@@ -14,7 +14,7 @@ import srt
 from pipeline import SourceDelta, States
 from pipeline.bench.words import scored_units
 from pipeline.sinks.jsonl import read_event
-from tests.commands import command, run
+from tests.commands import command, quick_config, run
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 
 
@@ -35,7 +35,7 @@ class Live:
         os.mkfifo(events)
         outputs = ("--srt", self.srt, "--txt", self._txt, "--jsonl", events)
         self.process = subprocess.Popen(
-            command("live", spoken(folder), "--config", "demo-zh", "--asr", "tiny.en", *outputs),
+            command("live", spoken(folder), "--config", quick_config(folder, "zh"), *outputs),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
@@ -173,7 +173,7 @@ def test_a_full_disk_or_a_closed_reader_ends_a_run_with_drafts(end, error, tmp_p
     os.close(reader)
     with open(writer if end == "closed" else os.devnull, "wb") as stdout:
         os.close(writer) if end == "full" else None
-        done = run("live", spoken(tmp_path), "--config", "demo-zh", *outputs, stdout=stdout)
+        done = run("live", spoken(tmp_path), "--config", quick_config(tmp_path, "zh"), *outputs, stdout=stdout)
     assert done.returncode == 1
     said = done.stderr.decode()
     assert "Traceback" not in said

@@ -201,6 +201,7 @@ def test_the_end_of_a_language_is_an_event_of_a_live_run_too(demo_models, tmp_pa
     assert errors == [None, "out of order", "out of order"]
 
 
+@pytest.mark.slow
 def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path):
     english, chinese = read_wav(MEETING), read_wav(CHINESE)
     english_turns, chinese_turns = cut(english, 1600), cut(chinese, 1600)

@@ -90,6 +90,7 @@ SLOW = {
     "speech-translate translate examples/audio --output-dir subtitles --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --format srt,vtt,txt --bilingual --config demo",
     "speech-translate translate examples/audio --output-dir subtitles --config demo --processes 2",
+    "tail -c +45 examples/audio/meeting.wav | speech-translate live - --config demo",
     "speech-translate bench live talk.wav --config demo",
 }
 EXAMPLES_RUN = [each for each in COMMANDS if each.startswith("python examples/")]
@@ -101,7 +102,7 @@ SAID = {
     "models list": "Systran/faster-whisper-small",
     "models list --pairs": "TigreGotico/",
     "bench live": "settled after",
-    "--speakers auto": "1 sentence",
+    "--speakers auto": "2 sentences",
     "nmt --model models/demo/nmt-zh-en": "hotel",
     "--print-completion": "",  # into a file; tests/apps/test_program.py uses it
 }

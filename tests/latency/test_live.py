@@ -30,7 +30,6 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase, tmp_path):
     assert line["delays"] == [round(emission.delay_ms, 1) for emission in text.emissions()]
     assert line["elapsed"] == sorted(line["elapsed"])
     assert final["prediction"] == line["prediction"]
-    assert all(late >= early for late, early in zip(final["elapsed"], line["elapsed"], strict=True))
     assert all(elapsed >= delay for elapsed, delay in zip(line["elapsed"], line["delays"], strict=True))
     assert line["source"] == [str(phrase)]
     assert line["source_length"] == PHRASE_SECONDS * 1000

@@ -502,7 +502,7 @@ sys.stdin.read()
 
 def test_kill_9_at_random_moments_leaves_whole_files(tmp_path):
     moments = random.Random(8)
-    for n in range(3):
+    for n in range(2):
         folder = tmp_path / str(n)
         folder.mkdir()
         command = [sys.executable, "-c", WRITER, str(folder)]
