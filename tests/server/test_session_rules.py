@@ -115,9 +115,22 @@ async def test_a_session_ends_when_no_audio_comes_or_it_lasts_too_long(idle_s, l
     assert session.intake.ended is (code is not None)
 
 
+@pytest.mark.parametrize("waits", [True, False], ids=["has to wait", "pauses"])
+async def test_a_speaker_who_pauses_or_has_to_wait_is_not_idle(waits, session, clock):
+    for on, later_s, code in ((True, 1_000.0, None), (False, 300.0, None), (False, 0.5, "idle")):
+        if waits:
+            session.intake.holding = on
+        else:
+            await session.operator.pause(on)
+        clock.now_s += later_s
+        session._look(clock.now_s)
+        assert (session.failure and session.failure.code) == code
+
+
 def test_the_first_reason_for_its_end_is_told(session, clock):
     session._look(clock.now_s + 301)
-    session._look(clock.now_s + 4_000)
+    session.intake.holding = True
+    session._look(clock.now_s + 4_000)  # too long
     assert session.failure is not None
     assert session.failure.code == "idle"
 
@@ -152,8 +165,9 @@ async def test_silence_is_heard_in_a_pause(session):
         (lambda session, speaker: session.hear(SECOND), 10.0),
         (lambda session, speaker: asyncio.sleep(0), 0.0),
         (lambda session, speaker: lost(session, speaker), 0.0),
+        (lambda session, speaker: much(session), 0.0),
     ],
-    ids=["sends nothing more", "has sent nothing yet", "is away"],
+    ids=["sends nothing more", "has sent nothing yet", "is away", "has to wait"],
 )
 async def test_silence_stands_for_what_a_connected_speaker_does_not_send(
     before: Callable, silence_s, session, clock, monkeypatch
@@ -166,6 +180,10 @@ async def test_silence_stands_for_what_a_connected_speaker_does_not_send(
     clock.now_s += 10.0
     session._look(clock.now_s)
     assert session.intake.arrived_s - arrived_s == pytest.approx(silence_s, abs=1.5)
+
+
+async def much(session: Session) -> None:
+    session.intake.push(61 * SECOND)
 
 
 async def lost(session: Session, speaker: object) -> None:
