@@ -47,7 +47,7 @@ window.MediaStreamTrackProcessor = class {
     this.readable = new ReadableStream({
       start: (controller) => {
         const give = () => {
-          for (; at < 16 * (performance.now() - began); at += 1600) {
+          for (; at < Math.min(16 * (performance.now() - began), window.stops ? said.length : Infinity); at += 1600) {
             const samples = new Float32Array(1600);
             samples.set(Float32Array.from(said.subarray(at, at + 1600), (each) => each / 32767));
             controller.enqueue({
@@ -94,7 +94,7 @@ def microphone_of(samples: Samples, *, at_once: bool = True) -> str:
     machine, and nobody waits for it.
 
     It has these samples of 16 kHz whenever it is opened, or if ``waits`` is true on the page, whenever that calls ``speak()``.
-    Otherwise it has silence at its own pace.
+    Otherwise it has silence at its own pace, or nothing after the samples if ``stops`` is true.
     """
     said = b64encode(samples.astype("<i2").tobytes()).decode()
     return _GIVES.replace("SAID", said).replace("AHEAD", str(len(samples) if at_once else 0))
@@ -130,7 +130,7 @@ async def _page(browser: Browser, init: str, files: bool, **context: Any) -> Asy
     page = kept.page
     try:
         yield kept
-        if len(page.context.pages) > 1:
+        if init not in ("", QUIET, TALK) or len(page.context.pages) > 1:
             await page.context.close()
         else:
             await page.evaluate("location.host && [localStorage, sessionStorage].forEach((each) => each.clear())")

@@ -164,7 +164,7 @@ def test_drafts_are_shown_before_steady_text(talk):
         states = [state[2:] for state in talk.drawn if state[:2] == key]
         assert states[-1] == (text, "")
         committed = [state[0] for state in states]
-        assert all(now.startswith(before) for before, now in pairwise(committed))
+        assert all(now.startswith(before) for before, now in pairwise(committed)), states
         if states[0][1] and not states[0][0]:
             drafted.add(key[1])
     # A machine that falls behind leaves drafts out, so some texts may have none.

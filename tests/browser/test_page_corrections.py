@@ -1,11 +1,16 @@
 """A speaker corrects finished lines on the page, with the keyboard alone; with a server and the demo's models."""
 
+import math
+
 import srt
 from playwright.async_api import expect
 
-from tests.browser.browser import MICROPHONE, TALK, Network, has_said, has_state, page_at, page_of
+from pipeline.events import SAMPLE_RATE
+from pipeline.server import intake
+from tests.browser.browser import TALK, Network, has_said, has_state, microphone_of, page_at, page_of
 from tests.browser.test_page import downloaded, enter_on
 from tests.browser.test_page_layout import BAR
+from tests.server.conftest import speech
 from tests.server.running import running
 
 FIRST = "#text article:first-of-type .target[lang=zh]"
@@ -162,8 +167,11 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
     assert f"<v Bo>{masked}" in next(tmp_path.glob("*.zh.vtt")).read_text("utf-8")
 
 
-async def test_a_pause_finishes_what_was_said(browser, service_of):
-    async with page_of(browser, service_of(), **MICROPHONE) as (_, speaker):
+async def test_a_pause_finishes_what_was_said(browser, service_of, monkeypatch):
+    """Nothing else does: no silence comes."""
+    monkeypatch.setattr(intake, "_SILENT_S", math.inf)
+    half = f"window.stops = true; {microphone_of(speech()[: 2 * SAMPLE_RATE])}"
+    async with page_of(browser, service_of(), init=half) as (_, speaker):
         await expect(speaker.locator("#start")).to_be_enabled()
         await enter_on(speaker, "start")
         await has_state(speaker, "open")
