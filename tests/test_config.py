@@ -328,6 +328,9 @@ def test_an_option_of_the_command_line_replaces_its_key_alone(given, section, ke
         return Path(found).name if isinstance(found, str) else found
 
     files, (wanted,) = load(tmp_path, SET), given.values()
+    assert (files.captions.masked, files.glossary.file) == tuple(
+        str(tmp_path / name) for name in ("masked.txt", "terms.tsv")
+    )
     wanted = 15.0 if wanted == "bbc" else wanted
     assert (value(files), value(PipelineConfig())) == (configured, default)
     assert value(with_overrides(files)) == configured

@@ -21,6 +21,7 @@ from pipeline.names import escaped, is_possible
         ("\u2066a\u2069\u200f", r"\u2066a\u2069\u200f"),
         ("a\u2028b\u200bc\ufeff", r"a\u2028b\u200bc\ufeff"),
         (os.fsdecode(b"caf\xe9.wav"), r"caf\xe9.wav"),
+        ("\udc80\udcff\udc7f", r"\x80\xff\udc7f"),
         ("\ud800", r"\ud800"),
         ("\U000e0041", r"\U000e0041"),
     ],

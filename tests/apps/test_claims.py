@@ -76,6 +76,15 @@ def test_a_released_recording_is_looked_at_by_others(folder, at_once):
     assert claimed(folder) == ["b.claimed"], "the end of a run releases its claims"
 
 
+def test_who_waits_for_others_says_so_once_and_not_while_it_works(folder, at_once, capsys):
+    first, second = machine(folder), machine(folder)
+    assert [first.take(), second.take(), first.take(), second.take()] == [2, 1, 0, None]
+    assert capsys.readouterr().err == ""
+    second.release(1)
+    assert [first.take(), second.take(), second.take()] == [1, None, None]
+    assert capsys.readouterr().err == "waiting for other machines, which have claimed 2 recordings\n"
+
+
 def test_a_claim_that_nobody_touches_is_taken_over_once(folder, monkeypatch, at_once):
     clock = Clock(monkeypatch)
     ended, second, third = machine(folder), machine(folder), machine(folder)

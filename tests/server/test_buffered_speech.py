@@ -35,6 +35,11 @@ def test_kept_speech_may_have_to_wait_and_be_followed_by_a_pause():
     assert spoken_at(*parts) == [pytest.approx(60, abs=2)]
 
 
+def test_the_pace_is_measured_anew_after_a_wait():
+    parts = (10.0, AT_ONCE, False), (2.5, 1.0, False), (1.0, 0.1, True), (3.3, 1.0, False)
+    assert spoken_at(*parts) == [pytest.approx(90, abs=0.2)]
+
+
 @pytest.mark.parametrize(
     "parts",
     [

@@ -92,12 +92,22 @@ async def test_the_sender_waits_while_too_much_waits():
     await asyncio.sleep(0)
     assert not waiting.done()
     assert intake.waiting_s > 1.0
+    assert intake.holding
     await intake.take()
     await waiting
-    assert intake.waiting_s == 0.0
+    assert (intake.waiting_s, intake.holding) == (0.0, False)
     intake.push(bytes(4 * SAMPLE_RATE))
     intake.end()
     await intake.room()
+
+
+def test_what_the_resampler_holds_comes_at_the_end_once():
+    intake = Intake(8_000, 60.0)
+    intake.push(tone(8_000, 1.0).tobytes())
+    before_s = intake.arrived_s
+    intake.end()
+    intake.end()
+    assert before_s < intake.arrived_s == pytest.approx(1.0, abs=0.005)
 
 
 class Sender:

@@ -1,15 +1,19 @@
 """Rules of what an operator does, without a server: corrections, masks, names of speakers."""
 
+import asyncio
 import time
 
 import pytest
 
 from pipeline.captions.masking import Masking
-from pipeline.events import Correction, SourceSentence, SourceText, Translation
+from pipeline.events import Correction, PipelineEvent, SourceSentence, SourceText, Translation
+from pipeline.notices import Paused, Resumed
 from pipeline.server import corrections
 from pipeline.server.corrections import Corrections
 from pipeline.server.history import History
+from pipeline.server.intake import Intake
 from pipeline.server.limits import ServerLimits
+from pipeline.server.operator import Operator
 from pipeline.server.protocol import Correct, Mask, ProtocolError
 from pipeline.server.speakers import Speakers, speaker_name
 
@@ -167,6 +171,42 @@ def test_a_corrected_name_is_that_of_all_that_the_voice_says_from_then_on():
     assert [said.name(voice) for voice in ("1", "2")] == ["Ann", "2"]
     said.speakers.correct(2, "")
     assert said.name("1") == "1"
+
+
+async def test_a_pause_is_told_once_and_not_after_the_end(checks):
+    told: list[PipelineEvent] = []
+
+    async def tell(event: PipelineEvent) -> None:
+        told.append(event)
+
+    intake = Intake(16_000, 60.0)
+    operator = Operator(checks, intake, asyncio.Lock(), tell)
+    for on in (False, True, True, False):
+        await operator.pause(on)
+        intake.push(bytes(2 * 16_000))
+    intake.end()
+    await operator.pause(True)
+    assert told == [Paused(1.0), Resumed(3.0)]
+    assert not operator.paused
+
+
+async def test_a_name_holds_from_the_audio_on_that_comes_next_and_a_corrected_one_for_its_voice(history, checks):
+    told: list[PipelineEvent] = []
+
+    async def tell(event: PipelineEvent) -> None:
+        told.append(event)
+
+    intake = Intake(16_000, 60.0)
+    operator = Operator(checks, intake, asyncio.Lock(), tell)
+    intake.push(bytes(2 * 10 * 16_000))
+    assert operator.name_speaker(" Ann  B. ") == "Ann B."
+    named = [operator.speakers.named(SourceSentence(0, "en", "x", at, at + 2.0)).speaker for at in (7.0, 9.5)]
+    assert named == [None, "Ann B."]
+    operator.speakers.named(SourceSentence(0, "en", "x", 12.0, 14.0, speaker="1"))
+    await operator.correct(Correct(0, "We met."))
+    await operator.correct(Correct(0, speaker="Bob"))
+    assert [(event.text, event.speaker) for event in told] == [("We met.", None), ("We met Marc there, Ann.", "Bob")]
+    assert operator.speakers.named(SourceSentence(1, "en", "x", 15.0, 16.0, speaker="1")).speaker == "Bob"
 
 
 @pytest.mark.parametrize("text", ["a" * LONG, "a" * 61, "a\u202eb"])

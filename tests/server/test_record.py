@@ -14,7 +14,7 @@ import webvtt
 
 from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
-from pipeline.events import EndOfInput, SourceSentence, Translation
+from pipeline.events import Correction, EndOfInput, SourceSentence, Translation, Word
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.session_record import Record, check_folder
@@ -137,3 +137,24 @@ async def test_a_record_of_nothing_has_no_subtitles(tmp_path):
     record.add("de")
     await record.close()
     assert (record.failed, list(tmp_path.iterdir())) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("correction", "text", "timed", "speaker"),
+    [
+        (None, "Yes.", True, "Ann"),
+        (Correction(0, "", "No."), "No.", False, "Ann"),
+        (Correction(0, "", "Yes.", "Bob"), "Yes.", True, "Bob"),
+        (Correction(0, "", "Yes.", ""), "Yes.", True, None),
+        (Correction(0, "zh", "不。"), "Yes.", True, "Ann"),
+    ],
+)
+async def test_a_corrected_sentence_keeps_what_was_not_corrected(correction, text, timed, speaker, tmp_path):
+    record = Record(tmp_path, "x", SubtitleRules(), ["zh"])
+    said = [replace(event, speaker="Ann") for event in spoken_stream(0, "Yes.", words=(Word(" Yes.", 0.1, 0.9),))]
+    for event in [*said, Translation(0, "zh", "是。"), *([correction] if correction is not None else [])]:
+        await record.write(event)
+    sentence, translation = [event for event in record._corrected() if isinstance(event, SourceSentence | Translation)]
+    await record.close()
+    assert (sentence.text, bool(sentence.words), sentence.speaker) == (text, timed, speaker)
+    assert translation.text == ("不。" if correction is not None and correction.language else "是。")

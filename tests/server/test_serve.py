@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,13 @@ def test_an_own_certificate_stays_while_it_names_the_machine(tmp_path):
         assert self_signed(names, tmp_path)[1] not in (first, second)
         tls_context(path, path)
     assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(("days", "stays"), [(30, False), (40, True)])
+def test_an_own_certificate_is_renewed_before_it_expires(days, stays, tmp_path, monkeypatch):
+    monkeypatch.setattr("pipeline.apps.self_signed._VALID", timedelta(days=days))
+    first, second = (self_signed(["localhost"], tmp_path)[1] for _ in range(2))
+    assert (first == second) is stays
 
 
 def test_an_address_must_be_free_and_ours(token_file):

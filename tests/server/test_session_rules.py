@@ -1,15 +1,23 @@
 """Rules of one session, without a server: who is connected, for how long it waits, and when it ends."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from pipeline import Models, PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.events import PipelineEvent
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.server.chains import Chain
+from pipeline.server.feed import Targets
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.session import Session
+from tests.streams import spoken, translated
 
 SECOND = bytes(2 * 16_000)
 LIMITS = ServerLimits(max_viewers=2, resume_s=30.0, idle_s=300.0, session_s=3_600.0, backlog_s=60.0)
@@ -189,6 +197,118 @@ async def much(session: Session) -> None:
 async def lost(session: Session, speaker: object) -> None:
     await session.hear(SECOND)
     session.disconnect(speaker, object())
+
+
+async def test_silence_is_counted_anew_when_audio_has_come_again(session, clock):
+    session.connect(object())
+    for _ in range(2):
+        await session.hear(SECOND)
+        session.stats.received(16_000)
+        clock.now_s += 1.0
+        session._look(clock.now_s)
+        arrived_s = session.intake.arrived_s
+        clock.now_s += 10.0
+        session._look(clock.now_s)
+        assert session.intake.arrived_s > arrived_s + 5
+    await session.hear(SECOND)
+    arrived_s = session.intake.arrived_s
+    clock.now_s += 1.0
+    session._look(clock.now_s)
+    assert session.intake.arrived_s == arrived_s
+
+
+def test_nothing_is_behind_when_more_was_fed_than_has_arrived(session):
+    session.stats.received(16_000)
+    assert session.stats.backlog_s() == 0.0
+
+
+def test_a_session_is_recorded_until_its_record_fails(session):
+    assert not session.recorded
+    for failed in (False, True):
+        session._record = SimpleNamespace(failed=failed)
+        assert session.recorded is not failed
+
+
+async def test_readers_are_told_of_a_language_that_is_added(session):
+    session.targets.late.add = lambda *_: True
+    feed = session.attach()
+    await feed.take()
+    translations = {"de": SameLanguageText("de")}
+    chain = SimpleNamespace(narrowed=lambda _: SimpleNamespace(models=SimpleNamespace(translations=translations)))
+    for told in ([Targets(("zh", "de"))], []):
+        session.add_target("de", chain, by_reader=True)
+        assert [await feed.take() for _ in told] == told
+        assert feed.waiting is False
+    assert session.config.languages.targets == ("zh", "de")
+    assert session._models.translations["de"] is translations["de"]
+
+
+class Translator:
+    """Gives events as a translator that has nothing to do."""
+
+    def __init__(self, session: Session, events: Sequence[PipelineEvent], error: BaseException | None = None) -> None:
+        self.stats, self._events, self._error = session.stats, events, error
+
+    async def __aenter__(self) -> "Translator":
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def feed(self, samples: object) -> None: ...
+
+    async def end(self) -> None: ...
+
+    async def events(self) -> AsyncIterator[PipelineEvent]:
+        for event in self._events:
+            yield event
+        if self._error is not None:
+            raise self._error
+
+
+class Told:
+    """A record that remembers what it is told."""
+
+    failed = False
+
+    def __init__(self) -> None:
+        self.events: list[PipelineEvent] = []
+
+    async def write(self, event: PipelineEvent) -> None:
+        self.events.append(event)
+
+    async def close(self) -> None: ...
+
+
+async def test_all_are_told_each_event_with_its_speaker_and_sentences_are_counted(session):
+    session._record, pushed = (record := Told()), list[PipelineEvent]()
+    session.push = pushed.append
+    feed = session.attach()
+    await feed.take()
+    session.operator.name_speaker("Ann")
+    events = [*spoken(0, "Yes."), *translated(0, ["是。"]), *spoken(1, "No.")]
+    session._translator = Translator(session, events)
+    session.connect(object())
+    await session.run()
+    named = [replace(event, speaker="Ann") if hasattr(event, "speaker") else event for event in events]
+    assert record.events == pushed == named
+    assert [await feed.take() for _ in named] == named
+    assert await feed.take() is None
+    assert (session.sentences, session.failure, session.has_speaker) == (2, None, False)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(UsageError("no model"), "failed"), (KeyError("x"), "failed"), (asyncio.CancelledError(), "stopping")],
+)
+async def test_why_a_session_ended_early_is_told(error, code, session, caplog):
+    session._translator = Translator(session, [], error)
+    with pytest.raises(asyncio.CancelledError) if code == "stopping" else nullcontext():
+        await session.run()
+    assert session.failure is not None
+    assert session.failure.code == code
+    assert [bool(record.exc_info) for record in caplog.records] == (
+        [] if code == "stopping" else [isinstance(error, KeyError)]
+    )
 
 
 def test_who_missed_the_last_text_may_come_again_for_some_time(session, clock):

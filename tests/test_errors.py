@@ -1,0 +1,33 @@
+"""How errors are shown: in one line, with the class where that says more than the message."""
+
+import pytest
+
+from pipeline.errors import StageError, UsageError, described, first_line, one_line
+
+
+class BrokenError(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "line", "first"),
+    [
+        (ValueError("a\nb  c"), "a\nb  c", "a b c", "a"),
+        (ValueError(" "), "ValueError", "ValueError", "ValueError"),
+        (ValueError(), "ValueError", "ValueError", "ValueError"),
+        (UsageError("the file a\nb"), "the file a\nb", "the file a\nb", "the file a"),
+        (StopIteration(3), "StopIteration: 3", "StopIteration: 3", "3"),
+        (StopAsyncIteration(), "StopAsyncIteration", "StopAsyncIteration", "StopAsyncIteration"),
+        (SystemExit(1), "SystemExit: 1", "SystemExit: 1", "1"),
+        (KeyboardInterrupt(), "KeyboardInterrupt", "KeyboardInterrupt", "KeyboardInterrupt"),
+    ],
+)
+def test_an_error_is_its_message_or_its_class(error, text, line, first):
+    assert (described(error), one_line(error), first_line(error)) == (text, line, first)
+    stage = StageError("ASR", error)
+    assert (str(stage), stage.stage, stage.__cause__) == (f"the ASR stage failed: {line}", "ASR", error)
+
+
+def test_an_error_whose_message_fails_is_its_class():
+    assert described(BrokenError()) == one_line(BrokenError()) == "BrokenError"
