@@ -1,19 +1,22 @@
 """Commands as a user types them: in the test's own process, with models that stay loaded, or as processes of their own."""
 
 import contextlib
+import copy
 import gc
 import io
 import logging
 import os
+import runpy
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NoReturn
 
 import pytest
@@ -21,7 +24,9 @@ from huggingface_hub import constants
 
 from pipeline import MarianModel, loading
 from pipeline.asr.whisper import WhisperRecognizer
-from tests.conftest import HANG_S
+from pipeline.nmt.options import NmtConfig
+from pipeline.nmt.search.sentence_text import SentenceCache
+from tests.conftest import HANG_S, ROOT
 from tests.remembered import remember
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
@@ -46,6 +51,16 @@ def run_process(
     )
 
 
+def quick_config(folder: Path, target: str = "en") -> Path:
+    """A configuration for processes: English by the smallest recogniser, whose sentences are final as soon as they end."""
+    path = folder / "quick.toml"
+    path.write_text(
+        f'[languages]\nsource = "en"\ntarget = "{target}"\n[asr]\nmodel = "tiny.en"\nthreads = 1\n'
+        f'[nmt]\nmodel = "{ROOT / "models/demo/nmt-en-zh"}"\n[sentences]\nlong_pause_ms = 0\n'
+    )
+    return path
+
+
 class _Exit(BaseException):
     """Stands for the end of the process."""
 
@@ -61,45 +76,80 @@ def run(
     """Run a command in this process, up to where it would end: what it prints, and its exit status.
 
     Its standard streams are files of their own, also for libraries that write to descriptors; another file may be given
-    for one. Models that an earlier command loaded from the same files with the same options are used again, and speech
-    that one recognised in a test marked ``once``. The environment may name another cache of the hub and its address.
+    for one. Models that an earlier command loaded from the same files with the same options are used again, and what
+    was recognised. The environment may name another cache of the hub and its address.
     """
     main = import_module(f"pipeline.{module}" + (".__main__" if module in ("nmt", "bench") else "")).main
+    return _run(main, [module, *map(str, arguments)], stdin, stdout, stderr, environment)
+
+
+def run_script(path: Path, *arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run a script as ``run`` runs a command."""
+
+    def main() -> NoReturn:
+        runpy.run_path(str(path), run_name="__main__")
+        raise _Exit(0)
+
+    return _run(main, [str(path), *map(str, arguments)], stdin)
+
+
+def _run(
+    main: Callable[[], NoReturn],
+    argv: list[str],
+    stdin: bytes,
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> subprocess.CompletedProcess[bytes]:
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
         with (
             _streams(given.fileno(), (stdout or out).fileno(), (stderr or err).fileno()),
             _state_restored(),
+            loaded_once(),
             pytest.MonkeyPatch.context() as patch,
         ):
-            patch.setattr(sys, "argv", [module, *map(str, arguments)])
+            patch.setattr(sys, "argv", argv)
             for name, value in environment.items():
                 patch.setenv(name, value)
-            for name, constant in _hub_constants(environment).items():
+            for name, constant in hub_constants(environment).items():
                 patch.setattr(constants, name, constant)
             patch.setattr(os, "_exit", _exit)
             patch.setattr(gc, "freeze", lambda: None)  # for programs: this one has other things to do
-            patch.setattr(loading._Speech, "load", _load_speech)
-            patch.setattr(MarianModel, "load", _load_translator)
             try:
                 main()
             except _Exit as end:
                 (status,) = end.args
         out.seek(0)
         err.seek(0)
-        return subprocess.CompletedProcess([module, *map(str, arguments)], status, out.read(), err.read())
+        return subprocess.CompletedProcess(argv, status, out.read(), err.read())
 
 
-def _hub_constants(environment: Mapping[str, str]) -> dict[str, object]:
+@contextlib.contextmanager
+def loaded_once() -> Iterator[None]:
+    """Let models stay loaded for whatever loads them from the same files with the same options again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading._Speech, "load", _load_speech)
+        patch.setattr(MarianModel, "load", _load_translator)
+        yield
+
+
+def hub_constants(environment: Mapping[str, str]) -> dict[str, object]:
     """What the hub's client read from the environment when it was imported."""
     found: dict[str, object] = {}
     if home := environment.get("HF_HOME"):
-        found |= {"HF_HUB_CACHE": f"{home}/hub", "HF_ASSETS_CACHE": f"{home}/assets", "HF_HOME": home}
+        found |= {
+            "HF_HOME": home,
+            "HF_HUB_CACHE": f"{home}/hub",
+            "HF_ASSETS_CACHE": f"{home}/assets",
+            "HF_TOKEN_PATH": f"{home}/token",
+        }
     if url := environment.get("HF_ENDPOINT"):
         found |= {
             "ENDPOINT": url,
             "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+            "HF_HUB_DISABLE_XET": True,
         }
     if seconds := environment.get("HF_HUB_DOWNLOAD_TIMEOUT"):
         found["HF_HUB_DOWNLOAD_TIMEOUT"] = int(seconds)
@@ -137,10 +187,10 @@ def _streams(*given: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _state_restored() -> Iterator[None]:
-    """Put back what belongs to a process: handlers of signals, loggers, and the current folder."""
+    """Put back what belongs to a process: handlers of signals, loggers, variables, and the current folder."""
     signals = {number: signal.getsignal(number) for number in _SIGNALS}
     root, ours = logging.getLogger(), logging.getLogger("pipeline")
-    handlers, levels, folder = root.handlers[:], (root.level, ours.level), os.getcwd()
+    handlers, levels, folder, variables = root.handlers[:], (root.level, ours.level), os.getcwd(), os.environ.copy()
     root.handlers[:] = []
     try:
         with warnings.catch_warnings():
@@ -150,6 +200,8 @@ def _state_restored() -> Iterator[None]:
         root.setLevel(levels[0])
         ours.setLevel(levels[1])
         os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         for number, handler in signals.items():
             signal.signal(number, handler)
 
@@ -160,12 +212,15 @@ _translators: dict[Any, MarianModel] = {}
 _recognizers: dict[Any, Any] = {}
 
 
-def _load_translator(directory: Path, options: Any = None) -> MarianModel:
+def _load_translator(directory: Path, options: NmtConfig | None = None) -> MarianModel:
+    """Load a translator, or share the memory of one that was loaded before, without its judge and the sentences that it keeps."""
     files = [(path.name, path.stat().st_mtime_ns) for path in sorted(Path(directory).iterdir())]
     key = os.path.realpath(directory), options, tuple(files)
     if key not in _translators:
         _translators[key] = _TRANSLATOR(directory, options)
-    return _translators[key]
+    model = copy.copy(_translators[key])
+    model.judge, model.cache = None, SentenceCache(model.cache.bound)
+    return model
 
 
 def _load_speech(speech: Any, sharing: Any, several_calls: bool) -> Any:

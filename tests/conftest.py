@@ -60,12 +60,10 @@ if _OTHER_ROUNDING:
     os.environ["CT2_FORCE_CPU_ISA"] = "AVX2"
 
 from pipeline import Models, PipelineConfig, load_config, load_models
-from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.events import Samples
 from pipeline.nmt.compile.build import compile_model
 from pipeline.nmt.decode import students
 from pipeline.nmt.model import FAMILIES
-from tests.remembered import Remembered, remember
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
@@ -152,10 +150,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     run = pyfuncitem.funcargs["runner"].run if "runner" in pyfuncitem.fixturenames else asyncio.run
     run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
     return True
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    Remembered.enabled = item.get_closest_marker("once") is not None
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -249,11 +243,11 @@ def demo_config() -> PipelineConfig:
 
 @pytest.fixture(scope="session")
 def demo_models(demo_config: PipelineConfig) -> Models:
-    """The demo's models, loaded once. In tests marked ``once``, equal speech is recognised once, too."""
-    models = load_models(demo_config)
-    assert isinstance(models.recognizer, WhisperRecognizer)
-    remember(models.recognizer)
-    return models
+    """The demo's models, loaded once, also for commands that run in this process. Equal speech is recognised once, too."""
+    from tests.commands import loaded_once
+
+    with loaded_once():
+        return load_models(demo_config)
 
 
 @pytest.fixture

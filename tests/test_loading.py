@@ -6,11 +6,15 @@ import re
 import pytest
 
 from pipeline import MarianModel, load_config, load_models
+from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.asr.whisper.files import find_recognizer
 from pipeline.asr.whisper.weights import WhisperWeights
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.loading import load_shared
+from tests.commands import loaded_once
 from tests.conftest import SHIPPED_TRANSLATORS, TINY, make_model_dir
+from tests.fixtures.random_whisper import random_whisper
 
 EN_ZH, ZH_EN = (str(folder) for folder in SHIPPED_TRANSLATORS.values())
 
@@ -122,7 +126,7 @@ def test_a_draft_model_is_loaded_where_there_are_drafts(tmp_path, read, lines, d
     ],
 )
 def test_a_draft_model_that_cannot_draft_is_refused_by_name(tmp_path, source, draft, error, message):
-    with pytest.raises(error, match=re.escape(message)) as caught:
+    with loaded_once(), pytest.raises(error, match=re.escape(message)) as caught:
         loaded(
             tmp_path,
             f'[languages]\nsource = "{source}"\ntarget = {["en", "zh"] if source == "auto" else ["en"]}',
@@ -143,7 +147,8 @@ def test_a_draft_model_that_cannot_draft_is_refused_by_name(tmp_path, source, dr
 )
 def test_the_recogniser_is_told_the_language_and_its_script(source, targets, spoken, script, tmp_path):
     translators = [f'[nmt.{target}]\nmodel = "{EN_ZH if "zh" in target else ZH_EN}"' for target in targets]
-    models = loaded(tmp_path, f'[languages]\nsource = "{source}"\ntarget = {targets}', *translators)
+    with loaded_once():
+        models = loaded(tmp_path, f'[languages]\nsource = "{source}"\ntarget = {targets}', *translators)
     assert isinstance(models.recognizer, WhisperRecognizer)
     assert (models.recognizer.languages, models.recognizer.config.script) == (spoken, script)
 
@@ -154,13 +159,12 @@ def test_a_draft_model_that_cannot_be_fetched_is_called_one(tmp_path, read, monk
         loaded(tmp_path, f'[nmt]\nmodel = "{EN_ZH}"', '[asr.draft]\nmodel = "owner/none"')
 
 
-def of_base(tmp_path, name, languages, *lines):
+def of_one_recognizer(tmp_path, name, languages, *lines):
     path = tmp_path / f"{name}.toml"
-    path.write_text("\n".join((f"[languages]\n{languages}", '[asr]\nmodel = "base"', *lines)))
+    path.write_text("\n".join((f"[languages]\n{languages}", f'[asr]\nmodel = "{tmp_path / "whisper"}"', *lines)))
     return load_config(path)
 
 
-@pytest.mark.slow
 def test_configurations_share_equal_models(tmp_path, monkeypatch):
     loads = []
     load_weights = WhisperWeights.load.__func__
@@ -170,15 +174,16 @@ def test_configurations_share_equal_models(tmp_path, monkeypatch):
         return load_weights(kind, directory, *options)
 
     monkeypatch.setattr(WhisperWeights, "load", classmethod(counted))
+    random_whisper(tmp_path / "whisper", find_recognizer(AsrConfig(model="base")))
     english, translator = 'source = "en"\ntarget = "zh"', f'[nmt]\nmodel = "{EN_ZH}"'
     both = f'[nmt.zh]\nmodel = "{EN_ZH}"\n[nmt.en]\nmodel = "{ZH_EN}"'
     first, same, other, prompted, threaded = load_shared(
         [
-            of_base(tmp_path, "en", english, translator),
-            of_base(tmp_path, "same", english, translator),
-            of_base(tmp_path, "auto", 'source = "auto"\ntarget = ["zh", "en"]', both),
-            of_base(tmp_path, "prompted", english, 'prompt = "Hello."', translator),
-            of_base(tmp_path, "threaded", english, "threads = 1", translator),
+            of_one_recognizer(tmp_path, "en", english, translator),
+            of_one_recognizer(tmp_path, "same", english, translator),
+            of_one_recognizer(tmp_path, "auto", 'source = "auto"\ntarget = ["zh", "en"]', both),
+            of_one_recognizer(tmp_path, "prompted", english, 'prompt = "Hello."', translator),
+            of_one_recognizer(tmp_path, "threaded", english, "threads = 1", translator),
         ]
     )
     assert len(loads) == 2

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.conftest import EXAMPLES, HANG_S, ROOT
+from tests.conftest import HANG_S, ROOT
 
 # What Windows' Python lacks, taken away from this one. Other packages are imported before, as they look at the platform
 # themselves; everything of this project is imported after.
@@ -54,18 +54,18 @@ print("all")
 
 
 @pytest.mark.slow
-def test_a_recording_is_translated_without_what_windows_lacks(tmp_path):
+def test_a_recording_is_translated_without_what_windows_lacks(phrase, tmp_path):
     program = "runpy.run_module('pipeline.translate', run_name='__main__')"
-    options = ("--config", "demo-zh", "--output-dir", str(tmp_path))
-    done = as_on_windows(program, str(EXAMPLES / "travel.wav"), *options)
+    options = ("--config", "demo-zh", "--asr", "tiny.en", "--output-dir", str(tmp_path))
+    done = as_on_windows(program, str(phrase), *options)
     assert done.returncode == 0, done.stderr
-    assert "-->" in (tmp_path / "travel.srt").read_text("utf-8")
+    assert "-->" in (tmp_path / "phrase.srt").read_text("utf-8")
 
 
 @pytest.mark.slow
-def test_live_subtitles_are_utf8_whatever_the_consoles_encoding():
+def test_live_subtitles_are_utf8_whatever_the_consoles_encoding(phrase):
     program = "runpy.run_module('pipeline.live', run_name='__main__')"
-    done = as_on_windows(program, str(EXAMPLES / "travel.wav"), "--config", "demo-zh", "--fast")
+    done = as_on_windows(program, str(phrase), "--config", "demo-zh", "--asr", "tiny.en", "--fast")
     assert done.returncode == 0, done.stderr
     assert re.search("[\u4e00-\u9fff]", done.stdout)
 
@@ -77,7 +77,16 @@ def test_ctrl_c_ends_a_microphone_without_what_windows_lacks():
 sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
 runpy.run_module("pipeline.live", run_name="__main__")
 """
-    command = [sys.executable, "-c", device + AS_ON_WINDOWS + program, "--mic", "--config", "demo-zh"]
+    command = [
+        sys.executable,
+        "-c",
+        device + AS_ON_WINDOWS + program,
+        "--mic",
+        "--config",
+        "demo-zh",
+        "--asr",
+        "tiny.en",
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         try:

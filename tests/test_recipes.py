@@ -9,20 +9,10 @@ from pathlib import Path
 
 import pytest
 from card import refuse_other_files
-from heldout import CHINESE_SENTENCES, SENTENCES
-from pairs import (
-    TESTS,
-    check_tests,
-    digest,
-    held_out_phrases,
-    prepared,
-    translators_phrases,
-    unseen_numbers,
-    without_near_duplicates,
-)
-from phrasebook import corpus, draws, number, prices
+from heldout import SENTENCES
+from pairs import check_tests, digest, held_out_phrases, without_near_duplicates
+from phrasebook import corpus, draws
 from tatoeba import nearest, read_pairs, split, spoken
-from written import conversations, everyday
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "models" / "recipes"
@@ -78,80 +68,11 @@ def test_everyday_sentences_are_distinct_and_unheard():
     assert not {spoken(line) for line in lines} & {spoken(sentence) for sentence in SENTENCES}
 
 
-@pytest.fixture(scope="module")
-def data():
-    """All data of the translators, with sentences of the phrasebook in place of Tatoeba's."""
-    return prepared(corpus(1200, seed=7))
-
-
-def words(text):
-    """The words of an English sentence, or the characters of a Chinese one, in lower case and without marks."""
-    plain = re.sub(r"[^\w\s'$€£%&+/@#*]", "", text.lower().replace("’", "'"))
-    return tuple(plain.split()) if max(plain, default="") < "\u3040" else tuple("".join(plain.split()))
-
-
-def one_word_left_out(text):
-    """The sentence with a gap in place of each word; nothing for short ones, which are alike by chance."""
-    units = words(text)
-    least = 5 if max(text) < "\u3040" else 7
-    return {(*units[:i], "", *units[i + 1 :]) for i in range(len(units))} if len(units) >= least else set()
-
-
-@pytest.mark.slow
-def test_no_side_of_a_training_pair_is_nearly_a_sentence_that_is_tested(data):
-    assert {name: len(pairs) for name, pairs in data.tests.items()} == TESTS
-    held = [side for pairs in (*data.tests.values(), *data.development.values()) for pair in pairs for side in pair]
-    held += [*SENTENCES, *CHINESE_SENTENCES]
-    equal = {words(side) for side in held}
-    near = {form for side in held for form in one_word_left_out(side)}
-    for pairs in data.training.values():
-        for side in (side for pair in pairs for side in pair):
-            assert words(side) not in equal, side
-            assert near.isdisjoint(one_word_left_out(side)), side
-    trained = {
-        spoken(side) for name, pairs in data.training.items() if name != "phrasebook" for pair in pairs for side in pair
-    }
-    assert trained.isdisjoint(spoken(side) for pair in data.test_phrases for side in pair)
-
-
-@pytest.mark.slow
-def test_test_sets_are_of_their_subject_and_little_is_lost_to_them(data):
-    assert set(data.tests["everyday"]) < set(everyday())
-    assert set(data.tests["meetings"]) < {pair for topic, pair in conversations() if topic == "meetings"}
-    assert len(data.training["everyday"]) > 44_000
-    assert len(data.training["conversations"]) > 14_500
-
-
-@pytest.mark.slow
-def test_the_sets_do_not_depend_on_the_order_of_tatoebas_pairs(data):
-    again = prepared(corpus(1200, seed=7)[::-1])
-    assert {name: sorted(pairs) for name, pairs in again.tests.items()} == {
-        name: sorted(pairs) for name, pairs in data.tests.items()
-    }
-    assert again.development == data.development
-
-
 def test_a_model_is_measured_on_sentences_left_out_of_training():
     facts = {"tests": digest({"Where is it?", "It is here."})}
     check_tests(facts, {"It is here.", "Where is it?"})
     with pytest.raises(SystemExit, match="another edition of --pairs"):
         check_tests(facts, {"It is here."})
-
-
-@pytest.mark.slow
-def test_translators_learn_every_number_and_no_sentence_that_they_are_tested_on():
-    phrases, unseen = translators_phrases(), unseen_numbers()
-    tests = (*prices(), *unseen, *held_out_phrases())
-    assert not {english for english, _ in phrases} & {english for english, _ in tests}
-    assert len(unseen) > 2000
-    said = [
-        (re.sub(r"[.,?]|$|^", " ", english.lower()), chinese) for english, chinese in phrases if "点" not in chinese
-    ]
-    for value in range(2, 1000):
-        words, signs = number(value)
-        found = [chinese for english, chinese in said if f" {words} " in english]
-        assert len(found) >= 2, words
-        assert all(signs in chinese or (value == 2 and "两" in chinese) for chinese in found), words
 
 
 def test_the_baseline_copies_the_translation_of_the_most_similar_sentence():

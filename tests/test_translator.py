@@ -32,8 +32,6 @@ from pipeline.vad.stage import VadStage
 from tests.chain import events_of
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav, spoken_texts
 
-pytestmark = pytest.mark.once
-
 
 async def collect(events):
     return [event async for event in events]

@@ -185,13 +185,13 @@ class NmtStage:
                     opened.shown = event
                     self.stats.token(event.heard_s)
                     completed |= event.complete
-                else:
+                else:  # of a finished sentence; see ``updates``
                     completed = True
                     self.stats.translated_terms += len(event.terms)
                     self.stats.missed_terms.update(event.missed_terms)
                     self.stats.doubtful += event.doubtful
                     self.stats.instead += event.instead is not None
-                    if final and event.text:
+                    if event.text:
                         self._before.append((sentence.text, event.text))
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader

@@ -6,7 +6,6 @@ import io
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,8 +26,8 @@ from pipeline.sinks.queued import QueuedSink
 from pipeline.sinks.sink import Sink
 from pipeline.sinks.srt import SrtSink
 from pipeline.sinks.terminal import TerminalSink
-from tests.apps.test_translate import save
-from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
+from tests.commands import command
+from tests.conftest import HANG_S, PHRASES, read_wav, write_wav
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,6 @@ class Display(TerminalSink):
             self.whole.set()
 
 
-@pytest.mark.slow
 async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     full_pipe, phrase, demo_config, demo_models, tmp_path
 ):
@@ -100,7 +98,7 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
     tmp_path, demo_config, demo_models, monkeypatch, capsys
 ):
     """The terminal goes on when the file has everything. One sentence is said, without any sound of the next one."""
-    save(tmp_path / "sentence.wav", read_wav(PHRASES)[: 4 * SAMPLE_RATE + SAMPLE_RATE // 2])
+    write_wav(tmp_path / "sentence.wav", read_wav(PHRASES)[: 4 * SAMPLE_RATE + SAMPLE_RATE // 2])
     stopped, go = threading.Event(), threading.Event()
 
     class Stopped(TerminalSink):
@@ -127,12 +125,10 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
     assert "1 sentence was not shown: the terminal was stopped or too slow" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe, phrase):
-    arguments = ["-m", "pipeline.live", phrase, "--config", "demo-zh", "--fast", "--jsonl", full_pipe.path]
+    quick = ("--config", "demo-zh", "--asr", "tiny.en", "--target", "en", "--fast")
     with subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
-        cwd=ROOT,
+        command("live", phrase, *quick, "--jsonl", full_pipe.path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},

@@ -65,7 +65,6 @@ class Device:
         self.chunks = []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("room", [1, 256])
 async def test_notices_of_a_live_source_reach_the_reader_and_the_counters(room, demo_config, demo_models):
     """Even if the queue is full, because the reader takes nothing until all notices have happened."""
@@ -107,7 +106,6 @@ async def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
         await reading.aclose()
 
 
-@pytest.mark.slow
 def test_notices_are_in_the_event_file_and_printed(demo_config, demo_models, tmp_path, capsys):
     sink = JsonlSink(tmp_path / "out.jsonl", demo_config.subtitles)
     asyncio.run(LiveRun(Device(), demo_config, [sink], models=demo_models, live=True).run())

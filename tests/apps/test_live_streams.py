@@ -1,4 +1,4 @@
-"""Live runs over what FFmpeg reads from elsewhere and from files that grow, as a program."""
+"""Live runs over what FFmpeg reads from elsewhere and from files that grow."""
 
 import http.server
 import signal
@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 import srt
 
-from tests.conftest import HANG_S, PHRASES
-
-LIVE = [sys.executable, "-m", "pipeline.live"]
+from tests.commands import command, run
+from tests.conftest import HANG_S
 
 
 @pytest.fixture
-def radio() -> Iterator[str]:
-    """The address of a server that streams the recording without a length."""
-    content = PHRASES.read_bytes()
+def radio(phrase: Path) -> Iterator[str]:
+    """The address of a server that streams the phrase without a length."""
+    content = phrase.read_bytes()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -43,22 +42,19 @@ def subtitles(path: Path) -> str:
     return " ".join(cue.content for cue in srt.parse(path.read_text("utf-8")))
 
 
-@pytest.mark.slow
-def test_a_stream_and_a_growing_file_are_subtitled(radio, tmp_path):
-    for source in ([radio], ["--follow", "--fast", str(PHRASES)]):
-        target = tmp_path / "out.srt"
-        command = [*LIVE, *source, "--config", "demo-zh", "--srt", str(target)]
-        done = subprocess.run(command, capture_output=True, timeout=HANG_S, check=False)
-        assert done.returncode == 0, done.stderr.decode()
-        assert len(subtitles(target)) > 20
-        target.unlink()
+@pytest.mark.parametrize("source", ["stream", "growing file"])
+def test_a_stream_and_a_growing_file_are_subtitled(source, radio, phrase, tmp_path):
+    target = tmp_path / "out.srt"
+    given = [radio] if source == "stream" else ["--follow", "--fast", phrase]
+    done = run("live", *given, "--config", "demo-zh", "--srt", target)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "东京" in subtitles(target)
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_a_run_whose_server_does_not_answer():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        command = [*LIVE, f"rtmp://127.0.0.1:{silent.getsockname()[1]}/live", "--config", "demo"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE) as run, silent.accept()[0]:
+        program = command("live", f"rtmp://127.0.0.1:{silent.getsockname()[1]}/live", "--config", "demo")
+        with subprocess.Popen(program, stderr=subprocess.PIPE) as run, silent.accept()[0]:
             run.send_signal(signal.SIGINT)
             _, said = run.communicate(timeout=HANG_S)
     assert (run.returncode, said) == (130, b"")

@@ -98,7 +98,6 @@ def test_a_broken_connection_resumes_where_it_broke(hub, home):
     assert 0 == first < second < third
 
 
-@pytest.mark.slow
 def test_an_abandoned_download_resumes_in_the_next_run(hub, home):
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     line = failed(pull(home, hub))
@@ -170,7 +169,6 @@ def test_a_download_without_progress_is_given_up(hub, home):
     assert len(starts(hub)) < 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.bin", "config.json"])
 def test_a_file_with_a_wrong_hash_is_not_kept(hub, home, name):
     """Large files are listed with their SHA-256, small ones with git's SHA-1."""
@@ -183,7 +181,6 @@ def test_a_file_with_a_wrong_hash_is_not_kept(hub, home, name):
     assert has_whole_model(home, hub)
 
 
-@pytest.mark.slow
 def test_a_wrong_partial_file_of_an_earlier_run_is_fetched_again(hub, home):
     hub.faults.cut = {"model.bin": [700_000, 0, 0, 0]}
     failed(pull(home, hub))
@@ -209,7 +206,6 @@ def test_a_damaged_cached_file_is_fetched_again(hub, home):
     assert has_whole_model(home, hub, PINNED)
 
 
-@pytest.mark.slow
 def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub, home):
     assert pull(home, hub).returncode == 0
     snapshot = repository(home) / "snapshots" / COMMIT
@@ -220,7 +216,6 @@ def test_a_damaged_file_of_a_model_that_lacks_another_is_fetched_again(hub, home
     assert has_whole_model(home, hub)
 
 
-@pytest.mark.slow
 def test_a_failed_update_is_a_failure(hub, home):
     assert pull(home, hub).returncode == 0
     hub.repositories[NAME]["tokenizer.json"].write_bytes(b"newer")
@@ -274,7 +269,6 @@ def test_without_a_network_the_error_is_immediate_and_says_what_to_do(home):
     assert "HF_HUB_OFFLINE forbids" in offline
 
 
-@pytest.mark.slow
 def test_without_a_network_a_cached_model_is_enough(hub, home):
     assert pull(home, hub).returncode == 0
     for more in ({}, {"HF_HUB_OFFLINE": "1"}):
@@ -293,7 +287,6 @@ def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub, home):
     assert hub.ranges == []
 
 
-@pytest.mark.slow
 def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub, home):
     """A file size limit simulates a full disk."""
     done = subprocess.run(
@@ -316,7 +309,6 @@ def test_an_unwritable_cache_is_reported(hub, tmp_path):
     assert "or set HF_HOME to another folder" in failed(pull(tmp_path / "home", hub))
 
 
-@pytest.mark.slow
 def test_two_concurrent_programs_fetch_once(hub, home):
     command = [sys.executable, "-m", "pipeline.models", "pull", NAME]
     both = [subprocess.Popen(command, env=environment(home, hub.url), stdout=subprocess.DEVNULL) for _ in range(2)]
@@ -331,7 +323,6 @@ def listed(home: Path, *arguments: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in json.loads(done.stdout)}
 
 
-@pytest.mark.slow
 def test_the_list_shows_each_model_once_with_its_state(hub, home, tmp_path):
     mine = tmp_path / "mine.toml"
     mine.write_text(f'[asr]\nmodel = "{NAME}"\n[nmt]\nmodel = "gone"\n')

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pipeline.__main__ import COMMANDS
 from pipeline.apps import check, live, models, nmt, serve, translate
 from pipeline.apps.cli import Parser
 from pipeline.bench import __main__ as bench
+from tests.commands import run
 from tests.conftest import HANG_S, ROOT
 
 PARSERS: dict[str, Callable[[], Parser]] = {
@@ -39,6 +41,12 @@ def started(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
+def typed(*arguments: str | Path, module: str = "__main__") -> subprocess.CompletedProcess[str]:
+    """What speech-translate does with these arguments, in this process."""
+    done = run(module, *arguments)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
 def help_of(command: str, *subcommands: str) -> str:
     """The help of a command, as printed."""
     with redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit):
@@ -47,7 +55,7 @@ def help_of(command: str, *subcommands: str) -> str:
 
 
 def test_help_lists_each_command_with_one_line():
-    done = started("-c", SCRIPT, "--help")
+    done = typed("--help")
     assert done.returncode == 0
     words = " ".join(done.stdout.split())
     for name, what in COMMANDS.items():
@@ -74,43 +82,44 @@ def test_version_is_the_package_s():
 
 @pytest.mark.parametrize("arguments", [["subtitle"], [], ["--config", "demo-zh"]])
 def test_wrong_usage_exits_with_2(arguments):
-    done = started("-c", SCRIPT, *arguments)
+    done = typed(*arguments)
     assert done.returncode == 2
     assert re.fullmatch("error: .*; speech-translate --help shows what is possible\n", done.stderr)
     assert not done.stdout
 
 
 def test_unknown_command_names_those_that_exist():
-    said = started("-c", SCRIPT, "subtitle").stderr
+    said = typed("subtitle").stderr
     assert "'subtitle'" in said
     assert all(name in said for name in COMMANDS)
 
 
 def test_a_recording_is_no_command(tmp_path):
     (recording := tmp_path / "talk.wav").touch()
-    done = started("-c", SCRIPT, str(recording))
+    done = typed(recording)
     assert (done.returncode, f"speech-translate translate {recording}" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("how", "program"),
+    ("start", "program"),
     [
-        (["-c", SCRIPT, "models"], "speech-translate models"),
-        (["-m", "pipeline", "models"], "python -m pipeline models"),
-        (["-m", "pipeline.models"], "python -m pipeline.models"),
+        (partial(typed, "models"), "speech-translate models"),
+        (partial(started, "-m", "pipeline", "models"), "python -m pipeline models"),
+        (partial(typed, module="models"), "python -m pipeline.models"),
     ],
+    ids=["script", "package", "module"],
 )
-def test_help_and_errors_name_the_program_as_started(how, program):
-    done = started(*how, "pull")
+def test_help_and_errors_name_the_program_as_started(start, program):
+    done = start("pull")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert f"; {program} pull --help shows what is possible\n" in done.stderr
-    assert f"\n  {program} pull en-zh" in started(*how, "pull", "--help").stdout
+    assert f"\n  {program} pull en-zh" in start("pull", "--help").stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_starts_by_its_name(command):
-    done = started("-c", SCRIPT, command, "--help")
+    done = typed(command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: speech-translate {command} ")
 
@@ -141,14 +150,14 @@ def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the completion script of each shell, named as the shell."""
     folder = tmp_path_factory.mktemp("completions")
     for shell in ("bash", "zsh", "fish"):
-        done = started("-c", SCRIPT, "--print-completion", shell)
+        done = typed("--print-completion", shell)
         assert (done.returncode, done.stderr) == (0, "")
         (folder / shell).write_text(done.stdout, "utf-8")
     return folder
 
 
 def test_the_manual_page_has_each_command_and_option():
-    done = started("-c", SCRIPT, "--print-manual")
+    done = typed("--print-manual")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.replace(r"\-", "-").splitlines()
     assert lines[0].startswith('.TH SPEECH-TRANSLATE "1" ')
@@ -163,14 +172,15 @@ def test_the_manual_page_has_each_command_and_option():
     assert lines[at - 1] == ".TP"
 
 
-def test_the_manual_page_says_what_it_needs():
-    done = started("-c", "import sys; sys.modules['argparse_manpage'] = None\n" + SCRIPT, "--print-manual")
+def test_the_manual_page_says_what_it_needs(monkeypatch):
+    for name in ("argparse_manpage", "argparse_manpage.manpage"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done = typed("--print-manual")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: argparse-manpage, which writes the page, is not installed; ")
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -209,7 +219,6 @@ done
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shell", "script"), [("zsh", ZSH), ("fish", FISH)])
 def test_other_shells_complete_options_and_values(completions, shell, script, tmp_path):
     said = (completions / shell).read_text("utf-8")
@@ -217,13 +226,13 @@ def test_other_shells_complete_options_and_values(completions, shell, script, tm
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed; .ci/run installs it")
     (tmp_path / {"zsh": "_speech-translate"}.get(shell, shell)).write_text(said, "utf-8")
-    run = [shell, *(["-f"] if shell == "zsh" else []), "-c", script]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False)
+    words = [shell, *(["-f"] if shell == "zsh" else []), "-c", script]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert "list-devices" in done.stdout, done.stderr
     assert "demo-zh-en" in done.stdout, done.stderr
 
 
 def test_an_unknown_shell_is_wrong_usage():
-    done = started("-c", SCRIPT, "--print-completion", "cmd")
+    done = typed("--print-completion", "cmd")
     assert done.returncode == 2
     assert "choose from 'bash', 'zsh', 'fish'" in done.stderr

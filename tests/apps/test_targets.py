@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import signal
-import subprocess
-import sys
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +10,8 @@ import numpy as np
 import pytest
 
 from pipeline import Models, SpeechTranslator, TargetText, Translation, TranslationLost, load_config, load_models
-from pipeline.apps import live, translate
-from pipeline.apps.journal import header
+from pipeline.apps import translate
+from pipeline.apps.journal import JournalSink, header
 from pipeline.apps.outputs import JOURNAL_SUFFIX
 from pipeline.apps.recordings import Begin, begin, plan
 from pipeline.audio.recording import Recording
@@ -21,12 +19,15 @@ from pipeline.bench.words import edits, scored_units
 from pipeline.config import PipelineConfig, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText
+from pipeline.nmt.same_language import SameLanguageText
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.resources import CONFIGS
-from tests.conftest import CHINESE, EXAMPLES, ROOT, make_model_dir, read_wav, spoken_texts
+from tests.chain import events_of
+from tests.commands import loaded_once, run
+from tests.conftest import CHINESE, EXAMPLES, PHRASES, ROOT, make_model_dir, read_wav, spoken_texts, write_wav
 from tests.vad.test_stage import cut
 
-MEETING, TRAVEL = EXAMPLES / "meeting.wav", EXAMPLES / "travel.wav"
+MEETING = EXAMPLES / "meeting.wav"
 
 
 def config_file(folder: Path, targets: list[str], source: str = "en") -> Path:
@@ -48,23 +49,16 @@ def config_file(folder: Path, targets: list[str], source: str = "en") -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.translate", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True
-    )
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What an uninterrupted run into two languages writes: file name → content."""
     folder = tmp_path_factory.mktemp("whole")
     options = ("--config", config_file(folder, ["zh", "de"]), "--format", "srt,txt,jsonl")
-    found = run(MEETING, "--output-dir", folder / "out", *options)
-    assert found.returncode == 0, found.stdout + found.stderr
+    found = run("translate", MEETING, "--output-dir", folder / "out", *options)
+    assert found.returncode == 0, found.stderr.decode()
     return {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
 
 
-@pytest.mark.slow
 def test_each_language_has_the_files_of_a_run_of_its_own(whole, tmp_path):
     assert sorted(whole) == [
         "meeting.de.srt", "meeting.de.txt", "meeting.jsonl", "meeting.zh.srt", "meeting.zh.txt",
@@ -72,8 +66,9 @@ def test_each_language_has_the_files_of_a_run_of_its_own(whole, tmp_path):
     for target in ("zh", "de"):
         (tmp_path / target).mkdir()
         config = config_file(tmp_path / target, [target])
-        found = run(MEETING, "--output-dir", tmp_path / target / "out", "--config", config, "--format", "srt,txt")
-        assert found.returncode == 0, found.stdout + found.stderr
+        options = ("--output-dir", tmp_path / target / "out", "--config", config, "--format", "srt,txt")
+        found = run("translate", MEETING, *options)
+        assert found.returncode == 0, found.stderr.decode()
         for kind in ("srt", "txt"):
             alone = (tmp_path / target / "out" / f"meeting.{kind}").read_bytes()
             assert alone == whole[f"meeting.{target}.{kind}"] != b""
@@ -106,10 +101,10 @@ class Failing:
         yield Translation(sentence.sentence, "de", "Ja.")
 
 
-@pytest.mark.slow
 def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypatch, capsys):
     config = config_file(tmp_path, ["zh", "de"])
-    models = load_models(load_config(config))
+    with loaded_once():
+        models = load_models(load_config(config))
     broken = Models(models.recognizer, {**models.translations, "de": Failing()})
 
     def command() -> tuple[int, str]:
@@ -139,26 +134,32 @@ def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypa
         assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
 
 
-@pytest.mark.slow
-def test_a_killed_run_into_two_languages_goes_on(whole, tmp_path):
-    options = ["--output-dir", str(tmp_path / "out"), "--format", "srt,txt,jsonl"]
-    options += ["--config", str(config_file(tmp_path, ["zh", "de"]))]
-    running = subprocess.Popen([sys.executable, "-m", "pipeline.translate", str(MEETING), *options], cwd=ROOT)
-    journal = tmp_path / "out" / f"meeting{JOURNAL_SUFFIX}"
-    while running.poll() is None and not (journal.exists() and b'"translation"' in journal.read_bytes()):
-        pass
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    found = run(MEETING, *options)
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == whole
+@pytest.mark.parametrize("kept", [1, 4])
+def test_a_killed_run_into_two_languages_goes_on(kept, whole, tmp_path, monkeypatch):
+    """The folder as it is after so many translations stands for what a process leaves that was killed then."""
+    options = ["--format", "srt,txt,jsonl", "--config", config_file(tmp_path, ["zh", "de"])]
+    write, finished = JournalSink.write, []
+
+    def written(sink: JournalSink, event: PipelineEvent) -> None:
+        write(sink, event)
+        if isinstance(event, Translation):
+            finished.append(event)
+            if len(finished) == kept:
+                shutil.copytree(tmp_path / "out", tmp_path / "left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalSink, "write", written)
+        assert run("translate", MEETING, "--output-dir", tmp_path / "out", *options).returncode == 0
+    assert (tmp_path / "left" / f"meeting{JOURNAL_SUFFIX}").is_file()
+    found = run("translate", MEETING, "--output-dir", tmp_path / "left", *options)
+    assert found.returncode == 0, found.stderr.decode()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir()} == whole
 
 
-@pytest.mark.slow
-def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translations(whole, tmp_path, capsys):
+def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translations(whole, tmp_path):
     options = ["--config", "demo-zh", "--target", "en,zh", "--format", "srt,txt", "--bilingual"]
-    found = run(MEETING, "--output-dir", tmp_path / "both", *options)
-    assert found.returncode == 0, found.stdout + found.stderr
+    found = run("translate", MEETING, "--output-dir", tmp_path / "both", *options)
+    assert found.returncode == 0, found.stderr.decode()
     said = [
         one["text"]
         for line in whole["meeting.jsonl"].splitlines()
@@ -170,35 +171,32 @@ def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translat
 
     config = with_overrides(load_config("demo-zh"), targets=("en",))
     assert config.translators == {}
-    assert live.run([str(MEETING), "--config", "demo-zh", "--target", "en", "--fast"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(said)  # each is shown once
+    found = run("live", MEETING, "--config", "demo-zh", "--target", "en", "--fast")
+    assert found.returncode == 0, found.stderr.decode()
+    assert len(found.stdout.decode().splitlines()) == len(said)  # each is shown once
 
 
-@pytest.mark.slow
-async def test_captions_in_the_language_spoken_are_drafted_as_they_are_said():
+def test_captions_in_the_language_spoken_are_drafted_as_they_are_said(phrase, demo_models):
     config = with_overrides(load_config("demo-zh"), targets=("en",))
-    stages: list[PipelineEvent] = []
-    async with SpeechTranslator(config) as translator:
-        stages.extend([event async for event in translator.run(Recording(TRAVEL), paced=True)])
+    models = Models(demo_models.recognizer, {"en": SameLanguageText("en")})
+    found = events_of(config, models, Recording(phrase), live=True)
     said, shown = (
-        list(dict.fromkeys((one.sentence, one.text, one.steady) for one in stages if isinstance(one, kind)))
+        list(dict.fromkeys((one.sentence, one.text, one.steady) for one in found if isinstance(one, kind)))
         for kind in (SourceText, TargetText)
     )
     assert len(said) > len({one[0] for one in said})  # there were drafts
     assert shown == said
 
 
-@pytest.mark.slow
-async def test_the_end_of_a_language_is_an_event_of_a_live_run_too(tmp_path):
+def test_the_end_of_a_language_is_an_event_of_a_live_run_too(demo_models, tmp_path):
     config = load_config(config_file(tmp_path, ["zh", "de"]))
-    models = load_models(config)
-    models = Models(models.recognizer, {**models.translations, "de": Failing()})
-    async with SpeechTranslator(config, models, live=True) as translator:
-        found = [event async for event in translator.run(Recording(MEETING))]
+    models = Models(demo_models.recognizer, {**demo_models.translations, "de": Failing()})
+    recording = write_wav(tmp_path / "four.wav", read_wav(PHRASES)[: 13 * SAMPLE_RATE])
+    found = events_of(config, models, Recording(recording), live=True)
     (lost,) = [event for event in found if isinstance(event, TranslationLost)]
     assert (lost.language, lost.reason) == ("de", "out of order")
     finished = [event for event in found if isinstance(event, Translation)]
-    assert [event.sentence for event in finished if event.language == "zh"] == list(range(5))
+    assert [event.sentence for event in finished if event.language == "zh"] == list(range(4))
     errors = [event.error for event in finished if event.language == "de"]
     assert errors == [None, "out of order", "out of order"]
 
@@ -216,8 +214,11 @@ def test_a_conversation_in_two_languages_is_translated_both_ways(tmp_path):
     ]
     config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
 
+    with loaded_once():
+        models = load_models(config)
+
     async def events() -> list[object]:
-        async with SpeechTranslator(config, live=True) as translator:
+        async with SpeechTranslator(config, models, live=True) as translator:
             for samples in turns:
                 await translator.feed(samples)
             await translator.end()

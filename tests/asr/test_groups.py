@@ -26,9 +26,15 @@ def test_a_pause_closes_a_group(pause_ms, length_s, expected):
     assert grouped(speech(0, 0, 2), Pause(2.0, length_s), speech(1, 5, 7), pause_ms=pause_ms) == expected
 
 
-@pytest.mark.parametrize(("end_s", "expected"), [(8.9, [[0, 1]]), (9.0, [[0], [1]])])
-def test_a_shorter_pause_closes_a_long_group(end_s, expected):
-    assert grouped(speech(0, 0, end_s), Pause(end_s, 0.8), speech(1, 11, 12), pause_ms=2_000) == expected
+@pytest.mark.parametrize(
+    ("end_s", "length_s", "pause_ms", "expected"),
+    [
+        (8.9, 0.8, 2_000, [[0, 1]]), (9.0, 0.8, 2_000, [[0], [1]]),
+        (9.0, 0.7, 2_000, [[0, 1]]), (9.0, 0.5, 500, [[0], [1]]),
+    ],
+)  # fmt: skip
+def test_a_shorter_pause_closes_a_long_group(end_s, length_s, pause_ms, expected):
+    assert grouped(speech(0, 0, end_s), Pause(end_s, length_s), speech(1, 11, 12), pause_ms=pause_ms) == expected
 
 
 @pytest.mark.parametrize(("cut", "expected"), [(False, [[0], [1]]), (True, [[0, 1]])])
@@ -51,6 +57,14 @@ def test_of_equal_pauses_the_last_ends_a_full_group():
 
 def test_a_short_group_stays_whole_before_a_segment_for_which_it_has_no_room():
     assert grouped(speech(0, 0, 3, cut=True), speech(1, 3.5, 5, cut=True), speech(2, 5.2, 25)) == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize(("sure_ms", "closed"), [(7_000, []), (9_000, [[0]])])
+def test_a_segment_in_progress_that_may_yet_be_cut_closes_nothing_before_its_cut_would(sure_ms, closed):
+    groups = Groups(1_000, sure_ms)
+    groups.push(speech(0, 0, 10, cut=True))
+    reached = groups.reached(speech(1, 10.5, 20))
+    assert [[segment.id for segment in group] for group in reached] == closed
 
 
 def test_another_language_begins_a_group():

@@ -151,6 +151,24 @@ def test_transcripts_that_are_put_out_are_counted():
     assert (stats.rejected, stats.withheld_s) == (1, {"failed": 1.0})
 
 
+@pytest.mark.parametrize(
+    ("closing", "closed_s"), [(Pause(2.0, 1.0), 3.0), (EndOfInput(2.5), 2.5), (speech(1, 3.0, 4.0, language="zh"), 4.0)]
+)
+async def test_a_segment_is_late_from_the_close_of_its_group_on(closing, closed_s):
+    inbox, outbox, segment = WatchedQueue(), asyncio.Queue(), speech(0, 0, 2, language="en")
+    one = stage(Scripted(), inbox, outbox)
+    task = asyncio.create_task(one.run())
+    one.stats.segment_closed(segment)
+    for item, late in ((segment, []), (closing, [closed_s])):
+        inbox.idle.clear()
+        inbox.put_nowait(item)
+        idle = asyncio.create_task(inbox.idle.wait())
+        await asyncio.wait({task, idle}, return_when="FIRST_COMPLETED")
+        assert [each.end_s for each in one.stats._pending.values()] == late
+    inbox.put_nowait(EndOfInput(9.0))
+    await task
+
+
 def test_a_group_that_was_recognised_in_its_pause_is_not_recognised_again():
     recognizer, segment = Scripted(), speech(0, 0, 3)
     found, stats = run_live(recognizer, [*growing(segment), segment, Pause(3.0, 1.0)], drafts=OFTEN)

@@ -17,10 +17,10 @@ from pipeline.audio.tracks import Track, choose_track, listed
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.languages import is_tag_of
-from tests.apps.test_cli import run
 from tests.audio import films
 from tests.audio.films import Sound, film, likeness, tones
 from tests.audio.test_recording import read_all
+from tests.commands import run
 from tests.conftest import PHRASES, read_wav
 
 SAID = read_wav(PHRASES)[: 3 * 16_000]
@@ -228,7 +228,6 @@ def test_of_many_tracks_the_first_twenty_are_listed():
     assert listed(tracks).endswith("20 (eng, mono), and 3 more")
 
 
-@pytest.mark.slow
 def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
     done = run("live", path, "--config", "demo-zh", "--fast", "--jsonl", tmp_path / "a.jsonl")

@@ -6,20 +6,24 @@ import asyncio
 import json
 import os
 import shutil
+from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from playwright.async_api import Browser, ConsoleMessage, Page, Playwright, Route, WebSocketRoute, expect
 
-from pipeline.events import PipelineEvent
+from pipeline.events import SAMPLE_RATE, PipelineEvent, Samples
 from pipeline.server.access import Access
 from pipeline.server.app import STATIC
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.service import Service
 from tests.conftest import HANG_S
+from tests.server.conftest import speech
 from tests.server.running import Running, Texts, running
 from tests.streams import changes
 
@@ -32,6 +36,36 @@ HANG_MS = 1000 * HANG_S
 expect.set_options(timeout=HANG_MS)
 MICROPHONE: dict[str, Any] = {"permissions": ["microphone"]}
 """Options of a page that may use it."""
+# Stands for a microphone. Its clock is at ``at``, a sample of what is said; there is silence before and after that.
+_GIVES = """
+navigator.mediaDevices.getUserMedia = async () => new MediaStream([new MediaStreamTrackGenerator({ kind: "audio" })]);
+window.MediaStreamTrackProcessor = class {
+  constructor() {
+    const said = new Int16Array(Uint8Array.from(atob("SAID"), (each) => each.charCodeAt(0)).buffer);
+    let at, began;
+    window.speak = () => { at = 0; began = performance.now() - AHEAD / 16; };
+    this.readable = new ReadableStream({
+      start: (controller) => {
+        const give = () => {
+          for (; at < Math.min(16 * (performance.now() - began), window.stops ? said.length : Infinity); at += 1600) {
+            const samples = new Float32Array(1600);
+            samples.set(Float32Array.from(said.subarray(at, at + 1600), (each) => each / 32767));
+            controller.enqueue({
+              sampleRate: 16000, numberOfFrames: 1600, numberOfChannels: 1, timestamp: 1000 * performance.now(),
+              copyTo(plane) { plane.set(samples); }, close() {},
+            });
+          }
+        };
+        if (window.waits) [at, began] = [said.length, performance.now() - said.length / 16];
+        else window.speak();
+        this.timer = setInterval(give, 50);
+        give();
+      },
+      cancel: () => clearInterval(this.timer),
+    });
+  }
+};
+"""
 # What Chromium calls errors: a connection that is refused or cut, a header that plain HTTP cannot have, and the picture of a shared
 # tab, which it counts as a camera.
 _EXPECTED = ("WebSocket", "Cross-Origin-Opener-Policy", "camera is not allowed")
@@ -55,6 +89,81 @@ async def launch(playwright: Playwright, microphone: Path) -> Browser:
     )
 
 
+def microphone_of(samples: Samples, *, at_once: bool = True) -> str:
+    """A script that stands for the microphone where that is not what is tested: it is not later than it says, on however slow a
+    machine, and nobody waits for it.
+
+    It has these samples of 16 kHz whenever it is opened, or if ``waits`` is true on the page, whenever that calls ``speak()``.
+    Otherwise it has silence at its own pace, or nothing after the samples if ``stops`` is true.
+    """
+    said = b64encode(samples.astype("<i2").tobytes()).decode()
+    return _GIVES.replace("SAID", said).replace("AHEAD", str(len(samples) if at_once else 0))
+
+
+QUIET = microphone_of(np.zeros(0, np.int16))
+"""No sound."""
+TALK = microphone_of(np.concatenate([speech(), np.zeros(SAMPLE_RATE, np.int16)]))
+"""Two sentences at once, and the silence that ends the second."""
+SPOKEN = microphone_of(speech(), at_once=False)
+"""Two sentences at the pace at which they were said."""
+
+
+@dataclass
+class _Kept:
+    """A page that is used again and again. It opens other pages in a third of the time that a new one takes."""
+
+    page: Page
+    problems: list[str]
+    snapshot: str = ""
+    """What is told over the WebSocket of a page without a server."""
+
+
+_kept: dict[tuple[Browser, str], list[_Kept]] = {}
+"""Those that are not used at the moment, by their options."""
+
+
+@asynccontextmanager
+async def _page(browser: Browser, init: str, files: bool, **context: Any) -> AsyncIterator[_Kept]:
+    """A page in a context of its own, on which no error is reported; ``files``: it has no server."""
+    waiting = _kept.setdefault((browser, repr((init, files, sorted(context.items())))), [])
+    kept = waiting.pop() if waiting else await _new_page(browser, init, files, **context)
+    page = kept.page
+    try:
+        yield kept
+        if init not in ("", QUIET, TALK) or len(page.context.pages) > 1:
+            await page.context.close()
+        else:
+            await page.evaluate("location.host && [localStorage, sessionStorage].forEach((each) => each.clear())")
+            await page.goto("about:blank")
+            await page.mouse.move(0, 0)
+            waiting.append(kept)
+    except BaseException:
+        await page.context.close()
+        raise
+    problems, kept.problems[:] = [*kept.problems], []
+    assert not problems, problems
+
+
+async def _new_page(browser: Browser, init: str, files: bool, **context: Any) -> _Kept:
+    # What moves is drawn sixty times a second, by a processor that the tests need.
+    opened = await browser.new_context(reduced_motion="reduce", **context)
+    opened.set_default_timeout(HANG_MS)
+    if init:
+        await opened.add_init_script(f"if (location.host) {{ {init} }}")  # about:blank has no microphone
+    kept = _Kept(await opened.new_page(), [])
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(part in message.text for part in _EXPECTED):
+            kept.problems.append(message.text)
+
+    kept.page.on("pageerror", lambda error: kept.problems.append(str(error)))
+    kept.page.on("console", note)
+    if files:
+        await opened.route("**/*", _answer)
+        await opened.route_web_socket("**/v1/session*", lambda socket: _tell(socket, kept))
+    return kept
+
+
 @asynccontextmanager
 async def page_at(browser: Browser, address: str, init: str = "", **context: Any) -> AsyncIterator[Page]:
     """A page in a context of its own, at an address. ``init``: a script that runs first.
@@ -62,25 +171,9 @@ async def page_at(browser: Browser, address: str, init: str = "", **context: Any
     Raises:
         AssertionError: the page reported an error, such as a script that the content security policy blocks.
     """
-    problems: list[str] = []
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not any(part in message.text for part in _EXPECTED):
-            problems.append(message.text)
-
-    opened = await browser.new_context(**context)
-    opened.set_default_timeout(HANG_MS)
-    if init:
-        await opened.add_init_script(init)
-    page = await opened.new_page()
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", note)
-    try:
-        await page.goto(address)
-        yield page
-    finally:
-        await opened.close()
-    assert not problems, problems
+    async with _page(browser, init, False, **context) as kept:
+        await kept.page.goto(address)
+        yield kept.page
 
 
 @asynccontextmanager
@@ -180,43 +273,34 @@ async def page_of_files(
     **context: Any,
 ) -> AsyncIterator[Page]:
     """One of the pages without a server: its files, and a WebSocket on which a reader is told these events."""
+    async with _page(browser, init, True, viewport={"width": width, "height": height}, **context) as kept:
+        kept.snapshot = snapshot_text(changes(events))
+        await kept.page.goto(f"http://localhost{path}")
+        yield kept.page
 
-    async def answer(route: Route) -> None:
-        name = urlsplit(route.request.url).path
-        page = {"": "index.html", "view": "view.html", "overlay": "overlay.html"}
-        if name == "/v1/info":
-            await route.fulfill(
-                json={
-                    "source": "en",
-                    "targets": ["zh", "he"],
-                    "languages": [{"source": "en", "targets": ["zh", "he"]}],
-                    "token": True,
-                    "ready": True,
-                    "recorded": True,
-                    "speakers": True,
-                }
-            )
-        elif name == "/v1/terms":
-            await route.fulfill(json={"terms": []})
-        else:
-            await route.fulfill(path=STATIC / page.get(name.split("/")[1], name.removeprefix("/static/")))
 
-    def tell(socket: WebSocketRoute) -> None:
-        described = {"session": "x", "room": None, "targets": ["zh", "he"], "recorded": True}
-        socket.on_message(
-            lambda _: [socket.send(text) for text in (json.dumps({"type": "watching", **described}), whole)]
+async def _answer(route: Route) -> None:
+    name = urlsplit(route.request.url).path
+    page = {"": "index.html", "view": "view.html", "overlay": "overlay.html"}
+    if name == "/v1/info":
+        await route.fulfill(
+            json={
+                "source": "en",
+                "targets": ["zh", "he"],
+                "languages": [{"source": "en", "targets": ["zh", "he"]}],
+                "token": True,
+                "ready": True,
+                "recorded": True,
+                "speakers": True,
+            }
         )
+    elif name == "/v1/terms":
+        await route.fulfill(json={"terms": []})
+    else:
+        await route.fulfill(path=STATIC / page.get(name.split("/")[1], name.removeprefix("/static/")))
 
-    whole = snapshot_text(changes(events))
-    opened = await browser.new_context(viewport={"width": width, "height": height}, **context)
-    opened.set_default_timeout(HANG_MS)
-    await opened.route("**/*", answer)
-    await opened.route_web_socket("**/v1/session*", tell)
-    if init:
-        await opened.add_init_script(init)
-    page = await opened.new_page()
-    try:
-        await page.goto(f"http://localhost{path}")
-        yield page
-    finally:
-        await opened.close()
+
+def _tell(socket: WebSocketRoute, kept: _Kept) -> None:
+    described = {"session": "x", "room": None, "targets": ["zh", "he"], "recorded": True}
+    watching = json.dumps({"type": "watching", **described})
+    socket.on_message(lambda _: [socket.send(text) for text in (watching, kept.snapshot)])

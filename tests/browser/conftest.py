@@ -1,4 +1,4 @@
-"""A browser for the tests of a module, in an event loop of its own that lasts as long."""
+"""A browser for the tests, in an event loop of its own that lasts as long."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if find_spec("playwright") is None:
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runner() -> Iterator[asyncio.Runner]:
     with asyncio.Runner() as runner:
         yield runner
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     from playwright.async_api import async_playwright
 

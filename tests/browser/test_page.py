@@ -1,4 +1,4 @@
-"""The pages in Chromium, with a recording as the microphone and the demo's real models."""
+"""The pages in Chromium, with a recording in place of the microphone and the demo's real models."""
 
 import asyncio
 import math
@@ -15,7 +15,19 @@ from starlette.routing import Mount
 
 from pipeline.server import intake
 from pipeline.server.app import STATIC, create_app
-from tests.browser.browser import MICROPHONE, Network, Texts, has_said, has_state, only, page_at, page_of, texts_of
+from tests.browser.browser import (
+    QUIET,
+    SPOKEN,
+    TALK,
+    Network,
+    Texts,
+    has_said,
+    has_state,
+    only,
+    page_at,
+    page_of,
+    texts_of,
+)
 from tests.server.running import running
 
 # Records in ``drawn`` each state of each line of text, [sentence, language, steady, draft], and in ``spoken`` what the live
@@ -102,7 +114,7 @@ async def downloaded(page: Page, kind: str) -> str:
 @pytest.fixture(scope="module")
 def talk(runner: asyncio.Runner, browser: Browser, service_of: Any, expected: Texts) -> Talk:
     async def work() -> Talk:
-        async with page_of(browser, service_of(), init=RECORD, **MICROPHONE) as (_, speaker):
+        async with page_of(browser, service_of(), init=RECORD + SPOKEN) as (_, speaker):
             await expect(speaker.locator("#start")).to_be_enabled()
             await enter_on(speaker, "start")
             await has_state(speaker, "open")
@@ -152,7 +164,7 @@ def test_drafts_are_shown_before_steady_text(talk):
         states = [state[2:] for state in talk.drawn if state[:2] == key]
         assert states[-1] == (text, "")
         committed = [state[0] for state in states]
-        assert all(now.startswith(before) for before, now in pairwise(committed))
+        assert all(now.startswith(before) for before, now in pairwise(committed)), states
         if states[0][1] and not states[0][0]:
             drafted.add(key[1])
     # A machine that falls behind leaves drafts out, so some texts may have none.
@@ -208,13 +220,13 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, servic
         async with (
             running(service_of()) as server,
             Network(server.port) as network,
-            page_at(browser, f"http://localhost:{network.port}/", LOSSES, **MICROPHONE) as speaker,
+            page_at(browser, f"http://localhost:{network.port}/", LOSSES + SPOKEN) as speaker,
         ):
             await speaker.click("#start")
             await has_state(speaker, "open")
             view = str(await speaker.get_attribute("#viewer", "href"))
             async with page_at(browser, f"{view}?language=he", LOSSES) as reader:
-                await reader.locator("#text article").wait_for()
+                await reader.locator("#text article").first.wait_for()
                 network.cut()
                 await has_lost(speaker, 1)
                 await reader.select_option("#language", "zh")
@@ -236,7 +248,7 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, servic
 
 
 async def test_a_server_that_stops_ends_the_session_with_its_text(browser, service_of, expected):
-    async with page_of(browser, service_of(), **MICROPHONE) as (server, page):
+    async with page_of(browser, service_of(), init=TALK) as (server, page):
         await page.click("#start")
         await has_said(page, 2)
         server.stop()
@@ -249,7 +261,7 @@ async def test_pages_work_where_the_application_is_mounted(browser, service_of):
     service = service_of()
     async with (
         running(service, routes=[Mount("/inside", create_app(service))]) as server,
-        page_at(browser, f"http://localhost:{server.port}/inside/", **MICROPHONE) as speaker,
+        page_at(browser, f"http://localhost:{server.port}/inside/", QUIET) as speaker,
     ):
         await speaker.click("#start")
         await has_state(speaker, "open")

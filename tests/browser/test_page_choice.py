@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from pipeline import Models, PipelineConfig
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
-from tests.browser.browser import page_at, page_of
+from tests.browser.browser import QUIET, page_at, page_of
 from tests.server.running import running
 
 
@@ -36,7 +36,7 @@ async def test_the_speaker_chooses_what_is_spoken(
         LanguageConfig("auto", ("fr", "it")),
     ]
     service = offering(demo_config, demo_models, *languages)
-    async with page_of(browser, service, permissions=["microphone"]) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
         source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
         offered = await source.locator("option").evaluate_all("all => all.map((one) => one.value)")
@@ -55,7 +55,7 @@ async def test_the_speaker_chooses_what_is_spoken(
 async def test_several_or_any_languages_may_be_spoken(browser, demo_config, demo_models):
     languages = [LanguageConfig("en,pt", ("en", "de")), LanguageConfig("auto", ("it",))]
     service = offering(demo_config, demo_models, *languages)
-    async with page_of(browser, service, permissions=["microphone"]) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await expect(page.locator("body")).to_have_attribute("data-ready", "yes")
         source, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
         names = await source.locator("option").evaluate_all("all => all.map((one) => one.textContent)")

@@ -1,11 +1,16 @@
 """A speaker corrects finished lines on the page, with the keyboard alone; with a server and the demo's models."""
 
+import math
+
 import srt
 from playwright.async_api import expect
 
-from tests.browser.browser import MICROPHONE, Network, has_said, has_state, page_at, page_of
+from pipeline.events import SAMPLE_RATE
+from pipeline.server import intake
+from tests.browser.browser import TALK, Network, has_said, has_state, microphone_of, page_at, page_of
 from tests.browser.test_page import downloaded, enter_on
 from tests.browser.test_page_layout import BAR
+from tests.server.conftest import speech
 from tests.server.running import running
 
 FIRST = "#text article:first-of-type .target[lang=zh]"
@@ -29,7 +34,7 @@ NEW = "更正的第一句 <b>。"
 
 async def test_a_line_is_corrected_with_the_keyboard(browser, service_of, expected):
     service = service_of(corrections_a_minute=1)
-    async with page_of(browser, service, **MICROPHONE) as (_, speaker):
+    async with page_of(browser, service, init=TALK) as (_, speaker):
         await expect(speaker.locator("#start")).to_be_enabled()
         await enter_on(speaker, "start")
         await has_state(speaker, "open")
@@ -79,7 +84,7 @@ async def test_a_line_is_corrected_with_the_keyboard(browser, service_of, expect
 
 
 async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser, service_of, expected, tmp_path):
-    async with page_of(browser, service_of(tmp_path), **MICROPHONE) as (_, speaker):
+    async with page_of(browser, service_of(tmp_path), init=f"window.waits = true; {TALK}") as (_, speaker):
         await expect(speaker.locator("#start")).to_be_enabled()
         await enter_on(speaker, "start")
         await has_state(speaker, "open")
@@ -94,8 +99,9 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
         await expect(who).to_be_hidden()
         view = f"{await speaker.get_attribute('#viewer', 'href')}?language=zh"
         async with page_at(browser, view) as reader:
-            await has_said(speaker, 4)
             await expect(reader.locator("#state")).to_have_text("Live")
+            await speaker.evaluate("speak()")
+            await has_said(speaker, 4)
             await enter_on(speaker, "pause")
             await expect(reader.locator("#state")).to_have_text("The speaker has paused")
             async with page_at(browser, view) as late:
@@ -161,8 +167,11 @@ async def test_a_word_is_masked_and_speakers_are_named_with_the_keyboard(browser
     assert f"<v Bo>{masked}" in next(tmp_path.glob("*.zh.vtt")).read_text("utf-8")
 
 
-async def test_a_pause_finishes_what_was_said(browser, service_of):
-    async with page_of(browser, service_of(), **MICROPHONE) as (_, speaker):
+async def test_a_pause_finishes_what_was_said(browser, service_of, monkeypatch):
+    """Nothing else does: no silence comes."""
+    monkeypatch.setattr(intake, "_SILENT_S", math.inf)
+    half = f"window.stops = true; {microphone_of(speech()[: 2 * SAMPLE_RATE])}"
+    async with page_of(browser, service_of(), init=half) as (_, speaker):
         await expect(speaker.locator("#start")).to_be_enabled()
         await enter_on(speaker, "start")
         await has_state(speaker, "open")
@@ -183,7 +192,7 @@ async def test_what_is_told_without_a_connection_is_told_when_it_is_back(browser
     async with (
         running(service_of()) as server,
         Network(server.port) as network,
-        page_at(browser, f"http://localhost:{network.port}/", WHEN_LOST, **MICROPHONE) as speaker,
+        page_at(browser, f"http://localhost:{network.port}/", WHEN_LOST + TALK) as speaker,
     ):
         await speaker.click("#start")
         await has_state(speaker, "open")

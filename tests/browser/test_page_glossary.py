@@ -9,7 +9,7 @@ from pipeline.glossary.files import parse_glossary
 from pipeline.glossary.terms import Term
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.service import Service
-from tests.browser.browser import MICROPHONE, has_state, page_of, page_of_files
+from tests.browser.browser import QUIET, has_state, page_of, page_of_files
 from tests.browser.test_page_choice import offering
 from tests.glossary.test_candidates import TALK
 from tests.server.test_terms import OURS
@@ -49,7 +49,7 @@ async def type_terms(page: Page) -> None:
 
 async def test_terms_are_written_refused_mended_kept_and_used(browser, demo_config, demo_models):
     service = Service(demo_config, demo_models)
-    async with page_of(browser, service, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
         await expect(page.get_by_label("Term 1", exact=True)).to_be_hidden()
         await type_terms(page)
@@ -130,7 +130,7 @@ async def test_a_pasted_list_becomes_rows(
 
 async def test_a_thousand_terms_are_sent_and_mistakes_name_rows(browser, demo_config, demo_models):
     service = Service(demo_config, demo_models)
-    async with page_of(browser, service, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
         await page.locator("#glossary summary").click()
         state, first = page.locator("#glossary [role=status]"), page.get_by_label("Term 1", exact=True)
@@ -192,13 +192,12 @@ async def test_the_server_reads_terms_as_they_are_in_the_rows(browser):
 async def test_the_terms_are_for_the_languages_of_the_session_also_after_a_reload(browser, demo_config, demo_models):
     languages = [LanguageConfig("en", ("zh",)), LanguageConfig("auto", ("fr", "it"))]
     service = offering(demo_config, demo_models, *languages)
-    async with page_of(browser, service, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
         await page.get_by_label("Spoken language").select_option("auto")
         await page.click("#start")
         await has_state(page, "open")
         (session,) = service.sessions.values()
-        page.on("dialog", lambda dialog: dialog.accept())
         await page.reload()
         await has_state(page, "open")
         await page.locator("#glossary summary").click()
@@ -218,7 +217,7 @@ async def test_a_person_ticks_what_is_proposed(browser, new_service, tmp_path):
     service.proposals = OURS
     document = tmp_path / "talk.txt"
     document.write_text(TALK, "utf-8")
-    async with page_of(browser, service, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
         await page.locator("#glossary summary").click()
         proposed = page.locator("#glossary .proposed")

@@ -281,6 +281,13 @@ async def test_the_end_stays_in_sight_when_the_letters_change(setting, browser):
         assert await text.evaluate(FROM_THE_END) > 100
 
 
+async def test_nothing_moves_where_that_is_not_wanted(browser):
+    async with page_of_files(browser, "/view/x") as page:
+        await page.emulate_media(reduced_motion="reduce")
+        await page.wait_for_selector("body[data-state=open][data-live=yes]")
+        assert await page.evaluate("document.getAnimations().length") == 0
+
+
 # Counts in ``locks`` how often the screen was asked to stay on, less how often it was let go.
 LOCKS = """
 window.locks = [0, 0];

@@ -5,7 +5,7 @@ from playwright.async_api import Page, expect
 
 from pipeline.server.access import Access
 from pipeline.server.service import Service
-from tests.browser.browser import MICROPHONE, has_said, has_state, page_of
+from tests.browser.browser import QUIET, TALK, has_said, has_state, page_of
 from tests.server.running import NewService
 
 TOKEN = "a token that nobody guesses"
@@ -22,7 +22,7 @@ async def ready(page: Page) -> None:
 
 async def test_a_language_is_found_by_typing_and_fetched(browser, service, catalogue):
     catalogue.open.clear()
-    async with page_of(browser, service, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await ready(page)
         field = page.get_by_label("Translate into")
         await field.fill("germ")
@@ -51,7 +51,7 @@ async def test_a_language_is_found_by_typing_and_fetched(browser, service, catal
 
 async def test_from_the_page_to_a_shared_link_in_four_clicks(browser, service, catalogue):
     clicks = "addEventListener('click', (event) => event.isTrusted && event.detail && (window.clicks = (window.clicks ?? 0) + 1), true);"
-    async with page_of(browser, service, init=clicks, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=clicks + TALK) as (_, page):
         await ready(page)
         await page.get_by_label("Translate into").click()
         await page.locator(".picker li", has_text="Portuguese").click()  # of an installed package
@@ -68,7 +68,7 @@ async def test_from_the_page_to_a_shared_link_in_four_clicks(browser, service, c
 async def test_a_language_that_cannot_be_fetched_is_said_and_another_one_can_be_used(browser, service, catalogue):
     catalogue.server.shutdown()
     catalogue.server.server_close()
-    async with page_of(browser, service, **MICROPHONE) as (_, page):
+    async with page_of(browser, service, init=QUIET) as (_, page):
         await ready(page)
         field, alert = page.get_by_label("Translate into"), page.get_by_role("alert")
         await field.fill("Deutsch")
@@ -86,7 +86,7 @@ async def test_a_language_that_cannot_be_fetched_is_said_and_another_one_can_be_
 
 
 async def test_what_is_spoken_is_chosen_among_all_languages(browser, service, catalogue):
-    async with page_of(browser, service, Access.of(TOKEN), **MICROPHONE) as (_, page):
+    async with page_of(browser, service, Access.of(TOKEN), init=QUIET) as (_, page):
         await ready(page)
         spoken, target = page.get_by_label("Spoken language"), page.get_by_label("Translate into")
         await expect(spoken).to_have_value("English")

@@ -9,9 +9,11 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from pipeline.events import SAMPLE_RATE
 from pipeline.server import intake
 from pipeline.server.access import Access
 from tests.browser.browser import (
@@ -21,6 +23,7 @@ from tests.browser.browser import (
     Texts,
     has_said,
     has_state,
+    microphone_of,
     page_at,
     page_of,
     texts_of,
@@ -29,6 +32,8 @@ from tests.conftest import write_wav
 from tests.server.conftest import speech
 from tests.server.running import ask, running
 
+SENTENCE = speech()[: 3 * SAMPLE_RATE]
+"""The first sentence."""
 TOKEN = "a token that nobody guesses"
 
 
@@ -82,7 +87,7 @@ NO_FRAMES = "delete window.MediaStreamTrackProcessor;"
 """As in browsers other than Chromium: sound passes through an AudioContext."""
 NO_SOUND = "window.MediaStreamTrackProcessor = class { constructor() { throw new TypeError('for pictures'); } };"
 """As in browsers that read only pictures so."""
-# Captures the microphone, pauses for a second, and goes on: samples before, in and after the pause, and what is open at the end.
+# Captures the microphone, pauses for a moment, and goes on: samples before, in and after the pause, and what is open at the end.
 CAPTURE = """async () => {
   const { capture } = await import("/static/capture.js");
   const tracks = [], contexts = [];
@@ -97,7 +102,7 @@ CAPTURE = """async () => {
   await audio.pause();
   counts.push(heard);
   const time = performance.now();
-  await until(() => performance.now() > time + 1000);
+  await until(() => performance.now() > time + 300);
   counts.push(heard);
   audio.resume();
   await until(() => heard > counts[1]);
@@ -265,14 +270,13 @@ async def test_a_question_closed_and_a_system_that_forbids_are_told_apart(browse
 
 
 def resembles(texts: Texts, expected: Texts) -> bool:
-    """Whether the same sentences were heard. Resampled twice, sound may give "wanna" for "want to"."""
-    said = [text for (_, language), text in sorted(texts.items()) if language == "en"]
-    wanted = [text for (_, language), text in sorted(expected.items()) if language == "en"]
-    return texts.keys() == expected.keys() and SequenceMatcher(None, " ".join(said), " ".join(wanted)).ratio() > 0.8
+    """Whether the first sentence was heard. Resampled twice, sound may give "wanna" for "want to"."""
+    alike = SequenceMatcher(None, texts[0, "en"], expected[0, "en"]).ratio() > 0.8
+    return alike and texts.keys() == {key for key in expected if key[0] == 0}
 
 
 async def test_the_sound_of_a_tab_is_translated_until_it_is_closed(browser, service_of, expected, tmp_path):
-    sound = b64encode(write_wav(tmp_path / "talk.wav", speech()).read_bytes()).decode()
+    sound = b64encode(write_wav(tmp_path / "talk.wav", SENTENCE).read_bytes()).decode()
     talk = f"<title>{SHARED_TITLE}</title><button onclick='document.querySelector(`audio`).play()'>Play</button>"
     async with page_of(browser, service_of()) as (_, page):
         other = await page.context.new_page()
@@ -282,7 +286,7 @@ async def test_the_sound_of_a_tab_is_translated_until_it_is_closed(browser, serv
         await page.click("#start")
         await has_state(page, "open")
         await other.click("button")
-        await has_said(page, 4)
+        await has_said(page, 2)
         await other.close()
         await has_state(page, "ended")
         assert resembles(await texts_of(page), expected)
@@ -311,7 +315,7 @@ async def test_a_recording_is_translated_whole_even_over_plain_http(browser, ser
 
 async def test_a_recording_can_be_played_while_it_is_translated(browser, service_of, expected, tmp_path):
     async with page_of(browser, service_of()) as (_, page):
-        await choose_file(page, write_wav(tmp_path / "talk.wav", speech()), "aloud")
+        await choose_file(page, write_wav(tmp_path / "talk.wav", SENTENCE), "aloud")
         await page.click("#start")
         await has_state(page, "ended")
         assert resembles(await texts_of(page), expected)
@@ -348,13 +352,8 @@ async def test_where_tabs_cannot_be_shared_the_page_says_what_can(browser, servi
         await expect(page.locator("#start")).to_be_enabled()
 
 
-SILENT = """
-navigator.mediaDevices.getUserMedia = async () => new MediaStreamAudioDestinationNode(new AudioContext()).stream;
-"""
-
-
 async def test_a_microphone_that_gives_nothing_is_noticed(browser, service_of):
-    async with page_of(browser, service_of(), init=SILENT) as (_, page):
+    async with page_of(browser, service_of(), init=microphone_of(np.zeros(8 * SAMPLE_RATE, np.int16))) as (_, page):
         await page.click("#start")
         await expect(page.get_by_role("alert")).to_contain_text("Nothing is heard")
         await page.click("#stop")

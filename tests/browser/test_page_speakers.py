@@ -2,13 +2,13 @@
 
 from playwright.async_api import expect
 
-from tests.browser.browser import has_state, page_of
+from tests.browser.browser import QUIET, TALK, has_state, page_of
 from tests.browser.test_page import downloaded
 from tests.server.test_told_speakers import told  # noqa: F401  # a fixture
 
 
 async def test_the_page_has_a_switch_that_is_remembered(browser, told):  # noqa: F811
-    async with page_of(browser, told.service, permissions=["microphone"]) as (_, page):
+    async with page_of(browser, told.service, init=TALK) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
         await page.locator("#display summary").click()
         switch = page.get_by_label("Speakers")
@@ -30,7 +30,7 @@ async def test_the_page_has_a_switch_that_is_remembered(browser, told):  # noqa:
 
 async def test_a_server_that_does_not_allow_it_has_no_switch(browser, service_of):
     kept = """localStorage.setItem("speech-translation", '{"voices": "on"}');"""
-    async with page_of(browser, service_of(), init=kept, permissions=["microphone"]) as (_, page):
+    async with page_of(browser, service_of(), init=kept + QUIET) as (_, page):
         await expect(page.locator("#start")).to_be_enabled()
         await page.locator("#display summary").click()
         await expect(page.get_by_label("Layout")).to_be_visible()

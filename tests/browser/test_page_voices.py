@@ -21,6 +21,9 @@ AudioBufferSourceNode.prototype.start = function (at) {
 """
 
 
+SOMETHING = "async () => { while (!window.heard.length) await new Promise(requestAnimationFrame); }"
+
+
 def test_a_reader_listens_by_one_button(runner, browser, service, voice):  # noqa: F811
     async def work():
         async with running(service) as server, server.connect() as speaker:
@@ -35,8 +38,7 @@ def test_a_reader_listens_by_one_button(runner, browser, service, voice):  # noq
                 await until(lambda: bool(server.service.sessions[session].voices._speaking))
                 reading = asyncio.create_task(rest(speaker))
                 await speak(speaker, np.concatenate([speech(), np.zeros(48_000, np.int16)]))
-                while not await page.evaluate("window.heard.length"):
-                    await asyncio.sleep(0.02)
+                await page.evaluate(SOMETHING)
                 await button.click()
                 await expect(button).to_have_attribute("aria-pressed", "false")
                 await until(lambda: not server.service.sessions[session].voices._speaking)

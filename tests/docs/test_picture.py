@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from tests.commands import loaded_once
 from tests.conftest import EXAMPLES, ROOT
 from tests.docs.pages import script
 
@@ -53,7 +54,8 @@ def test_the_picture_shows_drafts_of_the_demo():
 @pytest.fixture(scope="module")
 def demo() -> Sequence[PipelineEvent]:
     """What the demo makes of the recording in the pictures."""
-    return asyncio.run(picture.finished(EXAMPLES / "travel.wav"))
+    with loaded_once():
+        return asyncio.run(picture.finished(EXAMPLES / "travel.wav"))
 
 
 def shown(lines):

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,20 @@ import pytest
 from pipeline import SpeechTranslator, Translation, load_config
 from pipeline.config import parse_config
 from pipeline.events import Samples
-from tests.conftest import EXAMPLES, HANG_S, ROOT, read_wav, spoken_texts
+from tests.commands import loaded_once
+from tests.conftest import EXAMPLES, HANG_S, ROOT, read_wav, spoken_texts, write_wav
 from tests.docs.pages import PAGES, blocks
 from tests.server.running import running, serving
 
 MEETING = EXAMPLES / "meeting.wav"
 PYTHON = {"README.md": 1, "docs/archives.md": 1, "docs/embedding.md": 5, "docs/events.md": 1, "docs/server.md": 2}
 """Page → number of its blocks; each has a test."""
+
+
+@pytest.fixture(autouse=True)
+def _loaded_once() -> Iterator[None]:
+    with loaded_once():
+        yield
 
 
 async def run(code: str, **names: Any) -> dict[str, Any]:
@@ -57,7 +65,6 @@ def test_the_readme_prints_translations(monkeypatch, capsys):
     assert sum("Berlim" in line for line in lines) >= 3
 
 
-@pytest.mark.slow
 def test_the_whole_chain_shows_growing_texts():
     shown: dict[tuple[int, str], list[str]] = {}
 
@@ -92,7 +99,8 @@ def test_the_decoder_is_driven_by_a_search_of_ones_own(capsys):
 
 @pytest.mark.slow
 def test_any_executor_translates_recordings(tmp_path):
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (folder := tmp_path / "examples" / "audio").mkdir(parents=True)
+    write_wav(folder / "meeting.wav", read_wav(MEETING)[: 16_000 * 6])
     (tmp_path / "archive.py").write_text(code_of("docs/archives.md"), "utf-8")
     done = subprocess.run(
         [sys.executable, "archive.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -102,7 +110,6 @@ def test_any_executor_translates_recordings(tmp_path):
     assert (tmp_path / "subtitles" / "meeting.srt").stat().st_size > 100
 
 
-@pytest.mark.slow
 def test_the_harness_gives_subtitles():
     names = asyncio.run(run(code_of("docs/embedding.md", 4)))
     assert "Berlim" in names["translation"].text

@@ -42,6 +42,7 @@ def test_numbers_in_words(value, american, british):
         ("en", "five one nine, three two one, four five", "519, three two one, four five"),
         ("en", "one oh two four, nine nine one hundred", "one oh two four, nine nine one hundred"),
         ("en", "oh two three, nineteen oh", "oh two three, nineteen oh"),
+        ("en", "it is oh four seven two", "it is oh 472"),
         ("en", "say oh two five, five seven two one hundred", "say oh two five, five seven two one hundred"),
         ("en", "nine thousand and one, twelve thousand", "9001, 12,000"),  # separators from five digits on
         ("en", "two hundred first, first two hundred", "two hundred first, first two hundred"),

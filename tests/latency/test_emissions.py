@@ -77,3 +77,23 @@ def test_a_stream_that_only_appends_withdraws_nothing():
     change = text.push(state("早"), 2)
     assert (change.withdrawn, [piece.text for piece in change.appended]) == ((), [""])
     assert text.withdrawn_units == 0
+
+
+def test_a_text_begins_without_a_gap_until_something_stands_before_it():
+    text = TextSoFar("word")
+    gaps = [
+        [piece.gap for piece in text.push(each, 1).appended][-1]
+        for each in (state("", 0), state("Yes", 1), state("", 1), state("No", 1), state("So", 2))
+    ]
+    assert gaps == ["", "", "", "", " "]
+
+
+def test_sentences_are_emitted_in_their_order_until_they_are_forgotten():
+    text = TextSoFar("word")
+    text.push(state("Bye.", 1), 1)
+    text.push(state("Yes.", 0), 2)
+    assert [emission.text for emission in text.emissions()] == ["Yes.", "Bye."]
+    text.forget(0)
+    assert (text.has(0), text.has(1), text.empty) == (False, True, False)
+    text.forget(1)
+    assert text.empty

@@ -1,15 +1,14 @@
 """The latency log of a real run at a recording's own pace."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from pipeline.events import TargetText
 from pipeline.latency.emissions import TextSoFar
 from pipeline.sinks.jsonl import read_event
-from tests.conftest import HANG_S, PHRASE_SECONDS
+from tests.commands import run
+from tests.conftest import PHRASE_SECONDS
 from tests.streams import states
 
 
@@ -17,10 +16,7 @@ from tests.streams import states
 def test_a_live_run_logs_when_what_it_shows_came(phrase, tmp_path):
     outputs = ["--latency-log", tmp_path / "instances.log", "--jsonl", tmp_path / "out.jsonl"]
     outputs += ["--final-log", tmp_path / "final.log"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline.live", phrase, "--config", "demo-zh", *outputs],
-        capture_output=True, timeout=HANG_S, check=False,
-    )  # fmt: skip
+    done = run("live", phrase, "--config", "demo-zh", *outputs)
     assert done.returncode == 0, done.stderr.decode()
     # There would be a warning if the clock ran ahead of the audio, or stood still.
     assert "faster than real time" not in done.stderr.decode()
@@ -34,7 +30,6 @@ def test_a_live_run_logs_when_what_it_shows_came(phrase, tmp_path):
     assert line["delays"] == [round(emission.delay_ms, 1) for emission in text.emissions()]
     assert line["elapsed"] == sorted(line["elapsed"])
     assert final["prediction"] == line["prediction"]
-    assert all(late >= early for late, early in zip(final["elapsed"], line["elapsed"], strict=True))
     assert all(elapsed >= delay for elapsed, delay in zip(line["elapsed"], line["delays"], strict=True))
     assert line["source"] == [str(phrase)]
     assert line["source_length"] == PHRASE_SECONDS * 1000

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from tests.apps.test_resume import Command, check_cuts, running, uninterrupted
 from tests.conftest import EXAMPLES
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(scope="module", params=[False, True], ids=["packed", "glossary"])
 def command(request, demo_models):

@@ -4,8 +4,6 @@ import pytest
 
 from tests.apps.test_speakers import CALLS, TURNS, call, recorded, running, who_said
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def run(demo_models, monkeypatch):

@@ -16,8 +16,6 @@ from pipeline.events import SpeechSegment
 from tests.apps.test_translate import KINDS, ONE_BY_ONE, Counting, files, save, sources
 from tests.conftest import EXAMPLES, HANG_S, read_wav
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def translated(demo_models: Models, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, Counting]]:

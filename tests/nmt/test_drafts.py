@@ -15,7 +15,8 @@ from pipeline.captions.changes import Delta
 from pipeline.captions.policy import AgreeingDrafts, updates
 from pipeline.captions.states import common_length
 from pipeline.events import SAMPLE_RATE, SourceSentence, SourceText, SpeechSegment, TargetText, TargetToken, Translation
-from pipeline.nmt.stage import NmtContext, Text
+from pipeline.glossary.terms import Glossary, Term
+from pipeline.nmt.stage import DirectedGlossary, NmtContext, Text, _Open
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.options import DraftOptions
 from pipeline.run.stats import PipelineStats
@@ -429,3 +430,153 @@ def test_final_translations_alone_are_the_context_of_final_ones():
     translated = [(text, text) for text in texts if text not in (" ", "Fails.")]
     assert final[:3] == [(), tuple(translated[:1]), tuple(translated[:1])]
     assert final[-1] == tuple(translated[1:5])  # the four before it
+
+
+def given_at_once(model, items, target="zh"):
+    """What a live stage puts out for items that all wait when it begins."""
+
+    async def work():
+        inbox, outbox = asyncio.Queue[Text | EndOfInput](), asyncio.Queue[PipelineEvent]()
+        for item in (*items, EndOfInput()):
+            inbox.put_nowait(item)
+        await NmtStage(model, inbox, outbox, target=target, context=NmtContext(lambda: True)).run()
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    return asyncio.run(work())
+
+
+def test_a_translator_that_tells_what_it_translates_gets_its_drafts_and_what_is_steady():
+    drafted = []
+
+    class Attending(Recorder):
+        attends = True
+
+        def stream(self, request):
+            drafted.append(request.drafted and (request.drafted.source, id(request.drafted)))
+            return super().stream(request)
+
+    converse(
+        Attending(),
+        [SourceText(0, "en", "One two", 3), SourceText(0, "en", "One two so", 7), SourceSentence(0, "en", "One.")],
+    )
+    (first, drafts), (second, same), final = drafted
+    assert (first, second, final) == ("One", "One two", None)
+    assert drafts == same
+
+
+async def test_a_draft_in_the_target_language_keeps_the_sentences_before_it():
+    stage = NmtStage(Recorder(), asyncio.Queue(), asyncio.Queue(), target="zh")
+    for number, language in ((0, "en"), (1, "zh"), (2, "en")):
+        await stage._take(SourceText(number, language, "One"))
+    for final, left in ((False, [0, 1, 2]), (True, [2])):
+        await stage.translate(SourceSentence(1, "zh", "一"), Worker("NMT"), final=final)
+        assert sorted(stage._open) == left
+
+
+async def test_of_several_sentences_in_progress_the_first_that_changed_is_translated_first():
+    recorder, outbox = Recorder(), asyncio.Queue[PipelineEvent]()
+    stage = NmtStage(recorder, asyncio.Queue(), outbox, target="zh", context=NmtContext(lambda: True))
+    for number, text in ((1, "Two"), (0, "One"), (2, "")):
+        await stage._take(SourceText(number, "en", text))
+    found = [stage._next_draft() for _ in range(3)]
+    assert [draft.text if draft else None for draft in found] == ["One", "Two", None]
+
+
+def test_the_third_failure_in_a_row_ends_the_run_and_a_translation_between_starts_again():
+    def said(*texts):
+        return [SourceSentence(number, "en", text) for number, text in enumerate(texts)]
+
+    events = given_at_once(Recorder(), said("Fails.", "Fails.", "One.", "Fails.", "Fails."))
+    assert [event.error is None for event in events if isinstance(event, Translation)] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    with pytest.raises(ValueError, match="it fails"):
+        given_at_once(Recorder(), said("Fails.", "Fails.", "Fails."))
+
+
+def test_a_translation_that_failed_is_withdrawn_and_told():
+    class Breaking(Recorder):
+        def stream(self, request):
+            yield TargetText(0, "zh", "Eins", 4, complete=True)
+            if not request.draft:
+                raise ValueError("it fails")
+            yield Translation(0, "zh", "Eins")
+
+    stats = PipelineStats()
+    said: list[Text] = [SourceText(0, "en", "One"), SourceSentence(0, "en", "One.", 1.0, 2.0, heard_s=2.0)]
+    shown, lost = converse(Breaking(), said, stats=stats)
+    assert [event.text for event in texts_of(shown)] == ["Eins"]
+    assert texts_of(lost)[-1] == TargetText(0, "zh", "", heard_s=2.0, complete=True)
+    assert lost[-1] == Translation(0, "zh", "", heard_s=2.0, error="it fails")
+    assert stats.failures == {"NMT": "it fails"}
+    assert stats.withheld_s == {"not translated into zh": 1.0}
+
+
+def test_text_that_was_withdrawn_is_translated_anew():
+    recorder = Recorder()
+    converse(recorder, [SourceText(0, "en", text) for text in ("One", "", "One", "One")])
+    assert recorder.given == [("One", True), ("One", True)]
+
+
+async def test_nothing_is_withdrawn_of_an_empty_translation():
+    outbox = asyncio.Queue[PipelineEvent]()
+    stage = NmtStage(Recorder(), asyncio.Queue(), outbox, target="zh")
+    for text, events in (("", 0), ("一", 1)):
+        stage._opened(0).shown = TargetText(0, "zh", text)
+        await stage._withdraw(0, 1.0)
+        assert outbox.qsize() == events
+
+
+@pytest.mark.parametrize(
+    ("steps", "by_word", "gained"),
+    [
+        (["One|", "One|"], True, [True, False]),
+        (["One|", "One| two"], True, [True, True]),  # another text
+        (["| One two", "One| two", "One| two", "| One two"], True, [True, True, False, False]),  # more is steady
+        (["One |two.", "One two.|", "One two.|"], False, [True, True, False]),  # ends like a sentence
+        (["One |two", "One two|"], False, [True, False]),
+    ],
+)
+def test_a_text_is_translated_again_if_it_is_new_or_more_of_it_is_steady(steps, by_word, gained):
+    sentence, found = _Open(DraftOptions()), []
+    for step in steps:
+        steady, _, rest = step.partition("|")
+        sentence.source = SourceText(0, "en", (steady + rest).strip(), len(steady.strip()))
+        found.append(sentence.gained(sentence.source, by_word=by_word))
+    assert found == gained
+
+
+@pytest.mark.parametrize(
+    ("text", "steady", "ends"),
+    [
+        ("One two.", 8, True),
+        ("One two.", 7, True),  # the mark may change
+        ("One two.", 6, False),
+        ("One two,", 8, False),
+        ("One two", 7, False),
+        ("去吧。", 3, True),
+        ("", 0, False),
+    ],
+)
+def test_a_text_ends_like_a_sentence_if_its_words_are_steady_and_a_final_mark_follows(text, steady, ends):
+    sentence = _Open(DraftOptions())
+    assert not sentence.ends_like_a_sentence
+    sentence.source = SourceText(0, "en", text, steady)
+    assert sentence.ends_like_a_sentence is ends
+
+
+def test_the_terms_of_a_text_are_those_of_its_language_as_they_are_now():
+    terms = [Glossary((Term("cat", "猫"), Term("Acme", None)), ("en", "zh"))]
+    directed, spoken = DirectedGlossary(lambda: terms[0], "zh"), DirectedGlossary(lambda: terms[0], None)
+    assert [term.source for term in directed.now("en").terms] == ["cat", "Acme"]
+    assert directed.now("en") is directed.now("en")
+    assert [term.source for term in directed.now("fr").terms] == ["Acme"]
+    assert [term.source for term in spoken.now("zh").terms] == ["猫", "Acme"]
+    assert [term.source for term in directed.now("en").terms] == ["cat", "Acme"]
+    terms[0] = Glossary((Term("dog", "狗"),), ("en", "zh"))
+    assert [term.source for term in directed.now("en").terms] == ["dog"]
+    assert directed.now("fr") is None  # no terms

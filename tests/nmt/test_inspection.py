@@ -1,13 +1,12 @@
 """python -m pipeline.models inspect: reports the files, whether the model runs, and if not, why."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from pipeline.nmt.inspection import as_text, inspect_model
-from tests.conftest import HANG_S, LAYOUTS, make_model_dir
+from pipeline.nmt.inspection import ModelReport, as_text, inspect_model
+from tests.commands import run
+from tests.conftest import LAYOUTS, make_model_dir
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -24,10 +23,7 @@ def test_every_layout_is_reported_as_running(layout, tmp_path):
 
 
 def inspect(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.models", "inspect", *arguments],
-        capture_output=True, text=True, encoding="utf-8", timeout=HANG_S, check=False,
-    )  # fmt: skip
+    return run("models", "inspect", *arguments)
 
 
 def test_a_running_model_exits_0_and_json_is_the_whole_report(tmp_path):
@@ -48,17 +44,17 @@ def test_a_refused_model_exits_1_and_says_what_is_missing(tmp_path):
     folder = make_model_dir(tmp_path / "a", "split", leave_out="decoder_model.onnx")
     done = inspect(str(folder))
     assert done.returncode == 1
-    assert "decoder_with_past_model.onnx: a decoder with past" in done.stdout
-    assert "it does not run" in done.stdout
-    assert "lacks a decoder that can take the first step" in done.stdout
-    assert "optimum-cli export onnx" in done.stdout
+    assert "decoder_with_past_model.onnx: a decoder with past" in done.stdout.decode()
+    assert "it does not run" in done.stdout.decode()
+    assert "lacks a decoder that can take the first step" in done.stdout.decode()
+    assert "optimum-cli export onnx" in done.stdout.decode()
     done = inspect(str(make_model_dir(tmp_path / "b", "merged", leave_out="vocab.json")))
     assert done.returncode == 1
-    assert "missing: vocab.json" in done.stdout
+    assert "missing: vocab.json" in done.stdout.decode()
     done = inspect(str(tmp_path / "nowhere"))
     assert done.returncode == 1
-    assert "no such model directory" in done.stdout
-    assert "Traceback" not in done.stderr
+    assert "no such model directory" in done.stdout.decode()
+    assert "Traceback" not in done.stderr.decode()
 
 
 def test_the_report_recommends_a_faster_layout_if_there_is_one(tmp_path):
@@ -67,3 +63,9 @@ def test_the_report_recommends_a_faster_layout_if_there_is_one(tmp_path):
     compiled = as_text(inspect_model(make_model_dir(tmp_path / "streaming", "streaming")))
     assert "layout: streaming (2 layers, 4 heads of 16, 878 target pieces)" in compiled
     assert "compile SRC" not in compiled
+
+
+def test_files_that_a_model_needs_are_missing_and_optional_ones_are_not():
+    files = {"config.json": True, "vocab.json": False, "target_vocab.json": False}
+    report = ModelReport("model", runs=False, problem="it lacks one", files=files)
+    assert as_text(report).splitlines()[:2] == ["model", "files: config.json; missing: vocab.json"]

@@ -126,6 +126,11 @@ def test_what_else_is_accepted_and_refused(text, accepted, refused):
     assert literal.refused == (("example.com-",) if refused else ())
 
 
+def test_a_number_whose_separator_is_unknown_has_no_value():
+    assert literals("3.500", "en", "sv")[0].term.targets == ("3.500", "3,500")
+    assert "3.5" in literals("3.500", "en", "en")[0].term.targets
+
+
 def test_a_date_may_have_its_day_and_month_in_the_other_order():
     assert literals("9/11/2001", "zh")[0].term.targets == ("9/11/2001", "11/9/2001")
 
@@ -383,17 +388,28 @@ def test_a_long_list_of_literals_that_cannot_be_written_is_given_up(monkeypatch)
     ],
 )
 def test_a_number_takes_the_place_of_what_was_written_for_it_and_of_no_other(models, translation, looked_at, mended):
-    model = models["en"]
-    (part,) = model.parts("Rooms 314 and 275 are free.", "en", "zh", complete=True)
-    wording, speller = model.wording(part.terms, "zh"), model.speller("zh")
-    (term,) = (term for term in part.terms if term.name == "275")
+    assert mended_by(models["en"], "Rooms 314 and 275 are free.", "275", translation, looked_at) == mended
+
+
+def test_a_time_that_ends_with_a_full_stop_ends_a_sentence_with_one(models):
+    found = mended_by(models["zh"], "我们早上9点半见面。", "早上9点半", "We meet at 8:15.", {"8:15": 0.9})
+    assert found == "We meet at 9:30 a.m."
+
+
+def mended_by(model, text, name, translation, looked_at):
+    """A translation with the literal of this name in its place. ``looked_at``: the attention of what is written so."""
+    source, target = model.languages
+    (part,) = model.parts(text, source, target, complete=True)
+    wording, speller = model.wording(part.terms, target), model.speller(target)
+    (term,) = (term for term in part.terms if term.name == name)
     ids = [*speller.spell(translation), model.generation.end_token]
     shares, written = np.zeros(len(ids)), ""
     for at, token in enumerate(ids):
         written += speller.piece(token)
-        begun = next((number for number in looked_at if written.endswith(tuple(number[:n] for n in (1, 2, 3)))), None)
+        begun = next(
+            (one for one in looked_at if written.endswith(tuple(one[:n] for n in range(1, len(one) + 1)))), None
+        )
         shares[at] = looked_at[begun] if begun else 0.0
     repair = Repair(SearchRequest(model.decoder, part.ids, model.generation), wording, RunningSearch(None))
     found = repair._mended(ids, term, shares)
-    text = None if found is None else speller.text([*ids[: found[0]], *found[1], *ids[found[2] :]])
-    assert text == mended
+    return None if found is None else speller.text([*ids[: found[0]], *found[1], *ids[found[2] :]])

@@ -1,10 +1,12 @@
 """Markup in texts that are translated: it comes back as it was, in its place, and a fragment stays one."""
 
 from time import process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from pipeline.nmt import forced
 from pipeline.nmt.forced import place_marks, word_alignment
 from pipeline.nmt.terms.mark_places import Mark, Places
 from pipeline.nmt.terms.markup import as_fragment, joined_sentences, parts
@@ -205,6 +207,34 @@ def test_words_are_aligned_by_the_attention(en_pt):
     alignment = word_alignment(en_pt, "He is not guilty.", "en", "Ele não é culpado.", "pt")
     assert alignment.argmax(axis=1).tolist() == [0, 2, 1, 3]
     assert word_alignment(object(), "Yes.", "en", "Sim.", "pt") is None
+
+
+def test_a_sentence_is_aligned_by_the_local_translator_unless_it_is_too_long(en_pt, monkeypatch):
+    given = "He is not guilty.", "en", "Ele não é culpado.", "pt"
+    assert word_alignment(SimpleNamespace(local=en_pt), *given) is not None
+    monkeypatch.setattr(forced, "MOST_ALIGNED", 16)
+    assert word_alignment(en_pt, *given) is not None
+    monkeypatch.setattr(forced, "MOST_ALIGNED", 15)
+    assert word_alignment(en_pt, *given) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("<i>Yes, he is.</i>", False),
+        ("He <i>is</i> here.", True),
+        ("<br/>Yes, he is", False),
+        ("Yes, he is <b>not</b>", True),
+    ],
+)
+def test_marks_between_words_need_an_alignment(text, needed):
+    (fragment,) = (part for part in parts(text) if not isinstance(part, str))
+    assert fragment.needs_alignment is needed
+
+
+def test_sentences_are_joined_as_the_language_does():
+    assert joined_sentences(["", "One.", " Two.", "\nThree.", "", "Four."], "en") == "One. Two.\nThree. Four."
+    assert joined_sentences(["一。", "二。"], "zh") == "一。二。"
 
 
 def test_blanks_are_read_once():

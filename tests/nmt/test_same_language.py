@@ -120,3 +120,9 @@ def test_a_caption_has_a_token_for_each_word_of_its_text(words, ends):
     assert [text.text for text in texts] == [SAID.text[:at] for at in ends]
     assert [(text.steady, text.complete) for text in texts] == [*[(0, False)] * (len(ends) - 1), (12, True)]
     assert end.text == SAID.text
+
+
+@pytest.mark.parametrize(("target", "steady"), [("zh", 1), ("zh-TW", 0)])
+def test_a_draft_in_other_characters_is_steady_with_its_sentence(target, steady):
+    (draft,) = translated({target: SameLanguageText(target)}, [SourceText(0, "zh", "头发", steady=1)], live=True)
+    assert (draft.text, draft.steady) == ({"zh": "头发", "zh-TW": "頭髮"}[target], steady)

@@ -18,7 +18,7 @@ from pipeline.languages import language_tag
 from pipeline.languages.chinese import conversion
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.routing import route
-from pipeline.nmt.scripts import choose_code
+from pipeline.nmt.scripts import choose_code, needed_conversion
 from pipeline.nmt.search.sentence_text import translated
 from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import ROOT, tiny_with
@@ -185,3 +185,20 @@ def test_the_configuration_keeps_the_script_and_the_model_stays(asked, kept, tmp
     path = tmp_path / "my.toml"
     path.write_text(f'[languages]\ntarget = "{asked}"\n')
     assert load_config(path).languages.targets == (kept,)
+
+
+@pytest.mark.parametrize(
+    ("target", "written", "converts"),
+    [
+        ("zh", None, False),
+        ("zh-Hant", None, True),
+        ("zh-TW", "Hant", False),
+        ("zh-TW", "Hans", True),
+        ("zh-Hans", None, True),  # a model may write mixed scripts
+        ("yue-Hant", None, False),  # as it is usually written
+        ("yue-Hans", None, True),
+        ("sr-Latn", None, False),
+    ],
+)
+def test_a_script_is_converted_if_the_model_may_write_another(target, written, converts):
+    assert (needed_conversion(target, written) is not None) is converts

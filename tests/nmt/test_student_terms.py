@@ -101,6 +101,7 @@ def test_a_term_is_in_the_translation_and_costs_no_other_word(students, pair, pa
 def test_a_term_has_the_number_and_gender_of_its_place(students, text, term, found):
     made = translation(students["en-pt"], text, term)
     assert found in made.text.lower()
+    assert made.text[:1].isupper()
     assert made.missed_terms == ()
 
 

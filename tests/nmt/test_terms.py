@@ -21,6 +21,7 @@ from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.pivot import PivotTranslator
 from pipeline.nmt.search.beams import greedy
 from pipeline.nmt.stage import NmtContext
+from pipeline.nmt.terms.literals import Literal
 from pipeline.nmt.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.nmt.terms.term_search import TermSearch, Wording
 from pipeline.nmt.translator import TranslationRequest, unspellable, warn_unspellable
@@ -240,6 +241,22 @@ def test_a_piece_with_other_text_is_looked_at_and_never_hidden():
     text = "在云端。"
     (term,) = terms_in(text, [SPACE, "在云", "端", "。"], glossary.found_in(text), first=1)
     assert (term.tokens, term.inside) == ((2, 3), (3,))
+    (term,) = terms_in("云端好", [SPACE, "云端", "好"], glossary.found_in("云端好"))
+    assert (term.tokens, term.inside) == ((1,), (1,))  # not the blank before it
+
+
+def test_a_translation_is_written_as_the_model_writes_and_in_the_number_of_the_source():
+    tickets = Term("ticket", "passagem", target_variants=("passagens",))
+    acme, cloud = Term("Acmess", None), Term("cloud", "云", target_variants=("雲",))
+    text = "Acmess cloud tickets"
+
+    def written(form):
+        return form.replace("ss", "ß")
+
+    found = terms_in(text, [], Glossary((acme, cloud, tickets)).found_in(text), written, languages=("en", "pt"))
+    assert [term.targets for term in found] == [("Acmess",), ("云", "雲"), ("paßagens", "paßagem")]
+    (literal,) = terms_in("tickets", [], [Literal(0, 7, tickets)], languages=("en", "pt"))
+    assert literal.targets == ("passagem", "passagens")  # is written in one way
 
 
 def test_accepted_translations_are_counted_once_for_each_term():
@@ -247,6 +264,8 @@ def test_accepted_translations_are_counted_once_for_each_term():
     assert kept(two, "A pull request and a merge request") == [True, True]
     assert kept(two, "Pull requests!") == [True, False]
     assert kept(two, "A pull requester") == [False, False]
+    numbers = [SourceTerm("a", (0,), (0,), forms) for forms in (("trem", "trens"), ("trens", "trem"))]
+    assert kept(numbers, "O trem") == [True, False]  # one term in both numbers
 
 
 @pytest.mark.parametrize(
@@ -270,6 +289,23 @@ def test_a_translation_goes_on_where_the_steady_text_ends_in_it():
     assert [term.begun_by(text) for text in texts] == [*(5, 13, 4, 0, 0, 0)]
     assert not glued("在", "Grand")
     assert glued("DeGrand"[:2], "Grand")
+
+
+@pytest.mark.parametrize(
+    ("text", "begun"),
+    [
+        ("at 9", True),
+        ("at 9:30 a", True),
+        ("at 1", True),
+        ("at 9:30 p", True),
+        ("at", False),
+        ("", False),
+        ("at 9:30 x", False),
+    ],
+)
+def test_a_time_goes_on_after_its_beginning_or_a_part_of_its_number(text, begun):
+    term = SourceTerm("x", (0,), (0,), ("9:30 a.m.",), literal=True, refused=("9:30 p.m.",))
+    assert term.is_begun_by(text) is begun
 
 
 def test_terms_are_spelled_for_their_place(models):

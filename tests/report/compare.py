@@ -177,9 +177,9 @@ def row(name: str, old: InputSet, new: InputSet, compared: Sequence[Change]) -> 
 
 
 def _gain(change: Change) -> float:
-    """How much better the new text is, in chrF; 0 where that is not known."""
+    """How much better the new text is, in chrF; 0 where there is no reference, or another one."""
     old, new = change
-    if old is None or new is None or not new.reference or old.reference != new.reference:
+    if old is None or new is None or old.reference != new.reference:
         return 0.0
     return (chrf([new]) or 0.0) - (chrf([old]) or 0.0)
 

@@ -87,9 +87,12 @@ def test_the_table_counts_changes_and_what_is_better_and_worse():
     assert found["chrF"] == f"{scores[0]:.1f} → {scores[1]:.1f}"
 
 
-def test_a_change_without_a_reference_is_neither_better_nor_worse():
-    found = cells(InputSet([replace(HOUSE, reference="")]), InputSet([replace(WORSE, reference="")]))
-    assert [found[name] for name in ("changed", "better", "worse", "chrF")] == ["1", "0", "0", "–"]
+@pytest.mark.parametrize("references", [("", ""), (HOUSE.reference, "A casa toda é velha, e o jardim também.")])
+def test_a_change_without_a_common_reference_is_neither_better_nor_worse(references):
+    old, new = (replace(item, reference=text) for item, text in zip((HOUSE, WORSE), references, strict=True))
+    found = cells(InputSet([old]), InputSet([new]))
+    assert [found[name] for name in ("changed", "better", "worse")] == ["1", "0", "0"]
+    assert (found["chrF"] == "–") is not any(references)
 
 
 def test_what_the_runs_took_is_in_the_table():

@@ -108,7 +108,7 @@ def test_uncertain_text_stands_in_sentences_of_its_own():
 @pytest.mark.parametrize(
     ("text", "length_s", "ends"),
     [
-        ("My fellow Americans", 1.5, False),
+        ("My fellow Americans", 1.9, False),
         ("My fellow Americans", 2.0, True),
         ("I am here.", 0.7, False),
         ("I am here.", 0.8, True),
@@ -190,17 +190,31 @@ def test_the_last_word_ends_with_the_speech(speech_end_s, end_s):
     assert said.words[-1] == Word(" you.", 1.5, end_s)
 
 
-def test_a_noise_does_not_end_a_sentence():
-    noise = replace(heard(1, "", 2.5, 2.8), rejected="silence")
-    assert texts(heard(0, "My fellow", 0.0, 2.0), noise, heard(2, "Americans.", 3.0, 4.0)) == ["My fellow Americans."]
+@pytest.mark.parametrize(
+    ("rejected", "ends"),
+    [
+        ("silence", False),
+        ("empty", False),
+        ("uncertain", True),
+        ("repetition", True),
+        ("language", True),
+        ("failed", True),
+    ],
+)
+def test_a_noise_does_not_end_a_sentence_and_other_speech_that_is_withheld_does(rejected, ends):
+    withheld = replace(heard(1, "", 2.5, 2.8), rejected=rejected)
+    found = texts(heard(0, "My fellow", 0.0, 2.0), withheld, heard(2, "Americans.", 3.0, 4.0))
+    assert found == (["My fellow", "Americans."] if ends else ["My fellow Americans."])
 
 
 @pytest.mark.parametrize(
-    ("pause_ms", "expected"), [(600, ["Let us go.", "and he left."]), (1_800, ["Let us go and he left."])]
+    ("pause_ms", "long_pause_ms", "ends"),
+    [(600, 2_000, True), (1_800, 2_000, False), (1_800, 600, True), (1_000, 2_000, True), (1_001, 2_000, False)],
 )
-def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, expected):
+def test_a_pause_between_transcripts_ends_a_sentence_as_one_that_is_announced(pause_ms, long_pause_ms, ends):
     parts = [heard(0, "Let us go.", 0.0, 2.0), heard(1, "and he left.", 3.0, 4.0)]
-    assert texts(*parts, options=SentenceOptions(pause_ms=pause_ms)) == expected
+    options = SentenceOptions(pause_ms=pause_ms, long_pause_ms=long_pause_ms)
+    assert texts(*parts, options=options) == (["Let us go.", "and he left."] if ends else ["Let us go and he left."])
 
 
 def test_the_mark_at_the_end_of_a_segment_is_a_draft():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.nmt.routing import all_pairs
 from pipeline.sentences import splitting
+from pipeline.sentences.boundaries import is_end, word_lists
 from pipeline.sentences.splitting import split_sentences
 from tests.conftest import examples
 
@@ -21,6 +22,23 @@ MARKED = [line.split("\t") for line in Path(__file__).with_name("sentence_ends.t
 @pytest.mark.parametrize(("language", "marked"), MARKED)
 def test_text_is_split_only_at_the_bars(language, marked):
     assert split_sentences(marked.replace("|", ""), language) == marked.split("|")
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "ends"),
+    [
+        ("en", "We met Dr.\n", "Smith", False),
+        ("en", "We met Dr.\n\n", "Smith", None),  # a paragraph ends
+        ("en", "It costs 3.", "5 dollars", False),
+        ("en", "It was in 2020.", "Then it was", None),
+        ("en", "“No.” ", "Anna asked.", False),
+        ("en", "Ann said: “No.” ", "Anna asked.", None),  # who spoke is known
+        ("de", "Am 3. ", "10. 2024 war es.", False),
+        ("de", "Er wohnt in Zimmer 302. ", "10 Leute warten.", None),
+    ],
+)
+def test_what_the_rules_say_of_a_position(language, before, after, ends):
+    assert is_end(before, after, word_lists(language)) is ends
 
 
 @settings(max_examples=examples(150))

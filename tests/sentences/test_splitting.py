@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.sentences.splitting import fit, split_sentences
+from pipeline.sentences.splitting import fit, last_clause, split_sentences
 from tests.conftest import examples
 
 
@@ -18,6 +18,12 @@ from tests.conftest import examples
         ("en", "no final mark", ["no final mark"]),
         ("en", "We go with plan B\u00a0. Yes.", ["We go with plan B\u00a0. ", "Yes."]),
         ("zh", "选A\u3000. 好。", ["选A\u3000. ", "好。"]),
+        (
+            "en",
+            'He said "we have pears, etc. Then we left" and went.',
+            ['He said "we have pears, etc. Then we left" and went.'],
+        ),
+        ("en", "We have pears, etc. Then we left.", ["We have pears, etc. ", "Then we left."]),
         ("xx", "A language it does not know. Still two.", ["A language it does not know. ", "Still two."]),
     ],
 )
@@ -68,3 +74,12 @@ def test_a_long_sentence_is_cut_at_clauses():
         "I went to the market, bought some fruit,",
         " and then I went home.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [("I went home, and then", " and then"), ("so, well, it is", " it is"), ("it is", None), ("it is,", None), ("10:30 now", None)],
+)  # fmt: skip
+def test_the_last_clause_begins_after_the_last_mark_before_words(text, last):
+    at = last_clause(text)
+    assert (None if at is None else text[at:]) == last

@@ -193,7 +193,6 @@ async def test_an_answer_is_laid_out_beside_the_event_loop(form, new_service, mo
 
 
 @pytest.mark.slow
-@pytest.mark.once
 async def test_languages_are_understood_as_clients_write_them(new_service, sentences, translations):
     async with client_of(new_service()) as client:
 
@@ -219,7 +218,6 @@ async def test_languages_are_understood_as_clients_write_them(new_service, sente
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize("task", ["transcriptions", "translations"])
 async def test_subtitles_of_a_conversation_have_all_that_is_said(task, demo_config, demo_models):
     """The language of the answer, the first of the two, is not the one spoken."""
@@ -287,7 +285,6 @@ async def test_silence_has_no_text(new_service):
         assert (await client.audio.translations.create(model=MODEL, file=("a.wav", silence))).text == ""
 
 
-@pytest.mark.once
 async def test_speech_in_another_language_is_no_empty_text(new_service):
     """It was answered as silence is."""
     speech = wav_of(read_wav(CHINESE)[: 2 * 16_000])

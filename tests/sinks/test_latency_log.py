@@ -129,7 +129,8 @@ def test_audio_faster_than_real_time_is_reported(tmp_path, caplog):
     log.write(events("char")[3])
     with caplog.at_level(logging.WARNING):
         log.close()
-    assert "faster than real time" in caplog.text
+        log.close()
+    assert caplog.text.count("faster than real time") == 1
     assert lines(tmp_path / "run.jsonl")[-1]["computation_time"] == 0
     caplog.clear()
     written(tmp_path / "other.jsonl", "char")
@@ -178,6 +179,27 @@ def test_a_draft_of_the_next_sentence_is_logged_when_the_one_before_is_finished(
     assert replayed(path) == "你好。谢谢"
 
 
+def test_a_draft_waits_for_the_sentence_right_before_it(tmp_path):
+    path = tmp_path / "run.jsonl"
+    later = [SourceText(2, "en", "Bye", heard_s=2.5), TargetText(2, "zh", "再见", heard_s=2.5)]
+    log = logged(path, [*AHEAD, *later, *translated(0, ["你好。"], heard_s=3.0)])
+    assert replayed(path) == "你好。谢谢"
+    for event in translated(1, ["谢谢。"], heard_s=4.0):
+        log.write(event)
+    assert replayed(path) == "你好。谢谢。再见"
+    assert [*log._text._sentences] == [2]  # what is finished is not kept
+
+
+def test_of_final_text_no_draft_is_logged_that_waited(tmp_path):
+    log = open_latency_log(tmp_path / "run.jsonl", "char", "zh", final=True)
+    log.start("talk.wav", itertools.count(10.0).__next__)
+    for event in [*AHEAD, *translated(0, ["你好。"], heard_s=3.0)]:
+        log.write(event)
+    assert replayed(tmp_path / "run.jsonl") == "你好。"
+    log.close()
+    assert replayed(tmp_path / "run.jsonl") == "你好。"
+
+
 def test_nothing_waits_for_a_sentence_that_later_ones_have_passed(tmp_path):
     path = tmp_path / "run.jsonl"
     last = [SourceText(2, "en", "Bye", heard_s=4.0), TargetText(2, "zh", "再见", heard_s=4.0)]
@@ -204,5 +226,9 @@ def test_a_sentence_in_the_target_language_is_withdrawn_before_the_next(tmp_path
 
 
 def test_nothing_waits_for_a_language_that_was_lost(tmp_path):
-    logged(tmp_path / "run.jsonl", [*AHEAD, TranslationLost("zh", "full")])
+    log = logged(tmp_path / "run.jsonl", [*AHEAD, TranslationLost("de", "full")])
+    assert replayed(tmp_path / "run.jsonl") == "你好"  # another language
+    log.write(TranslationLost("zh", "full"))
     assert replayed(tmp_path / "run.jsonl") == "你好谢谢"
+    log.write(SourceText(2, "en", "Bye", heard_s=4.0))
+    assert log._unfinished == set()  # no translation of it comes

@@ -27,6 +27,7 @@ from pipeline.sinks.push import Pusher, PushError, PushRefusedError, PushSink, a
 from pipeline.subtitles.rules import SubtitleRules
 from pipeline.subtitles.sentences import Sentence
 from pipeline.subtitles.text import width
+from tests.commands import run
 from tests.conftest import HANG_S, PHRASES, read_wav, write_wav
 from tests.sinks.obs import FakeObs
 from tests.streams import spoken, translated
@@ -414,10 +415,10 @@ def test_nothing_of_it_is_imported_by_other_runs():
 
 
 @pytest.mark.slow
-def test_a_live_run_sends_while_it_writes(server, tmp_path, capsys):
+def test_a_live_run_sends_while_it_writes(server, tmp_path):
     talk = write_wav(tmp_path / "talk.wav", read_wav(PHRASES)[: 16_000 * 5])
     given = ["--push", f"webhook={server.url}", "--push", f"hls={tmp_path / 'hls'}"]
-    assert live.run([str(talk), "--config", "demo-zh", "--srt", str(tmp_path / "out.srt"), *given]) == 0
+    assert run("live", talk, "--config", "demo-zh", "--srt", tmp_path / "out.srt", *given).returncode == 0
     text = json.loads(server.next().body)["text"]
     assert text in (tmp_path / "out.srt").read_text("utf-8").replace("\n", "")
     assert "captions-0.vtt" in (tmp_path / "hls" / "captions.m3u8").read_text("utf-8")

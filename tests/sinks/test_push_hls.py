@@ -124,6 +124,27 @@ def test_a_late_cue_leaves_its_successors_their_times(tmp_path, caplog):
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "written", "second", "shown"),
+    [
+        ((5.0, 9.0), 1, (8.0, 10.0), [(5.0, 9.0), (9.083, 10.0)]),  # is in a segment that players have
+        ((2.0, 4.0), 1, (7.0, 8.0), [(6.0, 6.917), (7.0, 8.0)]),  # was late, and makes room
+        ((2.0, 4.0), 1, (6.2, 8.0), [(6.0, 6.833), (6.916, 8.0)]),  # but is shown for the least time
+        ((2.0, 4.0), 0, (5.0, 6.0), [(2.0, 4.0), (5.0, 6.0)]),
+    ],
+)
+def test_a_late_cue_is_cut_for_its_successor_unless_players_have_it(tmp_path, first, written, second, shown):
+    sink = Push(str(tmp_path), ["de"], SubtitleRules())
+    sink.close()
+    sink._written = written if first == (2.0, 4.0) else 0
+    sink._take([Cue(1, *first, ("Eins.",))])
+    sink._written = written
+    sink._take([Cue(2, *second, ("Zwei.",))])
+    assert [(cue.start_s, cue.end_s) for cue in sink._cues] == [
+        (pytest.approx(start_s), pytest.approx(end_s)) for start_s, end_s in shown
+    ]
+
+
 def test_a_short_sentence_does_not_wait_for_the_next_one_beyond_its_segment(tmp_path):
     stream = Stream(tmp_path)
     stream.write(*spoken(0, "Hi.", 1.0, 1.4, before_pause=False), *translated(0, ["Ja."], language="de"))

@@ -257,6 +257,20 @@ def test_a_failure_reaches_the_writer_and_nothing_waits_for_the_sink(error, deli
     sink.close()
 
 
+def test_what_waits_for_a_sink_that_failed_is_given_up(opened):
+    def fail(event: PipelineEvent) -> None:
+        raise SinkError("gone")
+
+    slow, sink = opened(Delivery.LATEST, 5, fail)
+    for event in spoken(0, "Good morning."):
+        sink.write(event)
+    assert sink.is_busy
+    slow.allow(1)
+    with pytest.raises(SinkError):
+        sink.drain()
+    assert not sink.is_busy
+
+
 def test_a_writer_that_waits_gets_the_failure(opened):
     def fail(event: PipelineEvent) -> None:
         raise SinkError("gone")

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -15,7 +17,7 @@ from rich.console import Console
 from pipeline.errors import SinkError
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation
 from pipeline.notices import TranslationLost
-from pipeline.sinks.sink import FanOut
+from pipeline.sinks.sink import FanOut, close_all
 from pipeline.sinks.terminal import Passage, TerminalClosedError, TerminalSink, drawn, plain
 from tests.streams import spoken, translated
 
@@ -319,6 +321,48 @@ def test_a_sink_that_was_dropped_while_it_wrote_has_not_failed():
     outputs.write(EVENTS[0])
     outputs.write(EVENTS[1])
     assert later == EVENTS[:2]
+
+
+def test_a_sink_that_fails_gets_nothing_more_and_the_others_do():
+    taken: list[str] = []
+
+    def writer(name: str, *failures: Exception) -> Any:
+        left = list(failures)
+
+        def write(event: PipelineEvent) -> None:
+            taken.append(name)
+            if left:
+                raise left.pop(0)
+
+        return SimpleNamespace(write=write, close=lambda: None)
+
+    first, second, third = (
+        writer("a"),
+        writer("b", SinkError("gone"), SinkError("twice")),
+        writer("c", ValueError("odd")),
+    )
+    outputs = FanOut([first, second, third])
+    with pytest.raises(SinkError, match="gone"):  # the first of the failures
+        outputs.write(EVENTS[0])
+    assert [outputs.has(each) for each in (first, second, third)] == [True, False, False]
+    outputs.write(EVENTS[1])
+    assert taken == ["a", "b", "c", "a"]
+
+
+def test_all_sinks_are_closed_from_the_last_though_one_fails():
+    closed: list[str] = []
+
+    def closing(name: str) -> Any:
+        def close() -> None:
+            closed.append(name)
+            if name == "b":
+                raise SinkError("gone")
+
+        return SimpleNamespace(close=close)
+
+    with pytest.raises(SinkError, match="gone"):
+        close_all(list(map(closing, "abc")))
+    assert closed == ["c", "b", "a"]
 
 
 def test_nothing_is_drawn_before_the_first_event():

@@ -14,6 +14,7 @@ from pipeline.events import SourceSentence
 from pipeline.sinks.sink import in_use
 from tests.audio.portaudio import FakePortAudio
 from tests.chain import events_of
+from tests.commands import loaded_once
 from tests.conftest import ROOT
 from tests.speaking.test_voice import JOE, needs_joe
 from tests.speaking.voices import made_voice
@@ -35,6 +36,12 @@ def written(path):
     return scored_units(path.read_text("utf-8"), "en")
 
 
+@pytest.fixture(autouse=True)
+def _loaded_once():
+    with loaded_once():
+        yield
+
+
 @needs_joe
 @pytest.mark.slow
 def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_path):
@@ -43,7 +50,6 @@ def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_pat
     assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
 
 
-@pytest.mark.slow
 def test_files_are_closed_before_the_voice_ends(monkeypatch, tmp_path):
     path, found = tmp_path / "said.srt", []
     monkeypatch.setattr(Speech, "finish", lambda self: found.append((in_use(path), path.stat().st_size > 0)))

@@ -234,6 +234,22 @@ def test_a_voice_that_fails_costs_its_sentence(output, caplog):
     assert caplog.messages[0] == "a sentence is not heard: no such phoneme"
 
 
+def test_each_failure_after_a_sentence_that_was_heard_is_said(output, caplog):
+    speaker = Speaker(SpellingVoice(), "de", output)
+    output.held.release(100)
+    for text in ("kaputt", "kaputt", "geht", "geht", "kaputt"):
+        done = speaker.spoken + speaker.lost
+        say(speaker, text)
+        while speaker.spoken + speaker.lost == done:
+            threading.Event().wait(0.001)
+    speaker.finish()
+    assert caplog.messages == [
+        "a sentence is not heard: no such phoneme",
+        "the voice is heard again; 2 sentences were lost",
+        "a sentence is not heard: no such phoneme",
+    ]
+
+
 def test_all_sentences_that_are_spoken_together_are_lost_together(output):
     speaker = Speaker(SpellingVoice(), "de", output)
     say(speaker, long(0))

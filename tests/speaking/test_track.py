@@ -74,6 +74,14 @@ def test_when_too_much_waits_speech_is_faster_and_the_oldest_is_skipped(voice, t
     assert len(samples) == RATE + signs * (2 * SAMPLES_A_SIGN + round(SAMPLES_A_SIGN / 1.35))
 
 
+def test_of_two_sentences_heard_at_once_the_first_is_spoken_faster(voice, tmp_path):
+    track = SpokenTrack(voice, tmp_path / "out.wav", ["de"])
+    say(track, (WORDS, 1.0), (WORDS, 1.0))
+    track.close()
+    signs = 2 * len(WORDS) + 3
+    assert len(read(tmp_path / "out.wav")) == RATE + signs * (SAMPLES_A_SIGN + round(SAMPLES_A_SIGN / 1.35))
+
+
 def test_the_file_is_whole_after_each_sentence(voice, tmp_path):
     track = SpokenTrack(voice, tmp_path / "out.wav", ["de"])
     say(track, ("eins", 1.0), ("zwei", 9.0))

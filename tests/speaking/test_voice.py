@@ -153,6 +153,7 @@ def fake_espeak(folder, monkeypatch, script):
         ("Ja", "ja\n", "^ja.$"),
         ("Dr. No kam", "doktor no\nkam\n", "^doktor no. kam.$"),
         ("Was? Wo. (Nein)", "was\nwo\nnein\nda\n", "^was, wo, nein, da.$"),
+        ("Was? Wo?", "was\nwo\nja\nda\n", "^was, wo, ja, da?$"),
         ("好，在哪？", "hao\nna\n", "^hao, na?$"),
         ("Er sagt Hello", "er sagt (en)hello(de)\n", "^er sagt hello.$"),
         ("Um 10:30 sind es 3.5 Euro", "um zehn\nes\n", "^um zehn, es.$"),

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import huggingface_hub.constants
 import pytest
+from huggingface_hub import constants
 
-from tests.commands import run
+from tests.commands import hub_constants, run
 from tests.conftest import HANG_S
 
 COMMIT, NEXT_COMMIT = "c" * 40, "e" * 40
@@ -208,16 +208,8 @@ def python(home: Path, url: str, *arguments: str, **more: str) -> subprocess.Com
 def used(home: Path, url: str, **more: str) -> Iterator[None]:
     """Let this process use only the hub at ``url`` and keep its cache in ``home``, as ``environment`` does others."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {
-            "ENDPOINT": url,
-            "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
-            "HF_HOME": str(home),
-            "HF_HUB_CACHE": str(home / "hub"),
-            "HF_ASSETS_CACHE": str(home / "assets"),
-            "HF_HUB_DISABLE_XET": True,
-            "HF_HUB_OFFLINE": more.get("HF_HUB_OFFLINE") == "1",
-        }.items():
-            patch.setattr(huggingface_hub.constants, name, value)
+        for name, value in hub_constants({"HF_HOME": str(home), "HF_ENDPOINT": url, **more}).items():
+            patch.setattr(constants, name, value)
         for name, value in more.items():
             patch.setenv(name, value)
         yield
@@ -232,8 +224,7 @@ def command(
     home: Path, url: str, module: str, *arguments: str, stdin: bytes = b"", **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in this process."""
-    with used(home, url, **more):
-        done = run(module, *arguments, stdin=stdin)
+    done = run(module, *arguments, stdin=stdin, HF_HOME=str(home), HF_ENDPOINT=url, **more)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -1,21 +1,20 @@
 """Models by name: from directories, from the cache, and from a local server with the hub's protocol."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from pipeline import load_config
+from pipeline import load_config, load_models
 from pipeline.asr.options import AsrConfig
 from pipeline.asr.whisper.files import find_recognizer
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.resources import CONFIGS
 from pipeline.store import FileSet, ModelRef, resolve, resolve_model, transfer
 from pipeline.store.listing import Listing, RemoteFile, busy
-from tests.conftest import EXAMPLES, SETTINGS, TINY, spoken_texts
-from tests.store.hub_server import HubServer, python
+from tests.conftest import SETTINGS, TINY
+from tests.store.hub_server import HubServer, used
 
 
 def test_a_directory_is_used_as_it_is(tmp_path):
@@ -148,30 +147,20 @@ def hub() -> Iterator[HubServer]:
     server.close()
 
 
-def live(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    config = folder / "real.toml"
-    config.parent.mkdir(exist_ok=True)
+def test_the_real_configuration_fetches_once_and_then_works_offline(hub, tmp_path):
     named = (CONFIGS / "en-zh.toml").read_text("utf-8")
     # The real recogniser's hashes are known, so this hub cannot offer it. The translator is the other one that the file names.
     named = named.replace("Systran/faster-whisper-small", SPEECH).replace('model = "firefox/en-zh"', "")
-    config.write_text(named.replace("# model =", "model =").replace("# revision =", "revision ="), "utf-8")
-    speech = str(EXAMPLES / "meeting.wav")
-    return python(folder, url, "-m", "pipeline.live", speech, "--fast", "--config", str(config), *arguments)
-
-
-@pytest.mark.slow
-def test_the_real_configuration_fetches_once_and_then_works_offline(hub, tmp_path):
-    first = live(tmp_path, hub.url)
-    assert first.returncode == 0, first.stderr
-    assert f"{len(spoken_texts()['meeting'])} sentences" in first.stderr
-    used = load_config(str(tmp_path / "real.toml"))
-    assert used.nmt.model == OPUS
-    assert any(f"/{used.nmt.revision}" in request for request in hub.requests)
-    assert any(f"/{used.asr.revision}" in request for request in hub.requests)
-    fetched = {file for file, _ in hub.ranges if file.endswith(".onnx")}
-    assert fetched == {"onnx/encoder_model_fp16.onnx", "onnx/decoder_model_merged_fp16.onnx"}  # the smallest usable set
-    assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
-    hub.requests.clear()
-    again = live(tmp_path, hub.url)
-    assert again.stdout == first.stdout
-    assert hub.requests == []
+    (tmp_path / "real.toml").write_text(named.replace("# model =", "model =").replace("# revision =", "revision ="))
+    config = load_config(str(tmp_path / "real.toml"))
+    assert config.nmt.model == OPUS
+    with used(tmp_path, hub.url):
+        load_models(config)
+        assert any(f"/{config.nmt.revision}" in request for request in hub.requests)
+        assert any(f"/{config.asr.revision}" in request for request in hub.requests)
+        fetched = {file for file, _ in hub.ranges if file.endswith(".onnx")}
+        assert fetched == {"onnx/encoder_model_fp16.onnx", "onnx/decoder_model_merged_fp16.onnx"}  # the smallest usable
+        assert not any(request.endswith("README.md") for request in hub.requests)  # only what is needed
+        hub.requests.clear()
+        load_models(config)
+        assert hub.requests == []

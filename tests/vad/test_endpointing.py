@@ -110,7 +110,7 @@ def test_silence_and_an_empty_input_give_nothing():
 
 
 def test_a_segment_begins_where_four_of_five_frames_are_speech():
-    assert faint("." * 50 + "SS.SSSSSSS" + "." * 50) == [(50 - 5, 60 + 4)]
+    assert faint("." * 50 + "SSSS." * 4 + "." * 50) == [(50 - 5, 69 + 4)]
     assert faint("." * 50 + "S.S.S.S.S." * 5 + "." * 50) == []
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.asr.context import HeardSegment
 from pipeline.asr.live.drafting import Drafting
-from pipeline.asr.recognizer import DEFAULT, RecognitionOptions, by_segment
+from pipeline.asr.recognizer import DEFAULT, PartialText, RecognitionOptions, by_segment
 from pipeline.errors import PipelineError
-from pipeline.events import MissingSpeech, Transcript
+from pipeline.events import MissingSpeech, Transcript, Word
 from pipeline.run.options import DraftOptions
 from tests.asr.scripted import SAID, Scripted, speech
 
@@ -104,13 +104,14 @@ def test_all_steady_words_are_heard_again_if_a_draft_came_to_nothing_or_the_reco
 
 
 def test_a_draft_is_recognised_in_the_language_of_the_segments_beginning_and_with_what_the_last_one_heard():
-    recognizer = Noting()
+    recognizer, terms = Noting(), object()
     found = drafting(recognizer)
     for end_s in (1.0, 1.5, 2.0):
-        found.draft(speech(0, 0.0, end_s), DEFAULT)
+        found.draft(speech(0, 0.0, end_s), RecognitionOptions(terms=terms))
     assert [(options.language, options.expected) for options in recognizer.options] == [
         (None, ""), (None, " It was"), ("en", " the"),
     ]  # fmt: skip
+    assert all(options.terms is terms for options in recognizer.options)
 
 
 def test_language_and_marks_before_a_segment_are_those_of_its_beginning():
@@ -137,6 +138,10 @@ def test_a_pause_whose_text_is_rejected_changes_nothing():
     assert found.confirm(paused, replace(heard, rejected="uncertain")).steady_words == 0
     found.draft(speech(0, 0.0, 2.5), DEFAULT)
     assert recognizer.contexts()[-1] == "It"
+
+
+def test_the_mark_at_the_end_of_a_draft_is_not_shown():
+    assert drafting(Scripted(said=("It", "was."))).draft(speech(0, 0.0, 1.0), DEFAULT).text == "It was"
 
 
 def test_a_draft_without_words_is_none():
@@ -194,6 +199,28 @@ def test_a_stream_that_breaks_its_contract_is_named():
 
     with pytest.raises(PipelineError, match="an object of type NoneType; expected a PartialText"):
         by_segment(Wrong()).draft(speech(0, 0.0, 1.0), DEFAULT)
+
+
+def test_of_a_stream_only_the_words_that_it_calls_stable_are_steady():
+    class Stream:
+        length = 0
+
+        def feed(self, samples):
+            """A word each half second, and a guess of the next one."""
+            self.length += len(samples)
+            count = self.length // 8_000
+            words = [Word(f" {word}", at / 2, at / 2 + 0.5) for at, word in enumerate((*SAID[:count], "uh"))]
+            return PartialText(words, count, "en")
+
+    class Streams:
+        def open(self, options):
+            return Stream()
+
+    found = drafting(by_segment(Streams()))
+    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.0, 1.5, 2.0)]
+    assert [(each.text, each.steady_words) for each in shown] == [
+        ("It was uh", 2), ("It was the uh", 3), ("It was the best uh", 4),
+    ]  # fmt: skip
 
 
 def test_drafts_go_on_from_the_words_heard_in_a_pause():

@@ -62,6 +62,15 @@ def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
         assert found.prepared(group) is None
 
 
+def test_of_several_pauses_the_text_is_that_of_the_last():
+    recognizer = Scripted()
+    found = drafts(recognizer)
+    found.look((), FIRST, pausing=True)
+    found.look((FIRST,), SECOND, pausing=True)
+    assert len(found.prepared((FIRST, SECOND))) == 2
+    assert found.prepared((FIRST,)) is None
+
+
 def test_words_after_a_cut_are_shown_in_the_next_segment():
     recognizer = Scripted()
     found = drafts(recognizer)

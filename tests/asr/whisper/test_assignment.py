@@ -73,6 +73,8 @@ def test_neighbours_of_a_segment_that_has_other_words_alone_are_doubted():
     assert doubted_of(shares, transcript(1, "The plane leaves at ten.")) == [0, 2]
     assert doubted_of(shares, transcript(1, "I.")) == []
     assert doubted_of(shares) == []
+    apart = [share(0, "Where is it?"), share(1, ""), share(2, "I", doubtful=True), share(3, ""), share(4, "Good bye.")]
+    assert doubted_of(apart, transcript(2, "The plane leaves at ten.")) == [0, 4]
 
 
 def test_transcripts_come_in_order_and_know_the_marks_before_them():
@@ -106,6 +108,12 @@ def test_words_at_the_place_of_others_go_back_to_the_neighbour_who_has_them_alon
         assert [found[0].text, found[2].text] == [texts[0], texts[1] or "produced the block books."]
         kept = alone | {1: transcript(1, "", "silence")}
         assert in_order(shares, kept)[1].text == few, "alone, nothing is heard"
+
+
+def test_a_word_that_two_segments_have_stays_with_both():
+    shares = [share(0, "Is it no? No."), share(1, "No.", few=True)]
+    alone = {0: transcript(0, "Is it no? No."), 1: transcript(1, "Mm.", "uncertain")}
+    assert [found.text for found in in_order(shares, alone)] == ["Is it no? No.", "No."]
 
 
 def test_uncertain_text_of_a_segment_alone_does_not_replace_that_of_its_window():

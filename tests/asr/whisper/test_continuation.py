@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.asr.context import HeardSegment
-from pipeline.asr.matching import first_new_word
+from pipeline.asr.matching import first_new_word, resembles_part
 from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.asr.whisper.continuation import continued, with_case_of
+from pipeline.asr.whisper.continuation import consecutive, continued, with_case_of
 from pipeline.asr.whisper.words import TimedWord
 from pipeline.bench.words import edits, scored_units
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript, Word
@@ -92,6 +92,11 @@ def test_new_words_begin_nowhere_if_the_known_text_is_not_heard():
     assert first_new_word(known, [], 4.5) is None
 
 
+def test_a_text_without_letters_resembles_no_part_of_another():
+    assert resembles_part("My room", "Is it my room?")
+    assert not resembles_part("...", "Is it my room?")
+
+
 def test_new_words_begin_nowhere_in_a_number_that_goes_on():
     assert first_new_word("They sold 65,000.", spoken("They sold 65,300 tickets."), 1.25) is None
     assert first_new_word("They sold 65,300", spoken("They sold 65,300 tickets."), 1.25) == 3
@@ -111,6 +116,14 @@ def halves(whole, share):
     return first, dataclasses.replace(
         whole, id=whole.id + 100, start_sample=whole.start_sample + at, samples=whole.samples[at:]
     )
+
+
+def test_only_adjoining_parts_of_one_segment_are_consecutive():
+    first, second = halves(SpeechSegment(0, 0, np.zeros(2_000, np.int16)), 0.5)
+    second = dataclasses.replace(second, id=0)
+    assert consecutive(first, second)
+    assert not consecutive(first, dataclasses.replace(second, id=1))
+    assert not consecutive(first, dataclasses.replace(second, start_sample=1_001))
 
 
 @pytest.mark.slow
@@ -166,6 +179,8 @@ def test_silence_after_speech_has_no_text(recognizer):
         (" hold.", 0.9, "And your call", "en", ".", "And your call"),
         (" hold.", 0.5, "And your call", "en", ",", "and your call"),
         (" so.", 0.5, "I think so", "en", ",", "I think so"),
+        (" so.", 0.5, "I'm sure", "en", ",", "I'm sure"),
+        (" so.”", 0.5, "And your call", "en", None, "And your call"),  # no mark inside a quotation is corrected
         (" so.", 0.5, "NATO agreed", "en", ",", "NATO agreed"),
         (" hold?", 0.5, "And your call", "en", "?", "And your call"),
         (" hold,", 0.5, "and your call", "en", ",", "and your call"),

@@ -12,7 +12,7 @@ from pipeline.nmt.compile.assemble import DECODER, ENCODER, HEAD, SHARED, _tie, 
 from pipeline.nmt.compile.build import _check_arguments, _producible_rows, _shortlisted_rows
 from pipeline.nmt.compile.measure import Sample, TranslatedSample, compare
 from pipeline.nmt.compile.quantize import block_size
-from pipeline.nmt.decode.generation import GenerationOptions, SearchRequest, forced_token, mask
+from pipeline.nmt.decode.generation import GenerationOptions
 
 OPTIONS = GenerationOptions(start_token=9, end_token=0, pad_token=9, max_tokens=5)
 
@@ -100,36 +100,3 @@ def test_a_tied_matrix_has_all_of_its_names(names, share, tied, found):
         copies = {each: np.full((2, 2), float(each == name), np.float32) for each in (SHARED, ENCODER, DECODER, HEAD)}
         with pytest.raises(ModelError, match="differ, but the config ties them"):
             _tie(copies, True, True, Path(str(at)))
-
-
-@pytest.mark.parametrize(
-    ("history", "size", "masked"),
-    [
-        ([9, 1, 2, 1], 2, {2}),
-        ([9, 1, 2, 3, 1, 2], 3, {3}),
-        ([9, 1, 2, 3, 1], 3, set()),
-        ([9, 1, 1], 1, {9, 1}),
-        ([9], 2, set()),
-        ([9, 9], 2, {9}),
-        ([9, 1, 2, 1], 0, set()),
-    ],
-)
-def test_what_would_repeat_an_ngram_is_masked(history, size, masked):
-    scores = np.zeros(10)
-    mask(scores, history, GenerationOptions(9, 0, 9, no_repeat_ngram=size))
-    assert set(np.flatnonzero(scores == -np.inf).tolist()) == masked
-
-
-def test_what_would_complete_a_bad_word_is_masked():
-    scores = np.zeros(10)
-    mask(scores, [9, 1, 2], GenerationOptions(9, 0, 9, bad_words=((3,), (2, 4), (1, 2, 5), (2, 2, 6), (9, 7))))
-    assert np.flatnonzero(scores == -np.inf).tolist() == [3, 4, 5]
-
-
-def test_tokens_are_forced_at_the_begin_and_at_the_limit():
-    options = GenerationOptions(9, 0, 9, forced_begin_token=4, forced_end_token=0, max_tokens=3)
-    assert [forced_token(count, options, 7) for count in (1, 2, 3)] == [4, 7, 0]
-    assert [forced_token(count, OPTIONS, 7) for count in (1, 5)] == [7, 7]
-    only = GenerationOptions(9, 0, 9, forced_begin_token=4, forced_end_token=0, max_tokens=1)
-    assert forced_token(1, only, 7) == 0
-    assert SearchRequest(None, (), OPTIONS, (1, 2)).history == [9, 1, 2]

@@ -138,11 +138,10 @@ def transcripts(events: list[PipelineEvent]) -> list[Transcript]:
     return [event for event in events if isinstance(event, Transcript) and event.rejected is None]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(HANG_S)
 def test_twelve_minutes_lose_nothing_and_keep_no_memory(tmp_path):
     """In a process of its own, so that memory left behind by other tests does not count."""
-    command = [sys.executable, "-m", "tests.run.test_day", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.night.test_day", str(tmp_path)]
     environment = os.environ | {"MALLOC_ARENA_MAX": "1"}  # how many of glibc's pools are in use is chance
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     assert done.returncode == 0, done.stderr
