@@ -255,6 +255,7 @@ def check_beginning(files, whole, kept):
     assert all(found[each] == whole.streams[each][: len(found[each])] for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_that_fails_at_any_event(stage, step, runs, whole, monkeypatch, caplog):
     kind = getattr(chain, STAGES[stage])
@@ -291,6 +292,7 @@ def test_a_recogniser_that_fails_at_any_call(step, runs, whole):
         check_beginning(files, whole, kept.events)
 
 
+@pytest.mark.slow
 def test_a_translator_that_fails_at_any_event(step, runs, whole):
     at, error = 0, None
     while at == 0 or error is not None:

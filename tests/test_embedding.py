@@ -105,6 +105,7 @@ async def test_stages_work_on_three_stretches_of_speech_at_once(demo_config):
     assert sorted(together.met) == ["recognition of 2", "translation of 0"]
 
 
+@pytest.mark.slow
 def test_instances_share_loaded_models_and_do_not_mix(demo_config, demo_models, monkeypatch):
     monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
     monkeypatch.setattr(
@@ -123,6 +124,7 @@ def test_instances_share_loaded_models_and_do_not_mix(demo_config, demo_models, 
     assert asyncio.run(together()) == expected
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_read_does_not_block_another(demo_config, demo_models, queues):
     tight = dataclasses.replace(demo_config.queues, audio_chunks=1, segments=1, transcripts=1, sentences=1, events=1)
     samples = read_wav(PHRASES)

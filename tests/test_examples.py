@@ -83,6 +83,7 @@ class LibreTranslate(BaseHTTPRequestHandler):
     def log_message(self, *_): ...
 
 
+@pytest.mark.slow
 def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence(recording):
     server = ThreadingHTTPServer(("127.0.0.1", 0), LibreTranslate)
     thread = threading.Thread(target=server.serve_forever)
@@ -121,6 +122,7 @@ def test_models_of_ones_own_have_the_types_of_the_interfaces():
     assert "Success" in shown
 
 
+@pytest.mark.slow
 def test_detection_and_recognition_alone_fed_by_a_host_app(recording):
     shown = run("examples/embed_stages.py", recording).splitlines()
     heard = [scored_units(line.split("] ")[1], "en") for line in shown]

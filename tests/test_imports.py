@@ -46,6 +46,7 @@ def test_no_modules_import_each_other():
         pytest.fail(" → ".join(".".join(module) for module in error.args[1]))
 
 
+@pytest.mark.slow
 def test_nobody_else_asks_for_the_class_of_a_recogniser_or_a_translator():
     """Others ask for abilities: the protocols of ``asr.recognizer`` and ``nmt.translator``."""
     owners = ("asr", "nmt")

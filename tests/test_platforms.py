@@ -99,6 +99,7 @@ runpy.run_module("pipeline.live", run_name="__main__")
     assert running.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_pipe_on_windows_is_refused_with_an_alternative():
     program = """
 from pipeline.audio.pcm import PcmStream

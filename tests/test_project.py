@@ -209,6 +209,7 @@ def test_the_wheel_has_the_package_and_the_demo_alone(built):
     assert wheel.stat().st_size <= 30e6
 
 
+@pytest.mark.slow
 def test_the_wheel_s_metadata(built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -307,6 +308,7 @@ def test_types_reach_a_program_that_uses_the_package(python, tmp_path):
     assert len(rest) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("twine") is None, reason="twine is not installed")
 def test_the_packages_can_be_published(built):
     command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.iterdir())]

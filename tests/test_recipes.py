@@ -24,6 +24,7 @@ def differing_words(one, other):
     return sum(a != b for a, b in zip(spoken(one).split(), spoken(other).split(), strict=True))
 
 
+@pytest.mark.slow
 def test_no_training_pair_has_a_side_of_a_test_pair_or_nearly_its_english():
     pairs = corpus(3000, seed=7)
     training, test = split(pairs)

@@ -11,6 +11,7 @@ from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, write_wav
 
 
+@pytest.mark.slow
 async def test_audio_silence_and_end_give_cues_and_translations(tmp_path):
     speech = write_wav(tmp_path / "speech.wav", demo_speech()[: 16_000 * 3])
     async with Harness() as harness, asyncio.timeout(HANG_S):

@@ -134,6 +134,7 @@ def test_existing_subtitles_are_not_replaced_by_machines_that_claim(folder, caps
         translate([str(folder), "--claim", "--overwrite", "--config", "demo-zh"])
 
 
+@pytest.mark.slow
 def test_a_machine_goes_on_from_the_journal_of_one_that_was_killed(
     archive, config, whole, hold, tmp_path, at_once, monkeypatch
 ):

@@ -89,6 +89,7 @@ def flat(text: str) -> str:
     return "".join(text.split())
 
 
+@pytest.mark.slow
 def test_live_writes_three_files_that_agree(two_sentences, tmp_path):
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("srt", "vtt", "jsonl")}
     outputs = (x for kind, path in paths.items() for x in (f"--{kind}", path))
@@ -134,6 +135,7 @@ def test_standard_output_as_a_file_has_that_format_and_nothing_else(two_sentence
     assert "times real time" in done.stderr.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_standard_output_gets_as_a_file(sentence, tmp_path):
     ours, its = pty.openpty()
     with (tmp_path / "out.srt").open("wb") as out:
@@ -154,6 +156,7 @@ def test_a_terminal_shows_what_standard_output_gets_as_a_file(sentence, tmp_path
     assert all(flat(cue.content) in flat(shown.decode()) for cue in cues)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_of_standard_output_ends_the_run_quietly(sentence, unread, tmp_path):
     outputs = ("--srt", "-", "--vtt", tmp_path / "out.vtt")
     done = subprocess.run(
@@ -178,6 +181,7 @@ def test_a_file_whose_name_is_a_dash_is_given_with_its_folder(tmp_path, monkeypa
     assert (tmp_path / "-").read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_raw_pcm_on_standard_input(sentence, tmp_path):
     done = run("live", "-", "--config", "demo-zh", "--srt", tmp_path / "out.srt", stdin=read_wav(sentence).tobytes())
     assert done.returncode == 0, done.stderr.decode()
@@ -321,6 +325,7 @@ def test_wrong_usage_of_a_whole_command(status, arguments, message, folder):
     check_usage_error(done.returncode, done.stderr.decode(), status, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "arguments", "message"),
     [OF_EACH[0], (1, ["live", "-", *QUICK], "standard input held no audio")],
@@ -376,6 +381,7 @@ def test_old_subtitles_stay_if_nothing_was_heard(tmp_path):
     assert {path.read_text() for path in outputs} == {"old"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("closed", "status"), [("<&-", 2), (">&-", 0)])
 def test_closed_standard_streams_are_no_traceback(closed, status, sentence):
     shell = " ".join(command("live", "-" if closed == "<&-" else sentence, *QUICK, "--fast")) + " " + closed
@@ -409,6 +415,7 @@ def test_subtitles_do_not_overwrite_the_file_of_standard_output():
 FULL = b"error: cannot write to standard output (No space left on device)"
 
 
+@pytest.mark.slow
 def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(full, sentence, tmp_path):
     done = subprocess.run(
         command("live", sentence, *QUICK, "--fast", "--srt", tmp_path / "a.srt"),
@@ -418,6 +425,7 @@ def test_a_full_disk_under_standard_output_is_not_reported_as_a_closed_terminal(
     assert FULL in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
 def test_neither_a_full_disk_nor_a_closed_reader_is_a_traceback(colour, full, unread, two_sentences, tmp_path):
     live = ("live", two_sentences, "--config", "demo-zh", "--fast")
@@ -430,6 +438,7 @@ def test_neither_a_full_disk_nor_a_closed_reader_is_a_traceback(colour, full, un
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_unwritable_standard_error_does_not_end_the_run(full, sentence, tmp_path):
     done = subprocess.run(
         command("translate", sentence, *QUICK, "--output-dir", tmp_path),

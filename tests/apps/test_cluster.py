@@ -96,6 +96,7 @@ def errors(told: str) -> str:
     return "".join(re.findall("^error.*\n", told, re.M))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc to see who writes")
 def test_a_killed_worker_costs_only_its_seconds(archive, config, whole, hold, tmp_path, tmp_path_factory):
     with local(0) as made, ExitStack() as stack:
@@ -179,6 +180,7 @@ def test_a_recording_that_fails_everywhere_fails_alone(archive, config, whole, c
     assert files(tmp_path / "out") == whole
 
 
+@pytest.mark.slow
 def test_a_folder_that_vanishes_ends_the_command_which_goes_on_later(archive, config, whole, hold, cluster, tmp_path):
     out, gone = tmp_path / "out", tmp_path / "gone"
     arguments = options(archive, "--output-dir", out, "--cluster", cluster.scheduler_address, config=config)

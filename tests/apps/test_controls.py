@@ -137,6 +137,7 @@ def subtitles(tmp_path: Path) -> Path:
     return tmp_path / "out.srt"
 
 
+@pytest.mark.slow
 def test_lag_is_shown_below_the_subtitles(subtitles):
     terminal = Terminal(
         "-m",

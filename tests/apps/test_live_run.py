@@ -125,6 +125,7 @@ def test_sentences_that_a_stopped_terminal_has_not_shown_are_counted(
     assert "1 sentence was not shown: the terminal was stopped or too slow" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_two_interrupts_end_a_run_whose_pipe_nobody_reads(full_pipe, phrase):
     quick = ("--config", "demo-zh", "--asr", "tiny.en", "--target", "en", "--fast")
     with subprocess.Popen(

@@ -106,6 +106,7 @@ async def test_a_source_that_does_not_wait_is_live_and_its_backlog_is_lag(
         await reading.aclose()
 
 
+@pytest.mark.slow
 def test_notices_are_in_the_event_file_and_printed(demo_config, demo_models, tmp_path, capsys):
     sink = JsonlSink(tmp_path / "out.jsonl", demo_config.subtitles)
     asyncio.run(LiveRun(Device(), demo_config, [sink], models=demo_models, live=True).run())

@@ -42,6 +42,7 @@ def subtitles(path: Path) -> str:
     return " ".join(cue.content for cue in srt.parse(path.read_text("utf-8")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["stream", "growing file"])
 def test_a_stream_and_a_growing_file_are_subtitled(source, radio, phrase, tmp_path):
     target = tmp_path / "out.srt"

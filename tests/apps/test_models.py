@@ -309,6 +309,7 @@ def test_an_unwritable_cache_is_reported(hub, tmp_path):
     assert "or set HF_HOME to another folder" in failed(pull(tmp_path / "home", hub))
 
 
+@pytest.mark.slow
 def test_two_concurrent_programs_fetch_once(hub, home):
     command = [sys.executable, "-m", "pipeline.models", "pull", NAME]
     both = [subprocess.Popen(command, env=environment(home, hub.url), stdout=subprocess.DEVNULL) for _ in range(2)]

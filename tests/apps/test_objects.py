@@ -113,6 +113,7 @@ def test_a_recording_that_is_no_audio_is_named_by_its_address(bucket, capsys):
     assert names(store) == ["a.wav"]
 
 
+@pytest.mark.slow
 def test_an_archive_in_a_bucket_becomes_the_same_files(scripted, archive, config, whole, bucket, tmp_path):
     store, name = bucket
     for path in archive.iterdir():

@@ -113,6 +113,7 @@ def whole(command: Command, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
     return uninterrupted(command, tmp_path_factory.mktemp("whole"))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20))
 @given(st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=3))
 def test_a_run_cut_at_any_events_ends_up_with_the_same_files(command, whole, cuts):

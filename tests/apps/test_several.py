@@ -32,6 +32,7 @@ __all__ = ["archive", "config", "hold", "scripted", "whole"]
 pytestmark = pytest.mark.usefixtures("scripted")
 
 
+@pytest.mark.slow
 def test_several_processes_write_what_one_process_writes_and_a_recording_that_ends_its_process_fails_alone(
     archive, config, whole, tmp_path
 ):
@@ -58,6 +59,7 @@ def test_several_processes_write_what_one_process_writes_and_a_recording_that_en
     assert again.stdout.count(b"already there:") == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed(sent, archive, config, whole, hold, tmp_path):
     arguments = options(archive, "--output-dir", tmp_path, "--processes", "2", config=config)

@@ -138,6 +138,7 @@ def assert_each_turn_is_heard(path: Path, lead_s: float = 0.0) -> None:
     assert unexpected == [], "said by another speaker"
 
 
+@pytest.mark.slow
 def test_each_channel_of_a_call_is_a_speaker(demo_models, monkeypatch, tmp_path):
     """With real models."""
     turns, end_s = TURNS[:3], TURNS_S[3]
@@ -204,6 +205,7 @@ def test_a_recording_with_another_number_of_channels_is_refused(run, tmp_path, c
     assert not (tmp_path / "talk.srt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.9])
 def test_a_call_that_was_cut_ends_up_with_the_same_files(run, counted, tmp_path, share):
     path = recorded(tmp_path / "call.wav", call(leak_db=-20)[:, : 13 * 16_000])

@@ -59,6 +59,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
 
 
+@pytest.mark.slow
 def test_each_language_has_the_files_of_a_run_of_its_own(whole, tmp_path):
     assert sorted(whole) == [
         "meeting.de.srt", "meeting.de.txt", "meeting.jsonl", "meeting.zh.srt", "meeting.zh.txt",
@@ -134,6 +135,7 @@ def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypa
         assert (tmp_path / "out" / f"meeting.zh.{kind}").read_bytes() == whole[f"meeting.zh.{kind}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [1, 4])
 def test_a_killed_run_into_two_languages_goes_on(kept, whole, tmp_path, monkeypatch):
     """The folder as it is after so many translations stands for what a process leaves that was killed then."""

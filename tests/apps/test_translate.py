@@ -240,6 +240,7 @@ def test_a_recording_that_breaks_earlier_loses_nothing(translated, tmp_path, who
     assert files(tmp_path) == whole
 
 
+@pytest.mark.slow
 def test_groups_are_resumed_too(translated, tmp_path):
     arguments = (PHRASES, "--format", KINDS, "--config", "demo-zh", "--output-dir")
     status, said, first = translated(*arguments, tmp_path / "whole")
@@ -254,6 +255,7 @@ def test_groups_are_resumed_too(translated, tmp_path):
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated, models, tmp_path):
     models.recognizer.said = "It was the best of times, it was late.".split()  # in and between pauses
     (tmp_path / "joined.toml").write_text(
@@ -324,6 +326,7 @@ def test_gaps_in_a_recording_or_translation_are_in_the_outcome(translated, tmp_p
     assert f"done, but {COUNT} translations were cut short" in said
 
 
+@pytest.mark.slow
 def test_existing_subtitles_are_kept_and_reported(translated, tmp_path, whole):
     (tmp_path / "phrases.srt").write_text("precious")
     status, said, counting = translated(PHRASES, "--output-dir", tmp_path)
@@ -759,6 +762,7 @@ def arguments(folder: Path, *audio: str | Path) -> tuple[str | Path, ...]:
     return (*(audio or (PHRASES,)), "--output-dir", folder, "--format", KINDS, "--config", ONE_BY_ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_finished_work_and_says_how_to_resume(translated, hold, tmp_path, whole, sent):
     with subprocess.Popen(
@@ -800,6 +804,7 @@ def test_an_interrupt_names_the_command_that_resumes(option, again, tmp_path, mo
     assert capsys.readouterr().err == f"interrupted: {again}\n"
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_the_next_run_resumes(scripted, translated, tmp_path, whole):
     """A file size limit simulates a full disk."""
     limited = f"ulimit -f 4; exec {shlex.join(command('translate', *arguments(tmp_path)))}"
@@ -820,6 +825,7 @@ def test_closed_output_loses_nothing(scripted, tmp_path, whole):
     assert files(tmp_path) == whole
 
 
+@pytest.mark.slow
 def test_the_samples_of_a_recording_are_not_kept(translated, tmp_path, monkeypatch):
     """Those of the second half of it would be 640 KB."""
     samples = read_wav(PHRASES)[: 16_000 * 20]

@@ -93,6 +93,7 @@ def test_names_are_heard_with_a_glossary(demo_config, demo_models, names, withou
     assert len(terms) <= other <= len(SAID) + 1
 
 
+@pytest.mark.slow
 def test_an_empty_glossary_changes_nothing(demo_config, demo_models, names, without):
     assert heard_in(demo_config, demo_models, names, Glossary)[0] == without
 

@@ -48,6 +48,7 @@ def words(text):
     return [word.strip(".,").lower() for word in text.replace(":", ".").split()]
 
 
+@pytest.mark.slow
 def test_speech_is_recognised_with_words_whose_times_are_in_its_sound(recognizer, segments):
     assert isinstance(recognizer, DraftRecognizer)
     found = recognizer.transcribe(segments)
@@ -188,6 +189,7 @@ def test_a_token_of_any_length_is_read(length, tmp_path):
     assert moonshine._pieces(tmp_path / "tokenizer.bin") == pieces
 
 
+@pytest.mark.slow
 def test_a_chain_runs_on_it_alone():
     table = {
         "languages": {"source": "en", "target": "pt"},

@@ -237,6 +237,7 @@ def sentences(events):
     return [event for event in events if isinstance(event, SourceSentence)]
 
 
+@pytest.mark.slow
 def test_what_is_heard_is_shown_at_once_and_translated_at_pauses(chain, monkeypatch):
     live = events_of(*chain, Steady(chunks(read_wav(PHRASES)), Pace(monkeypatch)), live=True)
     texts = [event.text for event in sentences(live)]

@@ -261,6 +261,7 @@ def test_a_cut_off_recording_is_reported_for_any_start_time(begins_s, tmp_path, 
     assert "it was cut off" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac"), ("a.mp3", "libmp3lame")])
 def test_a_recording_with_a_cover_is_not_a_film(name, codec, tmp_path, caplog):
     """The mix is the speech, and a cut-off file is reported as without a cover."""

@@ -228,6 +228,7 @@ def test_of_many_tracks_the_first_twenty_are_listed():
     assert listed(tracks).endswith("20 (eng, mono), and 3 more")
 
 
+@pytest.mark.slow
 def test_the_command_reports_the_track_and_refuses_a_missing_one(tmp_path):
     path = film(tmp_path / "a.mkv", track(MUSIC, "chi"), track(SAID, "eng", DEFAULT))
     done = run("live", path, "--config", "demo-zh", "--fast", "--jsonl", tmp_path / "a.jsonl")

@@ -133,6 +133,7 @@ def test_a_mistake_is_reported_before_a_model_is_loaded(options, message, tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["talk.txt", "talk.wav"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])
 def test_results_before_a_failure_are_printed(options, tmp_path, capsys):
     files = [tmp_path / name for name in ("quiet.wav", "empty.wav")]

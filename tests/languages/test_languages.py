@@ -103,6 +103,7 @@ def test_long_text_is_no_language_and_is_not_parsed(text):
     assert not nearest(text, ["en", "pt"])
 
 
+@pytest.mark.slow
 def test_codes_that_clients_write_take_no_memory_for_ever():
     languages, regions = ("en", "fr", "es", "de", "it", "nl", "sv", "da"), [f"{number:03d}" for number in range(1, 80)]
 
@@ -184,6 +185,7 @@ def test_readers_of_one_script_are_not_offered_another():
     assert same_text("EN", ["en-GB"]) == "en-GB"
 
 
+@pytest.mark.slow
 def test_common_codes_need_no_look_up():
     """langcodes takes longer to import than this project's options."""
     for code in _PLAIN:

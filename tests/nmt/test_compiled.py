@@ -116,6 +116,7 @@ def test_a_compiled_model_does_not_need_its_source_files(hub, home, tmp_path):
     assert f"{NAME}: compiled, in {directory}" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["a graph is gone", "a graph is cut", "not said to be whole"])
 def test_damage_makes_a_model_compile_again(damage, hub, home, config):
     text = golden("tiny-marian")[0]["source"]
@@ -229,6 +230,7 @@ def test_a_checkpoint_is_fetched_if_the_compiler_rejects_the_only_export(hub, ho
     assert "slower" not in said
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_no_partial_files_are_left(hub, home, config):
     """A file size limit simulates a full disk: downloaded files are below it, compiled files are above."""
     done = subprocess.run(

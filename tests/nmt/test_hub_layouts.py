@@ -128,6 +128,7 @@ def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hu
     assert first.stdout.strip()
 
 
+@pytest.mark.slow
 def test_two_steps_through_english_equal_two_separate_translations(hub, home, tmp_path):
     config = write_config(
         tmp_path, '[languages]\nsource = "af"\ntarget = "eu"', '[nmt]\nmodel = "auto"\nweights = "fp32"'
@@ -168,6 +169,7 @@ def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, h
     assert again.stdout == done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["_data", ".data"])
 def test_external_weights_are_compiled_and_run(end, hub, home, tmp_path):
     outside = tmp_path / "outside"
@@ -210,6 +212,7 @@ def test_missing_external_weights_give_one_error(hub, home, tmp_path):
     assert "fetch or export it again" in line
 
 
+@pytest.mark.slow
 def test_the_list_of_pairs_shows_which_models_are_cached(hub, home):
     def states():
         done = models(home, NOWHERE, "list", "--pairs", "--json")

@@ -44,6 +44,7 @@ def translation(model, text, **options):
     return end
 
 
+@pytest.mark.slow
 def test_the_source_is_hardly_found_where_words_are_lost(models):
     judge = models[1].judge
     right, wrong = ([judge.found(*each) for each in pairs] for pairs in (RIGHT, WRONG))

@@ -92,6 +92,7 @@ class Looping(MarianModel):
             yield from super()._search(wording, request)
 
 
+@pytest.mark.slow
 def test_a_looping_translation_is_searched_again_and_flagged(model):
     failed = 0
     for text in UNREADABLE:

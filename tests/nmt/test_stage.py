@@ -165,6 +165,7 @@ def test_invisible_text_is_not_translated(text, read, model):
     assert (translation.confidence is None) == (not read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 100_000, "很" * 100_000, "on and on, " * 9_000, "one two " * 12_500])
 def test_a_hundred_thousand_characters_are_all_translated(text, tmp_path, monkeypatch):
     model = MarianModel.load(make_model_dir(tmp_path / "model", "merged"), NmtConfig(max_tokens=2))

@@ -29,6 +29,7 @@ def students():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "text"), [("en-pt", "Yesterday I met {} at the station."), ("pt-en", "Ontem eu vi {} na estação.")]
 )

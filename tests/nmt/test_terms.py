@@ -66,6 +66,7 @@ def has_terms(text, glossary, source):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
 def test_the_terms_of_the_test_set_are_translated_as_given(models, source, target):
     glossary, model, at = GLOSSARY.between(source, target), models[source], int(source == "zh")
@@ -93,6 +94,7 @@ def test_the_terms_of_the_test_set_are_translated_as_given(models, source, targe
     assert scores[1] >= scores[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
 def test_sentences_without_terms_are_translated_as_without_a_glossary(models, source, target):
     glossary = GLOSSARY.between(source, target)

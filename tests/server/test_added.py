@@ -94,6 +94,7 @@ async def test_all_readers_have_the_whole_text_in_a_language_that_one_asks_for(o
     assert len(list(tmp_path.iterdir())) == 5
 
 
+@pytest.mark.slow
 async def test_the_text_is_what_the_translator_writes(offering):
     service = offering(downloads=False)
     async with running(service) as server, server.connect() as speaker:
@@ -146,6 +147,7 @@ async def test_who_asks_is_told_how_far_it_is(offering, catalogue):
         assert (await until(speaker, "targets"))[-1]["targets"] == ["zh", "fr"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "code", "message"),
     [
@@ -228,6 +230,7 @@ async def test_a_fetch_that_fails_costs_nothing_but_the_language(offering, catal
         assert (await added(reader, "de"))["targets"] == ["zh", "de"]
 
 
+@pytest.mark.slow
 async def test_a_translator_for_which_there_is_no_memory(demo_config, demo_models, catalogue):
     shared = SharedModels(1.0)
     offers = Offers([(demo_config, demo_models)], shared, downloads=True)

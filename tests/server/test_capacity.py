@@ -35,6 +35,7 @@ def test_the_number_follows_from_the_time_of_a_window():
     assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [5, 11, 12]
 
 
+@pytest.mark.slow
 def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls_at_once(demo_config):
     (models,) = load_shared([demo_config], several_calls=True)
     took = [0.5, 3, 1, 5, 2, 4]
@@ -91,6 +92,7 @@ def test_a_wrong_number_is_refused(wrong, capsys):
     assert f"{wrong!r} is not a whole number from 1 to 1000; or give auto" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 async def test_the_command_measures_and_says_what_it_chose():
     slow = "import pipeline.server.capacity as it; it.slowest_window_s = lambda *_: 0.1"
     async with command("--max-sessions", "auto", before=slow) as server:

@@ -65,6 +65,7 @@ async def test_the_first_message_chooses(models, expected, wanted):
         assert final(await finish(speaker)) == expected
 
 
+@pytest.mark.slow
 async def test_languages_that_no_configuration_has_are_refused_with_what_is_offered(models):
     async with running(serving_both(models)) as server:
         for wanted, code in (
@@ -141,6 +142,7 @@ async def test_realtime_sessions_are_chosen_by_model(models):
         assert text.isascii()
 
 
+@pytest.mark.slow
 async def test_wyoming_programs_know_the_languages(models, expected):
     async with listening(serving_both(models)) as uri, AsyncClient.from_uri(uri) as client:
         (info,) = await answers(client, [Describe()], "info")

@@ -130,6 +130,7 @@ class Client:
         return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", _FIELDS)
 async def test_no_field_of_a_message_holds_the_loop(kind, new_service, monkeypatch, caplog):
     limits = {"max_sessions": 1_000, "resume_s": 0.0}
@@ -173,6 +174,7 @@ async def test_nothing_of_a_message_stays(new_service):
             tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
 async def test_the_memory_of_hostile_messages_comes_back(new_service):
     texts = [f'{{"type": "start", "glossary": {value}}}' for value in [*TEXTS.values(), *VALUES.values()]]

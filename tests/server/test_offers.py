@@ -152,6 +152,7 @@ async def test_without_downloads_the_models_of_this_machine_are_offered(offering
         assert (started["source"], started["targets"]) == ("fr", ["fr"])
 
 
+@pytest.mark.slow
 async def test_translators_that_nobody_uses_make_room(demo_config, catalogue):
     config = demo_config
     shared = SharedModels()

@@ -35,6 +35,7 @@ async def portuguese(service, text):
     return found.text
 
 
+@pytest.mark.slow
 async def test_libretranslate_lists_and_fetches_them(offering, catalogue):
     service = offering()
     async with running(service, Access.of(TOKEN)) as server:
@@ -123,6 +124,7 @@ async def test_a_full_disk_is_a_failure_of_the_server(offering, catalogue, tmp_p
         assert failed.value.code == 500
 
 
+@pytest.mark.slow
 async def test_a_realtime_session_is_translated_into_them(offering, catalogue):
     service = offering()
     async with running(service) as server, connected(server) as connection:

@@ -72,6 +72,7 @@ async def test_results_have_the_described_form(new_service, demo_config, demo_mo
             check(described["/v1/audio/transcriptions"]["POST"], answer)
 
 
+@pytest.mark.slow
 async def test_refusals_have_the_described_form(new_service, demo_config, demo_models):
     access = Access.of(TOKEN)
     described = schemathesis.openapi.from_dict(description(ServedLanguages((demo_config.languages,)), access))

@@ -61,6 +61,7 @@ def joined(events: list[Any], kind: str) -> str:
     return "".join(event.delta for event in events if event.type == f"session.{kind}_transcript.delta")
 
 
+@pytest.mark.slow
 async def test_steady_text_is_appended_as_in_the_servers_own_session(new_service):
     service = new_service()
     async with running(service) as server, connected(server) as connection:

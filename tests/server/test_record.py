@@ -41,6 +41,7 @@ def spoken(config: PipelineConfig, models: Models, folder: Path | None) -> Texts
     return asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_the_record_has_all_texts(demo_config, demo_models, tmp_path):
     threads = set(threading.enumerate())
     said = spoken(demo_config, demo_models, tmp_path)

@@ -168,6 +168,7 @@ def test_drafts_become_rarer_for_all_alike_before_anybody_lags():
     assert max(late_s) <= 0.4 + 0.4 + 0.25, "a final waits for one that is being recognised, and a draft at most"
 
 
+@pytest.mark.slow
 def test_two_calls_at_once_serve_twice_as_many_sessions():
     single, double = ([speaker.drafts for speaker in played(4 * at_once, at_once)] for at_once in (1, 2))
     assert sum(double) / 8 >= sum(single) / 4 > 40

@@ -40,6 +40,7 @@ def expected(demo_config: PipelineConfig, demo_models: Models) -> Texts:
     return found
 
 
+@pytest.mark.slow
 async def test_a_speaker_and_readers_get_the_text(new_service, expected):
     async with running(new_service()) as server, server.connect() as speaker:
         started = await ask(speaker, type="start", targets=["zh"])
@@ -271,6 +272,7 @@ async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkey
     assert session.failure.code == "idle"
 
 
+@pytest.mark.slow
 async def test_the_sentence_of_a_speaker_who_sends_nothing_more_ends(demo_config, demo_models, monkeypatch):
     now_s = 0.0
     monkeypatch.setattr(session_module, "_WATCH_S", 0.0)

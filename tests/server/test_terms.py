@@ -50,6 +50,7 @@ async def test_who_has_no_token_gets_no_terms(new_service):
         assert (await answer(server, b"Dear Anna Weber", headers=headers)).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_document_of_the_command_line_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "torn.pdf").write_bytes(pdf("x")[:40])
     with pytest.raises(UsageError, match=r"--terms-from .*torn\.pdf: it is damaged or protected"):

@@ -76,6 +76,7 @@ async def hear(socket):
     return pcm, messages
 
 
+@pytest.mark.slow
 async def test_all_who_listen_hear_each_sentence_which_is_made_once(service, voice, expected):
     async with (
         running(service) as server,

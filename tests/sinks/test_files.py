@@ -500,6 +500,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_random_moments_leaves_whole_files(tmp_path):
     moments = random.Random(8)
     for n in range(2):

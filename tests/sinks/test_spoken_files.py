@@ -173,6 +173,7 @@ def test_no_karaoke_word_lights_up_before_those_that_come_before_it(tmp_path):
     assert re.findall(r"\{\\k(-?\d+)\}", path.read_text("utf-8")) == ["100", "0", "0"]
 
 
+@pytest.mark.slow
 def test_a_recording_gets_one_file_of_what_was_said_for_all_targets(tmp_path):
     options = ["--config", "demo", "--target", "pt,en", "--format", ",".join(SPOKEN), "--output-dir", str(tmp_path)]
     assert run("translate", EXAMPLES / "travel.wav", *options).returncode == 0

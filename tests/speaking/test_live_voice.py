@@ -50,6 +50,7 @@ def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_pat
     assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
 
 
+@pytest.mark.slow
 def test_files_are_closed_before_the_voice_ends(monkeypatch, tmp_path):
     path, found = tmp_path / "said.srt", []
     monkeypatch.setattr(Speech, "finish", lambda self: found.append((in_use(path), path.stat().st_size > 0)))

@@ -147,6 +147,7 @@ def hub() -> Iterator[HubServer]:
     server.close()
 
 
+@pytest.mark.slow
 def test_the_real_configuration_fetches_once_and_then_works_offline(hub, tmp_path):
     named = (CONFIGS / "en-zh.toml").read_text("utf-8")
     # The real recogniser's hashes are known, so this hub cannot offer it. The translator is the other one that the file names.

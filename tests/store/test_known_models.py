@@ -97,6 +97,7 @@ def test_a_model_in_pieces_is_joined_once_and_whole(cache, monkeypatch):
     assert [path.name for path in found.parent.iterdir() if path.is_dir()] == [BASE.revision]
 
 
+@pytest.mark.slow
 def test_a_joined_model_that_was_damaged_is_joined_again(cache):
     found = model_from_packages(TINY_EN)
     assert found is not None
@@ -170,6 +171,7 @@ def hub(tmp_path: Path) -> Iterator[HubServer]:
     server.close()
 
 
+@pytest.mark.slow
 def test_packages_serve_without_a_network_and_are_not_imported(tmp_path):
     code = (
         "import sys; from pipeline.asr.whisper.files import find_recognizer; from pipeline.asr.options import AsrConfig\n"
@@ -180,6 +182,7 @@ def test_packages_serve_without_a_network_and_are_not_imported(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(hub, hidden, tmp_path):
     done = models(tmp_path / "home", hub.url, "pull", "tiny.en")
     assert done.returncode == 0, done.stderr
@@ -190,6 +193,7 @@ def test_without_its_packages_a_known_model_comes_from_the_hub_at_its_revision(h
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_wrong_files_of_a_known_model_on_the_hub_are_refused(hub, hidden, tmp_path):
     other = tmp_path / "config.json"
     other.write_text("{}")

@@ -69,6 +69,7 @@ def test_silero_does_not_run_while_nothing_is_proposed():
     assert (asked[0], asked[-1]) == (True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_twenty_minutes_of_silence_change_no_cut(detector):
     config = VadConfig(detector=detector)
@@ -81,6 +82,7 @@ def test_twenty_minutes_of_silence_change_no_cut(detector):
     assert all(np.array_equal(a.samples, b.samples) for a, b in zip(found, expected, strict=True))
 
 
+@pytest.mark.slow
 def test_repeated_audio_is_cut_the_same_way_every_time():
     speech = read_wav(PHRASES)[: 16_000 * 15]
     noise = at_level(NOISES["fan"](16_000 * 20, np.random.default_rng(0)), -40)

@@ -43,6 +43,7 @@ def test_streams_share_one_session_and_no_state():
     assert [list(column) for column in zip(*found, strict=True)] == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [1, 3])
 def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes):
     speech = windows(read_wav(PHRASES))[19:80]  # from the first sound

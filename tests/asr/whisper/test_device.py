@@ -104,6 +104,7 @@ def test_what_a_device_cannot_do_is_invalid_usage(types, device, compute_type, m
         load_model(Path("model"), device, compute_type)
 
 
+@pytest.mark.slow
 def test_the_text_on_the_cpu_is_the_same(demo_config, demo_models):
     assert isinstance(demo_models.recognizer, WhisperRecognizer)
     config = dataclasses.replace(demo_config.asr, device="cpu")

@@ -121,6 +121,7 @@ def test_packed_turns_share_a_window_with_their_own_language_only(two, turns):
         assert_heard(one, language, text)
 
 
+@pytest.mark.slow
 def test_the_language_is_detected_without_a_second_encoder_run(two, turns):
     copy, model = watched(two)
     copy.transcribe([turns[1][2]])
@@ -143,6 +144,7 @@ def test_a_known_language_is_not_detected_again(two, turns):
     assert [one.language for one in copy.transcribe([known[0], known[5]])] == ["en", "zh"]
 
 
+@pytest.mark.slow
 def test_streams_that_share_a_recogniser_keep_their_languages(two, turns):
     """With probabilities as on silence there is no evidence for a change."""
     copy, model = watched(two)
@@ -187,6 +189,7 @@ def test_silence_is_withheld_with_two_languages(two):
     assert two.transcribe([SpeechSegment(0, 0, np.zeros(SAMPLE_RATE, np.int16))])[0].rejected is not None
 
 
+@pytest.mark.slow
 def test_whisper_is_asked_for_a_language_by_its_own_code():
     tags = ["nb", "fil", "jv", "iw", "zh-TW", "pt-BR"]
     assert list(map(whisper_code, [*tags, "yue", "EN"])) == ["no", "tl", "jw", "he", "zh", "pt", "yue", "en"]

@@ -59,6 +59,7 @@ def test_the_threads_of_blas_do_not_change_the_features(directory):
     assert one == two
 
 
+@pytest.mark.slow
 def test_the_threads_of_a_call_do_not_change_what_the_encoder_gives(directory):
     samples = read_wav(EXAMPLES / "novel.wav")[:144_000]
     found = [

@@ -80,6 +80,7 @@ def test_uncertain_text_of_speech_in_another_language_is_withheld(recognizer):
     assert (withheld.rejected, withheld.words) == ("language", ())
 
 
+@pytest.mark.slow
 def test_speech_over_music_is_heard_in_its_context(recognizer):
     """Music-like tones 10 dB softer than the speech, the whole recording as one window."""
     samples = read_wav(PHRASES).astype(np.float64)
@@ -98,6 +99,7 @@ def test_speech_over_music_is_heard_in_its_context(recognizer):
     assert edits(said, heard) <= 0.1 * len(said)
 
 
+@pytest.mark.slow
 def test_packed_segments_are_heard_as_well_and_keep_a_transcript_each(recognizer):
     segments = cut(read_wav(PHRASES), 1600)
     found = recognizer.transcribe(segments)
@@ -268,6 +270,7 @@ def test_words_assigned_to_a_neighbour_are_not_transcribed_twice(recognizer, mon
         assert edits(scored_units(said, "en"), scored_units(one.text, "en")) <= 1, (said, one.text)
 
 
+@pytest.mark.slow
 def test_a_phrase_said_four_times_is_shown(recognizer):
     """Says "Where is the post office?" four times and then something else; greedy: a wider search repeats less."""
     phrases = cut(read_wav(PHRASES), 1600)
@@ -297,6 +300,7 @@ def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recogniz
         window(30.1)
 
 
+@pytest.mark.slow
 def test_hotwords_decide_how_a_name_is_spelt(recognizer):
     segment = next(s for s in cut(read_wav(PHRASES), 1600) if s.id == 4)  # "I want to go to Shanghai next week."
     assert "Shanghai" in recognizer.transcribe([segment])[0].text
@@ -343,6 +347,7 @@ def test_a_language_that_the_model_lacks_is_refused():
         WhisperRecognizer(AsrConfig(model="base"), "xx")
 
 
+@pytest.mark.slow
 def test_a_model_with_128_mel_bands_runs(tmp_path, caplog):
     """128 mel bands, as in large-v3. The weights are random, so this only tests that it runs."""
     made = random_whisper(tmp_path / "large", find_recognizer(AsrConfig(model="base")), mels=128)
@@ -372,6 +377,7 @@ def with_noise():
     return SpeechSegment(0, 10 * SAMPLE_RATE, samples), start_s, start_s + 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["alone", "packed", "together", "draft"])
 def test_sound_without_words_is_listed_where_it_is(recognizer, with_noise, way):
     segment, start_s, end_s = with_noise

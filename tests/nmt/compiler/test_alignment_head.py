@@ -45,6 +45,7 @@ def test_the_head_that_was_trained_to_align_is_found(checkpoint, tmp_path):
     assert (end.terms, end.missed_terms) == (("Chang Wei",), ())
 
 
+@pytest.mark.slow
 def test_a_head_that_is_named_is_given_out(checkpoint, tmp_path):
     report = compile_model(checkpoint, tmp_path / "out", weights="fp32", alignment=(1, 0))
     assert report.alignment is None

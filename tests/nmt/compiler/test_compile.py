@@ -169,6 +169,7 @@ def test_scores_are_rescored_with_more_bits(tmp_path):
     assert off[best].max() < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["fp32", "int8", "int4"])
 def test_widths_that_no_block_divides(weights, tmp_path):
     """40 columns are two and a half blocks. Head size 5 and feed-forward widths 36 and 20 fit no block size either."""

@@ -41,6 +41,7 @@ def sources(tmp_path):
 
 
 class TestEveryKindOfSource:
+    @pytest.mark.slow
     def test_gives_graphs_with_the_same_outputs(self, sources, tmp_path):
         """Bit-identical ids and log-probabilities of whole sentences."""
         (tmp_path / "compiled").mkdir()
