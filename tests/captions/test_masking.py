@@ -115,6 +115,9 @@ def test_a_word_that_is_listed_later_is_masked_from_then_on():
     assert masking.push(Translation(1, "en", "Damn.")).text == "D***."
     assert other.push(Translation(1, "en", "Damn.")).text == "Damn."
     assert masking.fresh().push(Translation(1, "en", "Damn.")).text == "D***."
+    another = masking.fresh()
+    another.add("en", "drat")  # of a language that has words already
+    assert [each.text("drat", "en") for each in (another, masking)] == ["d***", "drat"]
 
 
 LISTED = st.lists(

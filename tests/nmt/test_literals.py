@@ -358,6 +358,7 @@ def test_times_of_day(language, text, found):
         ("pt", "às 22h", "en", ["at 10 p.m.", "at 22:00", "at 10 at night"], ["at 10", "at 10 a.m."]),
         ("zh", "早上6点", "en", ["at 6 a.m.", "at 6am", "at 6 in the morning"], ["at 6 p.m.", "at 6"]),
         ("en", "at 2 p.m.", "zh", ["下午2点", "下午2点钟", "14:00"], ["晚上2点半", "上午2点", "2点"]),
+        ("en", "at 0:30", "pt", ["às 0h30"], ["às 12:30 da tarde", "às 12h30"]),
         ("en", "at 9:30 p.m.", "de", ["um 21:30 Uhr", "um 9.30 Uhr abends"], ["um 19:30 Uhr"]),
     ],
 )  # fmt: skip

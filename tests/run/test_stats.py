@@ -1,5 +1,6 @@
 """Statistics are counted on several threads at once, and the lag of a room where nobody speaks does not grow."""
 
+import itertools
 import sys
 import threading
 import time
@@ -75,6 +76,18 @@ def test_segments_that_are_rejected_together_leave_no_lag_behind():
     assert stats.lag_s == 66.0  # the first segment still waits for its text
     stats.delivered(Transcript(0, 1.0, 2.0, "", "en", rejected="uncertain", heard_s=3.0))
     assert stats.lag_s == 0.0
+
+
+def test_the_latency_of_a_segment_is_that_of_its_first_token_alone():
+    times_s = itertools.count(10.0, 0.5)
+    stats = PipelineStats(clock=lambda: next(times_s))
+    stats.received(32_000)
+    stats.audio_samples = 32_000
+    stats.segment_closed(SpeechSegment(0, 0, np.zeros(16_000, np.int16), heard_sample=32_000))
+    stats.token(1.0)  # of what was said before
+    for _ in range(3):
+        stats.token(2.0)
+    assert (stats.tokens, len(stats.first_token_s)) == (4, 1)
 
 
 def test_a_language_that_is_lost_leaves_no_lag_behind():

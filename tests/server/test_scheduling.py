@@ -36,6 +36,16 @@ def test_the_time_of_recordings_is_not_taken_from_drafts():
         assert (queue.ask(draft, 60.0) == []) == allowed
 
 
+@pytest.mark.parametrize("priority", Priority)
+def test_a_draft_that_waits_gives_way_to_finals_and_older_drafts_only(priority):
+    queue, draft = CallQueue(0.0), Call(Priority.DRAFT, 5.0)
+    assert queue.ask(draft, 6.0) == []
+    call = Call(priority, 4.0)
+    refused = queue.ask(call, 6.0)
+    assert refused == ([] if priority == Priority.RECORDING else [draft])
+    assert queue.waiting == ([draft, call] if priority == Priority.RECORDING else [call])
+
+
 def order(calls: list[tuple[Priority, float]], at_once: int = 1) -> list[int]:
     """The order in which threads get their turns that ask one after the other: their indices, of refused ones less 100."""
     scheduler, found = Scheduler(at_once), list[int]()
