@@ -129,11 +129,14 @@ def test_only_adjoining_parts_of_one_segment_are_consecutive():
 @pytest.mark.slow
 def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognizer):
     said = spoken_texts()["travel"]
-    in_context = alone = corrected = 0
+    in_context = alone = ended = corrected = doubtful = 0
     for whole, text in zip(cut(read_wav(EXAMPLES / "travel.wav"), 1600), said, strict=True):
         first, second = halves(whole, 0.4)
         before = recognizer.transcribe([first])[0]
         after = recognizer.draft(second, RecognitionOptions(context=[HeardSegment(first, before.text)]))
+        if after is None:  # too doubtful for a draft, which a processor's rounding may decide
+            doubtful += 1
+            continue
         print(f"{before.text} | {after.previous_end} | {after.text}")
         assert (after.segment_id, after.start_s, after.end_s) == (second.id, second.start_s, second.end_s)
         assert "".join(word.text for word in after.words).strip() == after.text
@@ -142,11 +145,13 @@ def test_words_of_a_sentence_that_was_cut_are_neither_lost_nor_doubled(recognize
         alone += edits(
             scored_units(text, "en"), scored_units(f"{before.text} {recognizer.transcribe([second])[0].text}", "en")
         )
+        ended += before.text[-1] in ".?"
         corrected += before.text[-1] in ".?" and after.previous_end == ""
         assert after.text[0].islower() or after.text.startswith("Berlin"), "it goes on with a sentence"
+    assert doubtful <= 2
     assert in_context <= 5
     assert alone > in_context
-    assert corrected >= 2  # a mark heard where the audio ended, not where the sentence did
+    assert corrected >= ended / 2  # a mark heard where the audio ended, not where the sentence did
 
 
 def test_a_sentence_after_a_whole_one_begins_anew(recognizer):

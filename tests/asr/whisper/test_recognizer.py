@@ -65,7 +65,7 @@ def test_what_may_be_misheard_is_shown_and_what_is_invented_is_withheld(recogniz
     (shown,) = recognizer.transcribe([faster(2, 1.7)])
     print(shown)
     assert (shown.rejected, shown.uncertain) == (None, True)
-    assert edits(scored_units("This umbrella costs $12.", "en"), scored_units(shown.text, "en")) <= 1
+    assert edits(scored_units("This umbrella costs $12.", "en"), scored_units(shown.text, "en")) <= 2
     assert "".join(word.text for word in shown.words).strip() == shown.text
     assert read_event(json.loads(line(shown, exact=True))) == shown
     (withheld,) = recognizer.transcribe([faster(1, 1.85)])
