@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Which tests: all that need no FFmpeg and no GPU, and are not slow. .ci/run has these, too, and those with a microphone and a browser.
 TESTS ?= not libass and not gpu and not slow
+# Processes that share the tests out: one more than cores, since a quarter of the time is waiting. Each takes 3 GB.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
 PORT ?= 8000-8019
 ARGS ?=
@@ -27,7 +29,7 @@ serve: $(VENV)/.installed-server
 # The types are checked beside the tests.
 test: $(VENV)/.installed-dev lint
 	@$(BIN)/mypy & types=$$!; status=0; \
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(TESTS)" || status=$$?; \
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "$(TESTS)" || status=$$?; \
 	wait $$types || status=1; exit $$status
 
 # What tests/fast.txt lists: no recognition, less than a minute.

@@ -306,6 +306,7 @@ def test_a_translator_that_fails_at_any_event(step, runs, whole):
     assert at > len([event for event in whole.events if isinstance(event, TargetText | Translation)])
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step, runs, whole):
     for at in range(0, len(whole.events), step):
         error = SinkError("disk full") if at % 2 else BrokenPipeError(32, "Broken pipe")
@@ -321,6 +322,7 @@ def test_a_sink_that_fails_at_any_event_costs_the_others_nothing(step, runs, who
         assert len(kept.events) > at
 
 
+@pytest.mark.slow
 def test_a_run_interrupted_twice_at_any_event(step, runs, whole, caplog):
     for at in range(0, len(whole.events) - 1, step):
         files = runs.files()
@@ -383,6 +385,7 @@ def test_an_interrupt_during_a_draft_loses_no_speech(how, runs, whole):
 Stop = Callable[[SpeechTranslator, AsyncGenerator[PipelineEvent, None]], Awaitable[object]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stop",
     [lambda _, events: events.aclose(), lambda translator, _: translator.cancel()],

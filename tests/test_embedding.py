@@ -210,6 +210,7 @@ def test_a_timeout_on_feed_or_end_ends_only_that_call(demo_config, demo_models):
     assert any(isinstance(event, Translation) for event in events)
 
 
+@pytest.mark.slow
 async def test_feeding_an_hour_at_once_does_not_block_the_loop(demo_config, demo_models):
     roomy = dataclasses.replace(demo_config.queues, audio_chunks=100_000)
     turns = 0

@@ -155,6 +155,7 @@ def test_several_speakers_share_one_pair_of_models(tmp_path):
     assert names.count(b"stdin") == 2
 
 
+@pytest.mark.slow
 def test_drafts_are_shown_while_somebody_speaks(tmp_path):
     recording = write_wav(tmp_path / "question.wav", read_wav(PHRASES)[int(4.5 * SAMPLE_RATE) : int(7.4 * SAMPLE_RATE)])
     lines = run("examples/embed_drafts.py", recording).splitlines()

@@ -39,6 +39,7 @@ def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
     return found - {module}
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other():
     try:
         TopologicalSorter({module: imported(module) for module in FILES}).prepare()
@@ -71,6 +72,7 @@ def test_nobody_else_asks_for_the_class_of_a_recogniser_or_a_translator():
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_imports_go_one_way():
     """``nmt`` has a command of its own, beside the commands of the whole program."""
     wrong = [

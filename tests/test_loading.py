@@ -111,6 +111,7 @@ def test_a_draft_model_is_loaded_where_there_are_drafts(tmp_path, read, lines, d
     assert (models.recognizer, models.drafter) == ("base", drafter)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "draft", "error", "message"),
     [
@@ -165,6 +166,7 @@ def of_one_recognizer(tmp_path, name, languages, *lines):
     return load_config(path)
 
 
+@pytest.mark.slow
 def test_configurations_share_equal_models(tmp_path, monkeypatch):
     loads = []
     load_weights = WhisperWeights.load.__func__

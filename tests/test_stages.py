@@ -35,6 +35,7 @@ def translate(config, models, stages):
     return events_of(config, models, Recording(TRAVEL), stages=stages)
 
 
+@pytest.mark.slow
 def test_a_stage_that_changes_final_text_ends_the_run(demo_config, demo_models):
     def spoil(event):
         if not isinstance(event, SourceSentence):

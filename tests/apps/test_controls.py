@@ -299,6 +299,7 @@ print("echo is", "on" if termios.tcgetattr(0)[3] & termios.ECHO else "off", flus
 )
 
 
+@pytest.mark.slow
 def test_the_space_bar_pauses_and_resumes_and_the_terminal_is_left_as_it_was():
     terminal = Terminal("-c", ALONE)
     terminal.wait_for("ready")
@@ -358,6 +359,7 @@ asyncio.run(main(3))
 )
 
 
+@pytest.mark.slow
 def test_the_keyboard_is_read_only_in_the_foreground():
     terminal = Terminal("-c", SHELL, JOB, str(HANG_S))
     terminal.wait_for("type")

@@ -104,6 +104,7 @@ def test_transcripts_come_back_exactly(demo_models, tmp_path):
     assert speech.transcribe([segments[1]])[0].segment_id == segments[1].id
 
 
+@pytest.mark.slow
 def test_only_windows_that_are_not_known_are_recognised(demo_models, tmp_path):
     first, second, third, fourth = cut(read_wav(PHRASES), 1600)[:4]
     recognizer = demo_models.recognizer

@@ -73,6 +73,7 @@ class Display(TerminalSink):
             self.whole.set()
 
 
+@pytest.mark.slow
 async def test_a_pipe_that_nobody_reads_gets_everything_in_the_end(
     full_pipe, phrase, demo_config, demo_models, tmp_path
 ):

@@ -65,6 +65,7 @@ class Device:
         self.chunks = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [1, 256])
 async def test_notices_of_a_live_source_reach_the_reader_and_the_counters(room, demo_config, demo_models):
     """Even if the queue is full, because the reader takes nothing until all notices have happened."""

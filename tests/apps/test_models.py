@@ -111,6 +111,7 @@ def test_an_abandoned_download_resumes_in_the_next_run(hub, home):
     assert start > 500_000
 
 
+@pytest.mark.slow
 def test_an_interrupted_download_resumes_in_the_next_run(hub, home):
     hub.faults.hold = {"model.bin": 700_000}
     with subprocess.Popen(
@@ -142,6 +143,7 @@ def test_a_server_without_range_support_restarts_the_file(hub, home):
     assert has_whole_model(home, hub)
 
 
+@pytest.mark.slow
 def test_waiting_for_another_program_is_reported(hub, home):
     lock = repository(home).parent / ".locks" / repository(home).name / "fetch.lock"
     lock.parent.mkdir(parents=True)
@@ -287,6 +289,7 @@ def test_a_model_larger_than_the_free_disk_space_is_not_fetched(hub, home):
     assert hub.ranges == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_is_reported_and_nothing_is_lost(hub, home):
     """A file size limit simulates a full disk."""
     done = subprocess.run(

@@ -25,6 +25,7 @@ def test_a_file_a_folder_and_what_is_there_already(film, capsys):
     assert sorted(path.name for path in film.parent.iterdir()) == ["film.en.srt", "film.pt.srt"]
 
 
+@pytest.mark.slow
 def test_what_is_there_is_replaced_only_if_that_is_asked_for(film, capsys):
     old = film.with_name("film.pt.srt")
     old.write_text("old")

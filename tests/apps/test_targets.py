@@ -102,6 +102,7 @@ class Failing:
         yield Translation(sentence.sentence, "de", "Ja.")
 
 
+@pytest.mark.slow
 def test_a_language_that_fails_does_not_end_the_others(whole, tmp_path, monkeypatch, capsys):
     config = config_file(tmp_path, ["zh", "de"])
     with loaded_once():
@@ -158,6 +159,7 @@ def test_a_killed_run_into_two_languages_goes_on(kept, whole, tmp_path, monkeypa
     assert {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir()} == whole
 
 
+@pytest.mark.slow
 def test_captions_in_the_language_spoken_need_no_model_and_stand_beside_translations(whole, tmp_path):
     options = ["--config", "demo-zh", "--target", "en,zh", "--format", "srt,txt", "--bilingual"]
     found = run("translate", MEETING, "--output-dir", tmp_path / "both", *options)

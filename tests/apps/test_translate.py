@@ -145,6 +145,7 @@ def finished(journal: Path | None) -> tuple[int, int]:
     return types.count("transcript"), types[:last].count("delta")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failures", [{"fail_at_segment": 0}, {"fail_at_segment": 3}, {"fail_at_token": 17}], ids=str)
 def test_a_run_resumes_where_the_previous_one_failed(translated, tmp_path, whole, failures):
     arguments = (PHRASES, "--output-dir", tmp_path, "--format", KINDS)
@@ -220,6 +221,7 @@ def test_a_recording_that_breaks_during_speech_is_finished_by_the_next_run(trans
     assert files(tmp_path) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["speech", "pause"])
 def test_a_recording_that_breaks_earlier_loses_nothing(translated, tmp_path, whole, monkeypatch, at):
     segments = [json.loads(line) for line in whole[".jsonl"].splitlines() if line.startswith(b'{"type": "transcript"')]
@@ -593,6 +595,7 @@ def test_folders_are_searched_and_mirrored(tmp_path):
         find_recordings([tmp_path / "nowhere"])
 
 
+@pytest.mark.slow
 def test_recordings_with_the_same_stem_get_different_subtitle_names(translated, tmp_path, whole):
     shutil.copy(PHRASES, tmp_path / "ep.wav")
     assert translated(tmp_path)[0] == 0
@@ -632,6 +635,7 @@ def test_recordings_with_the_same_name_are_not_written_to_one_folder(tmp_path):
     assert len(plan([tmp_path], ["srt"], tmp_path / "out", ONE_TARGET)) == 2
 
 
+@pytest.mark.slow
 def test_each_language_has_files_and_a_journal_of_its_own(translated, tmp_path, whole):
     shutil.copy(PHRASES, tmp_path / "film.wav")
     (tmp_path / "other.toml").write_text(ONE_BY_ONE.read_text("utf-8").replace('"zh"', '"zho_Hant"'))
@@ -818,6 +822,7 @@ def test_a_full_disk_is_reported_and_the_next_run_resumes(scripted, translated, 
     assert files(tmp_path) == whole
 
 
+@pytest.mark.slow
 def test_closed_output_loses_nothing(scripted, tmp_path, whole):
     shell = shlex.join(command("translate", *arguments(tmp_path)))
     done = subprocess.run(["bash", "-c", shell + " >&- 2>&-"], timeout=HANG_S, check=False)

@@ -72,6 +72,7 @@ def test_a_films_sound_is_its_speech(name, codec, layout, picture, tmp_path):
     assert abs(len(found) - len(SAID)) < 1_600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "layout"), [("a.mkv", "5.1(side)"), ("a.mp4", "7.1"), ("a.mxf", "5.1")])
 def test_a_films_transcript_is_that_of_clean_speech(name, layout, tmp_path, demo_models):
     codec = {"a.mkv": "ac3", "a.mp4": "aac", "a.mxf": "pcm_s16le"}[name]

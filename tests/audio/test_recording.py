@@ -82,6 +82,7 @@ def test_other_formats_are_resampled(name, codec, rate, layout, tmp_path):
     assert likeness > (0.85 if rate == 8_000 else 0.95)
 
 
+@pytest.mark.slow
 def test_a_recording_concatenated_from_other_formats_is_read_whole(tmp_path):
     parts = [("a.mp3", 44_100, "stereo"), ("b.mp3", 22_050, "mono")]
     data = b"".join(encode(tmp_path / name, "libmp3lame", rate, layout).read_bytes() for name, rate, layout in parts)
@@ -280,6 +281,7 @@ def test_audio_after_damage_is_read(name, codec, tmp_path):
     assert np.corrcoef(found[-last:], whole[-last:])[0, 1] > 0.99
 
 
+@pytest.mark.slow
 def test_a_named_pipe_is_read(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp3")
     path = encode(tmp_path / "a.mp3", "libmp3lame", 44_100, "stereo")

@@ -253,6 +253,7 @@ def test_the_budget_is_one_for_all_translators_at_an_address(local):
     assert "nmt.url_tokens are used up" in (final(events)[-1].instead or "")
 
 
+@pytest.mark.slow
 def test_a_configuration_with_an_address_puts_it_before_its_model(tmp_path):
     path = tmp_path / "c.toml"
     text = f'[languages]\nsource = "en"\ntarget = "zh"\n[asr]\nmodel = "base"\n[nmt]\nmodel = "{ROOT}/models/demo/nmt-en-zh"\n'

@@ -185,6 +185,7 @@ def test_a_draft_in_other_characters_is_not_steady():
         assert [event.steady for event in model.stream(request) if isinstance(event, TargetText)] == [steady]
 
 
+@pytest.mark.slow
 def test_a_translator_that_cannot_be_had_is_an_error_where_its_language_is_named(tmp_path, catalogue):
     catalogue.answer = b"{}"
     with pytest.raises(DownloadError):

@@ -79,6 +79,7 @@ def test_greedy_ids_equal_those_of_transformers(model_dir):
     assert_equals_transformers(MarianModel.load(model_dir, NmtConfig(max_tokens=512)), golden("tiny-marian"))
 
 
+@pytest.mark.slow
 def test_beam_search_ids_equal_those_of_transformers(model_dir):
     model = MarianModel.load(model_dir, NmtConfig(beam_size=4, max_tokens=512))
     for row in golden("tiny-marian")[::3]:
@@ -200,6 +201,7 @@ def test_a_step_depends_on_the_source_and_the_prefix(model_dir):
     assert distance(base, scores([5, 6, 7, 0], [402, 400, 401])) > 0.01
 
 
+@pytest.mark.slow
 def test_threads_may_share_one_model(model_dir):
     model = MarianModel.load(model_dir, NmtConfig(cached_sentences=0))
     rows = [row for row in golden("tiny-marian")[:20] if model.translate(row["source"]) == row["text"]]
@@ -279,6 +281,7 @@ def test_maximum_length_in_beam_search_is_flagged(tmp_path):
     assert [token.truncated for token in tokens] == [False, False, True]
 
 
+@pytest.mark.slow
 def test_beam_search_streams_before_its_end(tmp_path):
     model = MarianModel.load(make_model_dir(tmp_path, "merged"), NmtConfig(beam_size=4))
     runs = spied(model.decoder)
@@ -297,6 +300,7 @@ SEARCH = (greedy, beam_search)
 VARIANTS = json.loads((FIXTURES / "golden-variants.json").read_text("utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant["settings"]))
 def test_other_settings_give_the_ids_of_transformers(variant, tmp_path):
     given = dict(variant["settings"])

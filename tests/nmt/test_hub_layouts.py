@@ -116,6 +116,7 @@ def assets(home, repository):
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock") if folder.is_dir() else []
 
 
+@pytest.mark.slow
 def test_a_language_pair_suffices_and_the_smallest_complete_export_is_fetched(hub, home):
     first = translate(home, hub.url, "--source", "en", "--target", "eu")
     assert first.returncode == 0, first.stderr
@@ -151,6 +152,7 @@ def test_a_separate_precision_folder_serves_the_requested_suffix(hub, home):
     assert placed.endswith("_int8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["", "int8/"])
 def test_eight_bit_files_run_as_they_are_if_nothing_else_exists(settings, hub, home, tmp_path):
     files = {f"{settings}{name}": TINY / name for name in SETTINGS}

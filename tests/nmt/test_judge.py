@@ -137,6 +137,7 @@ def test_right_translations_and_short_ones_stay_as_they_are(models):
         assert not made.doubtful
 
 
+@pytest.mark.slow
 def test_the_demo_has_a_judge_that_can_be_switched_off():
     config = load_config("demo")
     assert load_translations(config)["pt"].judge is not None

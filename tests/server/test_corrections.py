@@ -137,6 +137,7 @@ async def write(folder: Path, events: Sequence[PipelineEvent], rules: SubtitleRu
     assert not record.failed
 
 
+@pytest.mark.slow
 def test_subtitles_are_those_of_the_corrected_text(tmp_path):
     *events, end = stream()
     corrections = [Correction(2, "zh", "错。"), Correction(5, "zh", "第5句。"), Correction(2, "zh", "第2句。")]

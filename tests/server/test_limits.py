@@ -157,6 +157,7 @@ async def test_a_reader_that_does_not_read_is_cut(new_service, monkeypatch):
         assert (await finish(speaker))[-1]["type"] == "end"
 
 
+@pytest.mark.slow
 async def test_answers_to_pings_do_not_pile_up(new_service):
     async with running(new_service()) as server, server.connect(close_timeout=0) as socket:
         (connection,) = await served(server, 1)

@@ -35,6 +35,7 @@ def translated_into(records: Sequence[dict[str, Any]]) -> set[str]:
     return {record["language"] for record in records if record["type"] == "translation"}
 
 
+@pytest.mark.slow
 async def test_the_pairs_of_students_are_listed(service):
     async with running(service) as server:
         listed = json.loads((await server.get("/v1/languages")).body)

@@ -308,6 +308,7 @@ async def test_a_second_signal_ends_at_once():
         assert await server.status() == 0
 
 
+@pytest.mark.slow
 def test_sigterm_while_models_are_loaded_ends_at_once():
     # Loading takes for ever here, so that the signal surely comes within it.
     program = """

@@ -49,6 +49,7 @@ async def test_a_session_is_translated_from_the_languages_that_are_spoken(servic
     assert target[1] == source[1][1]
 
 
+@pytest.mark.slow
 async def test_one_more_language_is_refused_where_several_are_spoken(service):
     async with running(service) as server, server.connect() as speaker:
         await ask(speaker, type="start")

@@ -67,6 +67,7 @@ def test_text_that_cannot_be_wrapped_is_drawn_smaller():
     assert size(line) == 64 > font_size([line] * 4, 64, 1800, 50)
 
 
+@pytest.mark.slow
 def test_no_letter_of_a_wide_font_is_wider_than_assumed():
     font = TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf")
     height = font["OS/2"].usWinAscent + font["OS/2"].usWinDescent

@@ -31,6 +31,7 @@ def test_a_new_state_gives_the_probabilities_of_faster_whisper():
     assert max(expected) > 0.9 > 0.1 > min(expected)
 
 
+@pytest.mark.slow
 def test_streams_share_one_session_and_no_state():
     recordings = [windows(read_wav(PHRASES))[start : start + 300] for start in (0, 100, 200, 300)]
     alone = [probabilities(recording.ravel()) for recording in recordings]

@@ -128,12 +128,14 @@ def test_windows_recognised_at_once_have_the_transcripts_of_each_alone(recognize
     assert recognizer.transcribe_batch(packs[1:3]) == alone[1:3]
 
 
+@pytest.mark.slow
 def test_windows_of_several_languages_are_not_recognised_at_once():
     both = WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
     with pytest.raises(ValueError, match="windows of 2 languages cannot be recognised at once"):
         both.transcribe_batch([cut(read_wav(PHRASES), 1600)[:1]])
 
 
+@pytest.mark.slow
 def test_packed_segments_without_speech_among_them_get_no_text(recognizer):
     first, second, *_ = cut(read_wav(PHRASES), 1600)
     silence = SpeechSegment(1, 0, np.zeros(2 * SAMPLE_RATE, np.int16))
@@ -192,6 +194,7 @@ def test_no_more_than_four_windows_share_the_decoders_runs(recognizer, phrases):
     assert {one.text for one in found} == {recognizer.engine.generate(encoded, 1).text}
 
 
+@pytest.mark.slow
 def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypotheses(recognizer, monkeypatch):
     copy, model = watched(recognizer)
     engine = recognizer.engine

@@ -42,6 +42,7 @@ def command(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_the_command_compiles(tmp_path, sample):
     done = command(TINY, tmp_path / "out", "--weights", "int8", "--sample", sample)
     assert done.returncode == 0, done.stderr
