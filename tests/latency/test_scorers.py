@@ -1,4 +1,4 @@
-"""The logs and subtitles in other projects' readers and scorers, if installed; .ci/run installs all of them.
+"""The logs and subtitles in other projects' readers and scorers, if installed; .ci/night installs all of them.
 
 They require PyTorch, other large packages or a copyleft one, but reading logs needs none of these.
 """
@@ -26,17 +26,17 @@ from tests.subtitles.strategies import CHINESE, ENGLISH
 
 UNITS: list[Unit] = ["char", "word"]
 needs_omnisteval = pytest.mark.skipif(
-    importlib.util.find_spec("omnisteval") is None, reason="OmniSTEval is not installed; .ci/run does"
+    importlib.util.find_spec("omnisteval") is None, reason="OmniSTEval is not installed; .ci/night does"
 )
 needs_simulstream = pytest.mark.skipif(
-    importlib.util.find_spec("simulstream") is None, reason="simulstream is not installed; .ci/run does"
+    importlib.util.find_spec("simulstream") is None, reason="simulstream is not installed; .ci/night does"
 )
 needs_simuleval = pytest.mark.skipif(
-    importlib.util.find_spec("simuleval") is None, reason="SimulEval is not installed; .ci/run does"
+    importlib.util.find_spec("simuleval") is None, reason="SimulEval is not installed; .ci/night does"
 )
 
 needs_suber = pytest.mark.skipif(
-    importlib.util.find_spec("suber") is None, reason="subtitle-edit-rate is not installed; .ci/run does"
+    importlib.util.find_spec("suber") is None, reason="subtitle-edit-rate is not installed; .ci/night does"
 )
 
 
