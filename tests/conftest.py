@@ -100,6 +100,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hide GPUs, whose probabilities and times differ a little, from all tests but those that are for them."""
     if config.option.markexpr != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    # A shell's background and nohup leave these ignored, and the processes that tests interrupt would inherit it.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP) if os.name == "posix" else ():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
