@@ -182,10 +182,10 @@ class Whole:
     """Of the recogniser."""
 
 
-@pytest.fixture(params=[7, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
-def step(request):
-    """Of how many events one is tested."""
-    return request.param
+@pytest.fixture
+def step():
+    """Of how many events one is tested; of each, in tests/night."""
+    return 7
 
 
 @pytest.fixture(scope="module")
