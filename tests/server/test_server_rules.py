@@ -247,6 +247,22 @@ def request(headers: dict[str, str], *body: bytes) -> Request:
     return Request({"type": "http", "method": "POST", "headers": raw}, receive)
 
 
+async def test_what_has_come_of_an_upload_gives_the_rest_time():
+    limits, coming = ServerLimits(request_s=0.0, upload_pace=1), request({}, bytes(1_000), bytes(1))
+
+    async def receive() -> Any:
+        if reads:
+            await asyncio.sleep(0.001)  # the rest does not lie ready
+        reads.append(await coming.receive())
+        return reads[-1]
+
+    reads: list[Any] = []
+    body = uploads.paced_body(Request(coming.scope, receive), limits)
+    assert [len((await body.receive())["body"]) for _ in range(2)] == [1_000, 1]
+    with pytest.raises(UploadError, match="comes with less than 1 bytes a second"):
+        await uploads.paced_body(Request(coming.scope, asyncio.Event().wait), limits).receive()  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("declared", "sizes", "refused"),
     [
