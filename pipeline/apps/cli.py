@@ -54,6 +54,16 @@ def some_path(text: str) -> Path:
     return Path(text)
 
 
+def some_secret(text: str) -> str:
+    """Argument type: the text or, of @FILE, that in a file, which others do not see in a list of processes."""
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read ({error})") from None
+
+
 def some_output(text: str) -> Path:
     """Argument type: a file to write. "-" is standard output; "./-" is a file of that name."""
     path = some_path(text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..server.access import is_origin
+from .cli import some_secret
 
 if TYPE_CHECKING:
     from ..server.service import Service
@@ -21,7 +22,8 @@ def add_directory_arguments(parser: argparse.ArgumentParser) -> None:
         "--directory",
         type=some_nats,
         metavar="nats://HOST:4222",
-        help="share out rooms with the other servers that use this NATS server: a new one goes to the least loaded",
+        help="share out rooms with the other servers that use this NATS server: a new one goes to the least loaded; @FILE: the "
+        "address is in a file",
     )
     group.add_argument(
         "--reached-at",
@@ -32,17 +34,17 @@ def add_directory_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def some_nats(text: str) -> str:
-    """Argument type: the address of a NATS server. The message does not have it, since a password may be in it."""
-    if not text.startswith(("nats://", "tls://")):
+    """Argument type: the address of a NATS server, or @FILE. The message does not have it, since a password may be in it."""
+    if not (url := some_secret(text)).startswith(("nats://", "tls://")):
         raise argparse.ArgumentTypeError("expected the address of a NATS server, such as nats://127.0.0.1:4222")
-    return text
+    return url
 
 
 def some_origin(text: str) -> str:
-    """Argument type: a scheme and a host."""
+    """Argument type: a scheme and a host, in small letters, as browsers write it."""
     if not (is_origin(text) and text.startswith(("http://", "https://"))):
         raise argparse.ArgumentTypeError(f"{text!r} is no scheme and host, such as https://one.example.org")
-    return text
+    return text.lower()
 
 
 @asynccontextmanager

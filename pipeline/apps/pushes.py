@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import UsageError
 from ..languages import nearest
 from ..subtitles.rules import SubtitleRules
+from .cli import some_secret
 
 if TYPE_CHECKING:
     from ..sinks.push import PushSink
@@ -37,12 +37,7 @@ def some_push(text: str) -> Where:
     kind, _, language = name.partition(".")
     if kind not in KINDS or not where:
         raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(f'{each}=…' for each in KINDS)}")
-    if where.startswith("@"):
-        try:
-            where = Path(where[1:]).read_text("utf-8").strip()
-        except (OSError, ValueError) as error:
-            raise argparse.ArgumentTypeError(f"{where[1:]} cannot be read ({error})") from None
-    return Where(kind, language, where)
+    return Where(kind, language, some_secret(where))
 
 
 def add_push_argument(group: argparse._ActionsContainer) -> None:

@@ -9,8 +9,9 @@ import io
 import multiprocessing
 import re
 import sys
+import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,6 +23,8 @@ MOST_BYTES = 32 << 20
 MOST_CHARACTERS = 1_000_000
 """What follows is not read."""
 _LIMIT_S = 60.0
+# How often a reader is ended for which nobody waits any more.
+_LOOK_S = 0.2
 _MEMORY_BYTES = 1 << 30
 _UNPACKED_BYTES = 256 << 20
 _MOST_PAGES = 2_000
@@ -29,11 +32,14 @@ _HTML = re.compile(rb"\s*(<!--.*?-->\s*)*(<!doctype html|<html|<head|<body)", re
 _KINDS = "PDF, DOCX, PPTX, HTML and plain text are read"
 
 
-def document_text(path: Path, limit_s: float = _LIMIT_S) -> str:
+def document_text(path: Path, limit_s: float = _LIMIT_S, unwanted: Callable[[], bool] = lambda: False) -> str:
     """The text of a document. Blocks.
 
+    ``unwanted``: whether nobody waits for it any more; is asked again and again.
+
     Raises:
-        UsageError: it cannot be read, or is none of these; the message begins without its name. Or the extra is not installed.
+        UsageError: it cannot be read, or is none of these; the message begins without its name. Or the extra is not installed,
+            or it is unwanted.
     """
     try:
         with path.open("rb") as file:
@@ -47,9 +53,13 @@ def document_text(path: Path, limit_s: float = _LIMIT_S) -> str:
     process = context.Process(target=_work, args=(data, sending), daemon=True)
     process.start()
     sending.close()
+    until_s = time.monotonic() + limit_s
     try:
-        if not receiving.poll(limit_s):
-            raise UsageError(f"reading it takes longer than {limit_s:g} s")
+        while not receiving.poll(max(0.0, min(_LOOK_S, until_s - time.monotonic()))):
+            if unwanted():
+                raise UsageError("nobody waits for it any more")
+            if time.monotonic() >= until_s:
+                raise UsageError(f"reading it takes longer than {limit_s:g} s")
         good, text = receiving.recv()
     except EOFError:
         raise UsageError("reading it takes too much memory, or ended the reader") from None

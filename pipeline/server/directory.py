@@ -1,6 +1,7 @@
 """Several servers that share out rooms: each tells the others over NATS what it has. Needs the extra ``directory``.
 
 Nothing is stored: a server that comes hears within a second what the others have, and one that is not heard for a while is gone.
+docs/capacity.md says what whoever can write to NATS can do.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import PipelineError, UsageError
@@ -25,8 +28,8 @@ from .protocol import Listen, ProtocolError, Resume, Start, Watch, is_room_name,
 from .service import Service
 
 try:
-    import nats
     import nats.errors
+    from nats.aio.client import Client
     from nats.aio.msg import Msg
 except ImportError:
     raise UsageError(
@@ -38,11 +41,18 @@ log = logging.getLogger(__name__)
 _SUBJECT = "speech-translation.servers"
 _TELL_S = 1.0
 GONE_S = 5.0
-"""A server that is not heard for so long is gone, and its sessions have ended."""
-_MOST_SERVERS, _MOST_ENDED, _LONGEST = 1_000, 1_000, 300
+"""Nobody is sent to a server that is not heard for so long. If NATS is there, it is gone, and its sessions have ended."""
+# A client that was sent to a server has begun there by then (``ServerLimits.first_message_s``).
+_BEGIN_S = 10.0
+_MOST_ENDED = 1_000
+# The longest report that is read, in bytes: 2,000 sessions and their rooms take 110,000.
+_LONGEST_REPORT = 200_000
 _FIRST_S = 5
 # It becomes part of a header.
 _ADDRESS = re.compile(r"https?://[\w.:\[\]-]{1,250}", re.ASCII)
+# Characters of all servers' addresses. They are in a header of every answer; a proxy takes 4 KiB of headers, as nginx does.
+_MOST_CHARACTERS = 3_000
+_SESSION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass
@@ -59,17 +69,17 @@ class Peer:
     kept: dict[str, str]
     """The same of sessions that have ended: their readers may not have heard of them yet."""
     heard_s: float
-    given: int = 0
-    """Rooms that were sent there since."""
+    given: dict[str, float] = field(default_factory=dict)
+    """Rooms that were sent there and have not begun → when they were."""
 
-    @property
-    def known(self) -> dict[str, str]:
-        """All of them, those in progress last."""
-        return self.kept | self.sessions
+    @cached_property
+    def rooms(self) -> dict[str, str]:
+        """The name of each room → the id of its newest session: that in progress, else the one that has ended last."""
+        return {room: session for session, room in (self.kept | self.sessions).items() if room}
 
     @property
     def load(self) -> float:
-        return (len(self.sessions) + self.given) / self.capacity
+        return (len(self.sessions) + len(self.given)) / self.capacity
 
     def takes(self, source: str | None, targets: Sequence[str]) -> bool:
         """Whether it has room for one more session in these languages."""
@@ -85,14 +95,15 @@ def read_report(data: bytes, now_s: float) -> Peer:
     Raises:
         ValueError, TypeError, KeyError, UsageError: it is no report.
     """
-    message = json.loads(data)
+    message = _parsed(data)
     address, sessions, kept = str(message["address"]), message["sessions"], message.get("kept", {})
     if not (is_origin(address) and _ADDRESS.fullmatch(address)):
         raise ValueError("the address is none")
     if not 0 < int(message["capacity"]) <= MOST_SESSIONS or len(sessions) > MOST_SESSIONS or len(kept) > _MOST_ENDED:
         raise ValueError("there are too many sessions")
     if not all(
-        len(each) < _LONGEST and (room == "" or is_room_name(room)) for each, room in (*sessions.items(), *kept.items())
+        _SESSION.fullmatch(each) and (room == "" or is_room_name(room))
+        for each, room in (*sessions.items(), *kept.items())
     ):
         raise ValueError("a session or a room has another form")
     languages = tuple(LanguageConfig(source, tuple(targets)) for source, targets in message["languages"])
@@ -107,6 +118,12 @@ def read_report(data: bytes, now_s: float) -> Peer:
     )
 
 
+def _parsed(data: bytes) -> Any:
+    if len(data) > _LONGEST_REPORT:
+        raise ValueError(f"it has {len(data)} bytes; at most {_LONGEST_REPORT} are read")
+    return json.loads(data)
+
+
 @dataclass
 class Peers:
     """The other servers, and where a session belongs. Pure."""
@@ -116,19 +133,30 @@ class Peers:
     """By address."""
     ended: dict[str, None] = field(default_factory=dict)
     """Sessions and rooms of servers that are gone, the newest last."""
+    full: bool = False
+    """Whether a server has been left out."""
 
     def push(self, peer: Peer) -> None:
-        """Take what a server says."""
-        if peer.address not in self.servers and len(self.servers) >= _MOST_SERVERS:
+        """Take what a server says. One whose address finds no place is left out."""
+        before = self.servers.get(peer.address)
+        if before is None and sum(map(len, self.servers)) + len(peer.address) > _MOST_CHARACTERS:
+            if not self.full:
+                log.warning(
+                    "the directory has more servers than find place (%d); %s is one", len(self.servers), peer.address
+                )
+            self.full = True
             return
+        given = before.given.items() if before is not None else ()
+        peer.given = {room: at_s for room, at_s in given if room not in peer.rooms and peer.heard_s - at_s < _BEGIN_S}
         self.servers[peer.address] = peer
-        for name in (*peer.known, *peer.known.values()):
+        for name in (*peer.sessions, *peer.kept, *peer.rooms):
             self.ended.pop(name, None)
 
     def drop(self, address: str) -> None:
         """A server is gone."""
         if (peer := self.servers.pop(address, None)) is not None:
-            self.ended |= dict.fromkeys(name for each in peer.known.items() for name in each if name)
+            self.full = False
+            self.ended |= dict.fromkeys((*peer.kept, *peer.sessions, *peer.rooms))
             for name in list(self.ended)[:-_MOST_ENDED]:
                 del self.ended[name]
 
@@ -139,22 +167,42 @@ class Peers:
                 log.warning("the server %s is gone; %d sessions there have ended", peer.address, len(peer.sessions))
                 self.drop(peer.address)
 
-    def with_session(self, name: str) -> tuple[str, str] | None:
-        """The address of the server with a session, or with the newest one in a room, and the session's id."""
-        for peer in self.servers.values():
-            for session, room in reversed(peer.known.items()):
-                if name in (session, room):
-                    return peer.address, session
-        return None
+    @property
+    def heard(self) -> list[Peer]:
+        """Those that are there, as far as is known: one that is silent may have died, also while NATS is away."""
+        return [peer for peer in self.servers.values() if self.clock() - peer.heard_s <= GONE_S]
 
-    def with_room_for(self, source: str | None, targets: Sequence[str], own_load: float) -> str | None:
-        """The least loaded server that takes one more session; None if that is this one."""
-        takes = [peer for peer in self.servers.values() if peer.takes(source, targets) and peer.load < own_load]
+    def with_id(self, session_id: str) -> str | None:
+        """The address of the server with a session."""
+        having = (peer for peer in self.heard if session_id in peer.sessions or session_id in peer.kept)
+        return next((peer.address for peer in having), None)
+
+    def in_room(self, room: str) -> tuple[str, str] | None:
+        """The address of the server with the newest session in a room, and the session's id: one in progress comes first."""
+        having = [(peer, peer.rooms[room]) for peer in self.heard if room in peer.rooms]
+        found = max(having, key=lambda one: one[1] in one[0].sessions, default=None)
+        return found and (found[0].address, found[1])
+
+    def with_place(self, room: str, source: str | None, targets: Sequence[str], own_load: float) -> str | None:
+        """The least loaded server that takes one more session, for a new room; None if that is this one."""
+        for peer in self.servers.values():
+            peer.given.pop(room, None)
+        takes = [peer for peer in self.heard if peer.takes(source, targets) and peer.load < own_load]
         found = min(takes, key=lambda peer: peer.load, default=None)
         if found is None:
             return None
-        found.given += 1
+        found.given[room] = self.clock()
         return found.address
+
+
+class _Client(Client):
+    """A client that sends nothing in the clear to an address with tls://, where nats-py does as the server says."""
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        await super()._process_info(info, initial_connection)
+        server = self._current_server
+        if initial_connection and server is not None and server.uri.scheme == "tls" and not info.get("tls_required"):
+            raise nats.errors.Error("it speaks no TLS, and its address begins with tls://")
 
 
 class Directory:
@@ -170,12 +218,13 @@ class Directory:
         """The other servers' addresses, whose pages may connect."""
         return list(self.peers.servers)
 
-    def found(self, name: str) -> dict[str, object]:
-        """What ``/v1/room`` says of a room."""
-        if (session := self._service.rooms.get(name)) is not None:
+    def found(self, room: str) -> dict[str, object]:
+        """What ``/v1/room`` says of a room; of anything else, such as a session's id, that there is none."""
+        if (session := self._service.rooms.get(room)) is not None:
             return {"session": session.id, "server": self.address, "ended": False}
-        address, elsewhere = self.peers.with_session(name) or (None, None)
-        return {"session": elsewhere, "server": address, "ended": elsewhere is None and name in self.peers.ended}
+        address, elsewhere = self.peers.in_room(room) or (None, None)
+        ended = elsewhere is None and is_room_name(room) and room in self.peers.ended
+        return {"session": elsewhere, "server": address, "ended": ended}
 
     def check(self, first: object, access: Access, query: Mapping[str, str]) -> None:
         """Raise ProtocolError if a client's first message belongs to another server, or to one that is gone.
@@ -188,21 +237,24 @@ class Directory:
         address: str | None = None
         if isinstance(first, Start):
             room = room_name(first.room_key) if first.room_key else ""
-            if not room or room in self._service.rooms:
+            if not room or (room in self._service.rooms and not self._service.draining):
                 return
-            known, _ = self.peers.with_session(room) or (None, None)
+            known, _ = self.peers.in_room(room) or (None, None)
             if known is not None and not self.peers.servers[known].draining:
                 address = known
             else:
                 sessions, most = len(self._service.sessions), self._service.limits.max_sessions
                 load = 1.0 if self._service.draining else sessions / most
-                address = self.peers.with_room_for(first.source, first.targets, load)
+                address = self.peers.with_place(room, first.source, first.targets, load)
         elif isinstance(first, Resume | Watch | Listen):
+            name = first.session
             with contextlib.suppress(ProtocolError):
-                self._service.find(first.session)
+                self._service.find(name)
                 return
-            address, _ = self.peers.with_session(first.session) or (None, None)
-            if address is None and first.session in self.peers.ended:
+            address = self.peers.with_id(name)
+            if address is None and not isinstance(first, Resume):
+                address, _ = self.peers.in_room(name) or (None, None)
+            if address is None and name in self.peers.ended:
                 raise ProtocolError("no-session", "the server of this session is gone, and the session has ended")
         if address is not None:
             where = f"{address.replace('http', 'ws', 1)}/v1/session?placed=1"
@@ -224,21 +276,28 @@ class Directory:
             self._since_s = self.peers.clock()
             log.warning("the directory at %s is back", host)
 
+        client, reason = _Client(), ""
+
         async def failed(error: Exception) -> None:
-            log.debug("the directory at %s: %s", host, type(error).__name__)
+            nonlocal reason
+            before = reason
+            if not reason or isinstance(error, nats.errors.Error):  # what NATS says comes before a reset that follows
+                reason = str(error) or type(error).__name__
+            if "permissions" in reason.lower() and reason != before:
+                log.warning("the directory at %s: %s", host, reason)
 
         try:
-            client = await asyncio.wait_for(
-                nats.connect(
+            await asyncio.wait_for(
+                client.connect(
                     url, max_reconnect_attempts=-1, reconnect_time_wait=1, disconnected_cb=lost, reconnected_cb=back,
                     error_cb=failed, no_echo=True,
                 ),
                 _FIRST_S,
             )  # fmt: skip
         except (TimeoutError, OSError, ValueError, nats.errors.Error) as error:
-            reason = str(error) or type(error).__name__
             raise PipelineError(
-                f"the directory at {host} cannot be reached ({reason}); start nats-server there"
+                f"the directory at {host} cannot be reached ({reason or str(error) or type(error).__name__}); start nats-server "
+                "there, or check the address, its password and the certificate"
             ) from None
         self._since_s = self.peers.clock()
 
@@ -263,11 +322,12 @@ class Directory:
             with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
                 await client.publish(_SUBJECT, json.dumps({"gone": self.address}).encode())
                 await asyncio.wait_for(client.flush(), _TELL_S)
-            await client.close()
+            with contextlib.suppress(OSError, nats.errors.Error):  # it is away
+                await client.close()
 
     def _take(self, data: bytes) -> None:
         try:
-            message = json.loads(data)
+            message = _parsed(data)
             if "gone" in message:
                 self.peers.drop(str(message["gone"]))
             elif (peer := read_report(data, self.peers.clock())).address != self.address:

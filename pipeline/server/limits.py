@@ -64,6 +64,8 @@ class ServerLimits:
     """The largest file that is translated."""
     upload_s: float = 600.0
     """The longest time that an upload may take."""
+    upload_pace: int = 8_000
+    """Bytes a second with which an upload comes at least, after ``request_s``: speech has 3,000 to 32,000."""
     recording_s: float = 4 * 3600.0
     """The longest recording that is translated, in audio."""
     translating_s: float = 4 * 3600.0

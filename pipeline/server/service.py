@@ -249,13 +249,17 @@ class Service:
             chain = chain.narrowed(targets)
         return replace(chain, models=scheduled(chain.models, self.scheduler))
 
-    def find(self, session_id: str) -> Session:
-        """A session in progress, or one that has just ended and whose last text a reader may have missed; by its id or room.
+    def with_id(self, session_id: str) -> Session:
+        """A session in progress, or one that has just ended and whose last text its speaker may have missed.
 
         Raises:
             ProtocolError: there is none.
         """
-        return self._index.find(session_id)
+        return self._index.with_id(session_id)
+
+    def find(self, name: str) -> Session:
+        """The session that a reader names by its id or its room; see ``with_id``."""
+        return self._index.find(name)
 
     def check_place(self, *asked: Any) -> None:
         """See ``Directory.check``."""

@@ -59,13 +59,24 @@ class SessionIndex:
         if session.room is not None and self.rooms.get(session.room) is session:
             del self.rooms[session.room]
 
-    def find(self, name: str) -> Session:
-        """A session by its id, or the newest one in a room.
+    def with_id(self, session_id: str) -> Session:
+        """A session by its id.
 
         Raises:
             ProtocolError: there is none.
         """
-        known = (self.in_progress, self._ended, self.rooms)
-        if (session := next((each[name] for each in known if name in each), None)) is None:
-            raise ProtocolError("no-session", "there is no such session; it may have ended")
-        return session
+        return _found(self.in_progress.get(session_id) or self._ended.get(session_id))
+
+    def find(self, name: str) -> Session:
+        """What readers name: a session by its id, or the newest one in a room.
+
+        Raises:
+            ProtocolError: there is none.
+        """
+        return _found(self.in_progress.get(name) or self._ended.get(name) or self.rooms.get(name))
+
+
+def _found(session: Session | None) -> Session:
+    if session is None:
+        raise ProtocolError("no-session", "there is no such session; it may have ended")
+    return session

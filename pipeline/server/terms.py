@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -17,13 +19,32 @@ from ..loading import Models
 from .access import Access, bearer_token
 from .protocol import ProtocolError
 from .service import Service
-from .uploads import UploadError, as_dict, received
+from .uploads import UploadError, as_dict, received, while_connected
 
 
 def proposed(text: str, language: str, models: Models) -> list[Candidate]:
     """The terms of a text for speech in ``language``. Blocks."""
     recognizer = models.recognizer
     return candidates(text, language, recognizer.pieces if isinstance(recognizer, VocabularyRecognizer) else None)
+
+
+async def _proposed(path: Path, language: str, models: Models) -> list[Candidate]:
+    """The terms of a document. If this is cancelled, its reader is ended, and waited for: it has a recording's place so long.
+
+    Raises:
+        UploadError: it cannot be read.
+    """
+    left = threading.Event()
+    work = asyncio.ensure_future(
+        asyncio.to_thread(lambda: proposed(document_text(path, unwanted=left.is_set), language, models))
+    )
+    try:
+        return await asyncio.shield(work)
+    except UsageError as error:
+        raise UploadError(400, "bad-document", f"the document: {error}") from None
+    finally:
+        left.set()
+        await asyncio.gather(work, return_exceptions=True)
 
 
 def terms_route(service: Service, access: Access) -> Route:
@@ -35,11 +56,8 @@ def terms_route(service: Service, access: Access) -> Route:
                 chain = service.chosen(upload.field("language") or None, ())
             except ProtocolError:  # a language that no configuration has
                 chain = service.chosen(None, ())
-            try:
-                text = await asyncio.to_thread(document_text, upload.path)
-            except UsageError as error:
-                raise UploadError(400, "bad-document", f"the document: {error}") from None
-            return await asyncio.to_thread(proposed, text, chain.config.languages.spoken[0], chain.models)
+            work = _proposed(upload.path, chain.config.languages.spoken[0], chain.models)
+            return await while_connected(request.receive, work)
 
     async def answer(request: Request) -> Response:
         try:

@@ -107,7 +107,8 @@ async def _form(request: Request, limits: ServerLimits) -> FormData:
         raise UploadError(400, "no-file", f"the request is {kind or 'without a type'}; send a multipart/form-data")
     try:
         async with asyncio.timeout(limits.upload_s):
-            return await bounded_body(request, limits.upload_bytes).form(max_files=1, max_fields=32)
+            body = bounded_body(paced_body(request, limits), limits.upload_bytes)
+            return await body.form(max_files=1, max_fields=32)
     except TimeoutError:
         raise UploadError(408, "too-slow", f"the upload took longer than {limits.upload_s:g} s") from None
     except OSError as error:
@@ -131,6 +132,26 @@ def body_type(request: Request) -> str:
     if kind == b"multipart/form-data" and charset.lower() not in ("utf-8", "utf8", "us-ascii"):
         raise UploadError(400, "bad-form", f"the form is in {charset[:60]!r}; it must be in UTF-8")
     return kind.decode("latin-1")
+
+
+def paced_body(request: Request, limits: ServerLimits) -> Request:
+    """The request, whose body ends with an UploadError once it comes more slowly than it must: it keeps others from a place."""
+    count, began_s = 0, asyncio.get_running_loop().time()
+
+    async def receive() -> Message:
+        nonlocal count
+        try:
+            async with asyncio.timeout_at(began_s + limits.request_s + count / limits.upload_pace):
+                message = await request.receive()
+        except TimeoutError:
+            reason = (
+                f"the upload comes with less than {limits.upload_pace} bytes a second; try again with a faster network"
+            )
+            raise UploadError(408, "too-slow", reason) from None
+        count += len(message.get("body", b""))
+        return message
+
+    return Request(request.scope, receive)
 
 
 def bounded_body(request: Request, limit: int) -> Request:

@@ -102,7 +102,7 @@ class Connection:
                 del held
                 await self._speak(session, "started", glossary)
             case Resume():
-                session = self._service.find(first.session)
+                session = self._service.with_id(first.session)
                 if not session.is_speaker(first.key):
                     raise ProtocolError("wrong-key", "the key is not that of the session")
                 await self._speak(session, "resumed")

@@ -1,6 +1,7 @@
 """Terms of documents that are proposed for a glossary: names and rare words, and no others."""
 
 import io
+import multiprocessing
 import zipfile
 from pathlib import Path
 
@@ -197,6 +198,13 @@ def test_a_long_text_is_cut_and_reading_has_an_end(tmp_path):
     assert len(document_text(path)) == MOST_CHARACTERS
     with pytest.raises(UsageError, match="reading it takes longer than 0 s"):
         document_text(path, limit_s=0.0)
+
+
+def test_a_document_for_which_nobody_waits_is_read_no_further(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipeline.glossary.document_text._LOOK_S", 0.0)
+    with pytest.raises(UsageError, match="nobody waits for it any more"):
+        document_text(stored(tmp_path, b"Anna Weber"), unwanted=lambda: True)
+    assert multiprocessing.active_children() == []
 
 
 def test_as_many_characters_are_read_as_allowed_with_the_ends_of_lines():

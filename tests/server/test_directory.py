@@ -2,49 +2,52 @@
 
 import asyncio
 import json
+import re
 import shutil
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+import nats
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError
 from pipeline.server.access import Access
-from pipeline.server.directory import GONE_S, Directory, Peers, read_report
-from pipeline.server.protocol import ProtocolError, Start, room_name
+from pipeline.server.directory import Directory, Peers
 from pipeline.server.service import Service
-from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
 from tests.server.running import Running, ask, final, rest, running, say, speak, until
-from tests.server.test_deploy import free_port
-from tests.server.test_serve import Command, command
+from tests.server.test_deploy import free_port, replaced
+from tests.server.test_directory_rules import KEY, ROOM, report
+from tests.server.test_serve import Command, certificate, command, openssl
+
+__all__ = ["certificate"]  # a fixture
 
 NATS = shutil.which("nats-server")
 needs_nats = pytest.mark.skipif(NATS is None, reason="nats-server is not installed; .ci/run installs it")
-KEY = "key-of-a-room-on-some-server"
-ROOM = room_name(KEY)
 SPEECH = read_wav(PHRASES)[:32_000]
-LANGUAGES = [("en", ["zh"])]
 
 
 @asynccontextmanager
-async def directory(folder: Path) -> AsyncIterator[str]:
-    """A NATS server with a token, for the time of the block: its address."""
+async def directory(folder: Path, *options: str | Path, port: int | None = None) -> AsyncIterator[str]:
+    """A NATS server for the time of the block: its address. ``options``: instead of a token."""
     assert NATS is not None
-    port = free_port()
-    log = folder / "nats.log"
+    port = port or free_port()
+    log = folder / f"nats-{time.monotonic_ns()}.log"
     process = await asyncio.create_subprocess_exec(
-        NATS, "--addr", "127.0.0.1", "--port", str(port), "--auth", "a-token", "--log", str(log)
+        NATS, "--addr", "127.0.0.1", "--port", str(port), "--log", log, *(options or ("--auth", "a-token"))
     )
     try:
         async with asyncio.timeout(HANG_S):
             while not log.exists() or "Server is ready" not in log.read_text():
                 await asyncio.sleep(0.01)
-            yield f"nats://a-token@127.0.0.1:{port}"
+        yield f"nats://a-token@127.0.0.1:{port}"
     finally:
         with suppress(ProcessLookupError):
             process.kill()
@@ -66,6 +69,12 @@ async def serving_together(url: str, *services: Service, access: Access | None =
 def known(server: Running) -> Peers:
     assert server.service.directory is not None
     return server.service.directory.peers
+
+
+async def told_again(server: Running) -> None:
+    """Wait for a report of each of the others."""
+    before_s = max(peer.heard_s for peer in known(server).servers.values())
+    await until(lambda: all(peer.heard_s > before_s for peer in known(server).servers.values()))
 
 
 async def found(server: Running | Command, room: str = ROOM) -> dict[str, Any]:
@@ -97,9 +106,9 @@ async def test_a_room_begins_on_the_least_loaded_server_and_readers_are_sent_the
             assert (sent["code"], sent["address"]) == ("elsewhere", place(third))
             async with at(sent["address"]) as placed, second.connect() as reader:
                 session = (await ask(placed, type="start", room_key=KEY))["session"]
-                await until(lambda: known(second).with_session(ROOM) is not None)
+                await until(lambda: known(second).in_room(ROOM) is not None)
                 for server in servers:
-                    await until(lambda server=server: server is third or known(server).with_session(ROOM) is not None)
+                    await until(lambda server=server: server is third or known(server).in_room(ROOM) is not None)
                     assert await found(server) == {"session": session, "server": third.url, "ended": False}
                 assert (await ask(reader, type="watch", session=ROOM))["address"] == place(third)
                 async with first.connect() as again:  # the speaker's key leads to its room, too
@@ -168,75 +177,131 @@ async def test_who_has_no_token_is_told_of_no_other_server(new_service, tmp_path
 
 @pytest.mark.slow
 @needs_nats
+async def test_who_asks_for_a_room_without_its_name_is_told_of_no_session(new_service, tmp_path):
+    access = Access.of("a-token-of-the-speakers")
+    services = [new_service() for _ in range(3)]
+    async with (
+        directory(tmp_path) as url,
+        serving_together(url, *services, access=access) as (first, second, third),
+        third.connect() as speaker,
+    ):
+        session = (await ask(speaker, type="start", token=access.token))["session"]
+        await until(lambda: all(known(server).with_id(session) == third.url for server in (first, second)))
+        for server in (first, second):
+            for query in ("", "?name", "?name=", "?name=&name=", "?name=None", "?name=%00", f"?name={session}"):
+                answer = json.loads((await server.get(f"/v1/room{query}")).body)
+                assert answer == {"session": None, "server": None, "ended": False}
+            async with server.connect() as reader:
+                assert (await ask(reader, type="watch", session=""))["code"] == "no-session"
+
+
+@pytest.mark.slow
+@needs_nats
+async def test_a_burst_of_rooms_is_shared_out_although_reports_come_before_the_speakers(new_service, tmp_path):
+    services = [new_service(max_sessions=1), new_service(max_sessions=8), new_service(max_sessions=8)]
+    async with (
+        directory(tmp_path) as url,
+        serving_together(url, *services) as (first, second, third),
+        first.connect() as one,
+    ):
+        assert (await ask(one, type="start"))["type"] == "started"
+        places: Counter[str] = Counter()
+        for number in range(6):
+            async with first.connect() as speaker:
+                sent = await ask(speaker, type="start", room_key=f"{KEY}-{number}")
+            places[sent["address"]] += 1
+            if number % 2:
+                await told_again(first)
+        assert places == {place(second): 3, place(third): 3}
+
+
+@pytest.mark.slow
+@needs_nats
+async def test_forged_servers_take_no_more_room_in_answers_than_there_is(new_service, tmp_path):
+    async with directory(tmp_path) as url, serving_together(url, new_service(), new_service()) as (first, second):
+        forger = await nats.connect(url)
+        for number in range(1000):
+            await forger.publish(
+                "speech-translation.servers", report(address=f"https://{'a' * 230}{number:04d}.example")
+            )
+        await forger.close()
+        await until(lambda: known(first).full)
+        answer = await first.get("/")
+        assert sum(len(name) + len(value) + 4 for name, value in answer.headers.items()) < 4096
+        assert f"ws://127.0.0.1:{second.port};" in answer.headers["content-security-policy"]
+
+
+@pytest.fixture
+def closed(tmp_path: Path, certificate: tuple[Path, Path]) -> tuple[str | Path, ...]:
+    """The options of a NATS server with the configuration of the documentation, and a user for others."""
+    (config,) = re.findall(r"```\n(listen: .*?)```", (ROOT / "docs" / "capacity.md").read_text("utf-8"), re.DOTALL)
+    other = '{ user: other, password: "right", permissions: { publish: "other.>", subscribe: "other.>" } }'
+    changes = (
+        ("nats.pem", str(certificate[0])),
+        ("nats.key", str(certificate[1])),
+        ("A-LONG-PASSWORD", "right"),
+        ("] }", f"{other} ] }}"),
+    )
+    path = tmp_path / "nats.conf"
+    path.write_text(replaced(config, *changes, ("tls {", "tls { timeout: 60, ")), "utf-8")
+    return "--config", path
+
+
+@pytest.mark.slow
+@needs_nats
+@openssl
+async def test_a_directory_with_tls_and_users_is_closed_to_others(
+    new_service, tmp_path, closed, certificate, monkeypatch, caplog
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    async with directory(tmp_path, *closed, port=(port := free_port())):
+        url = f"tls://captions:right@localhost:{port}"
+        async with serving_together(url, new_service(), new_service()) as (first, second):
+            other = Directory(new_service(), "http://forged:1")
+            async with other.joined(f"tls://other:right@localhost:{port}"):
+                await until(lambda: "permissions violation" in caplog.text.lower())
+                await told_again(first)
+                assert list(known(first).servers) == [second.url]
+                assert other.peers.servers == {}
+            async with first.connect() as reader:
+                assert (await ask(reader, type="watch", session=ROOM))["code"] == "no-session"
+
+
+@pytest.mark.slow
+@needs_nats
+@openssl
+@pytest.mark.parametrize(
+    ("user", "trusted", "secure", "said"),
+    [
+        ("captions:wrong", True, True, "Authorization Violation"),
+        ("captions:right", False, True, "certificate verify failed"),
+        ("captions:right", True, False, "it speaks no TLS"),
+    ],
+)
+async def test_nothing_is_said_to_a_directory_that_does_not_prove_itself_or_does_not_know_this_server(
+    user, trusted, secure, said, new_service, tmp_path, closed, certificate, monkeypatch
+):
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    async with directory(
+        tmp_path, *(closed if secure else ("--user", "captions", "--pass", "right")), port=(port := free_port())
+    ):
+        with pytest.raises(
+            PipelineError, match=rf"the directory at localhost:{port} cannot be reached .*{said}"
+        ) as caught:
+            async with Directory(new_service(), "http://127.0.0.1:1").joined(f"tls://{user}@localhost:{port}"):
+                pass
+        assert user.partition(":")[2] not in str(caught.value)
+
+
+@pytest.mark.slow
+@needs_nats
 async def test_a_directory_that_is_not_there_is_said_without_its_password(new_service):
     port = free_port()
     with pytest.raises(PipelineError, match=rf"the directory at 127\.0\.0\.1:{port} cannot be reached") as caught:
         async with Directory(new_service(), "http://127.0.0.1:1").joined(f"nats://secret@127.0.0.1:{port}"):
             pass
     assert "secret" not in str(caught.value)
-
-
-def report(**changes: object) -> bytes:
-    said = {"address": "http://one:8000", "capacity": 4, "languages": LANGUAGES, "draining": False, "sessions": {}}
-    return json.dumps(said | changes).encode()
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"", b"[]", b"{}", b"\xff", b'"x"', report(address="one"), report(address="http://one/path"),
-        report(address="http://one; script-src *"), report(address="javascript://one"), report(capacity=0),
-        report(sessions={"x": "no room"}), report(sessions={"x" * 1000: ""}), report(sessions=[1]), report(languages=[["", []]]),
-        report(languages=[1]), report(languages=LANGUAGES * 2), report(sessions={str(n): "" for n in range(2000)}),
-        report(kept={"x": "no room"}), report(kept=[1]), report(kept={str(n): "" for n in range(2000)}),
-    ],
-)  # fmt: skip
-def test_a_report_of_another_form_is_left_out(new_service, data):
-    with pytest.raises((ValueError, TypeError, KeyError, AttributeError, UsageError)):
-        read_report(data, 0.0)
-    here = Directory(new_service(), "http://here")
-    here._take(data)
-    assert here.peers.servers == {}
-
-
-def test_a_room_goes_to_a_server_of_its_languages_with_the_lowest_load():
-    peers = Peers(lambda: 0.0)
-    for name, capacity, sessions, languages in (
-        ("one", 4, 2, LANGUAGES), ("two", 10, 4, LANGUAGES), ("three", 4, 0, [("zh", ["en"])]),
-    ):  # fmt: skip
-        said = {f"{name}-{n}": "" for n in range(sessions)}
-        peers.push(
-            read_report(report(address=f"http://{name}", capacity=capacity, sessions=said, languages=languages), 0.0)
-        )
-    assert peers.with_room_for("en", ["zh"], 0.9) == "http://two"
-    assert peers.with_room_for("en", ["zh"], 0.9) == "http://one"  # the first has got one since, and both have half
-    assert peers.with_room_for("en", ["zh"], 0.3) is None
-    assert peers.with_room_for("zh", ["en"], 0.3) == "http://three"
-    assert peers.with_room_for("zh", ["en"], 0.0) is None
-    assert peers.with_room_for("fr", [], 0.9) is None
-
-
-def test_a_room_on_a_server_that_drains_is_begun_anew_elsewhere(new_service):
-    here, start = Directory(new_service(), "http://here"), Start(room_key=KEY)
-    here._take(report(sessions={"session": ROOM}))
-    with pytest.raises(ProtocolError, match="another server takes this"):
-        here.check(start, Access(), {})
-    here._take(report(sessions={"session": ROOM}, draining=True))
-    here.check(start, Access(), {})
-
-
-def test_the_sessions_of_a_server_that_is_not_heard_have_ended_unless_the_directory_was_away():
-    now = [0.0]
-    peers = Peers(lambda: now[0])
-    peers.push(read_report(report(sessions={"session": ROOM}, kept={"earlier": ROOM}), now[0]))
-    now[0] = 3 * GONE_S
-    peers.drop_silent(since_s=2.5 * GONE_S)
-    assert peers.with_session(ROOM) == ("http://one:8000", "session")
-    peers.drop_silent(since_s=0.0)
-    assert peers.with_session(ROOM) is None
-    assert {ROOM, "session", "earlier"} == set(peers.ended)
-    peers.push(read_report(report(sessions={"another": ROOM}), now[0]))
-    assert set(peers.ended) == {"session", "earlier"}
 
 
 @needs_nats
@@ -269,7 +334,38 @@ async def test_a_server_that_is_killed_in_mid_talk_ends_its_rooms_and_the_talk_g
             assert (await asked(first))["address"] == place(left)
 
 
-async def asked(server: Command) -> dict[str, Any]:
+@needs_nats
+@pytest.mark.slow
+async def test_a_server_that_dies_with_the_directory_is_not_given_out_while_that_is_away(new_service, tmp_path):
+    services, port = (new_service(max_sessions=4), new_service(max_sessions=4)), free_port()
+    async with AsyncExitStack() as stack:
+        async with directory(tmp_path, port=port) as url:
+            first, second = await stack.enter_async_context(serving_together(url, *services))
+            dying = await stack.enter_async_context(command("--directory", url, "--max-sessions", "100"))
+            await until(lambda: all(len(known(server).servers) == 2 for server in (first, second)))
+            async with at(place(dying)) as speaker:
+                assert (await ask(speaker, type="start", room_key=KEY))["type"] == "started"
+                await until(lambda: all(known(server).in_room(ROOM) is not None for server in (first, second)))
+                assert (await asked(first))["code"] == "elsewhere"
+                dying.process.kill()
+                await dying.process.wait()
+        for server in (first, second):  # NATS has gone, too
+            await until(lambda server=server: known(server).heard == [])
+            assert await found(server) == {"session": None, "server": None, "ended": False}
+            async with server.connect() as reader:
+                assert (await ask(reader, type="watch", session=ROOM))["code"] == "no-session"
+        async with first.connect() as other, first.connect() as speaker:
+            assert (await ask(other, type="start"))["type"] == "started"
+            session = (await ask(speaker, type="start", room_key=KEY))["session"]
+            assert (await asked(second))["type"] == "started"  # which cannot know
+            async with directory(tmp_path, port=port):
+                await until(lambda: all(len(known(server).servers) == 1 for server in (first, second)))
+                await until(lambda: known(second).in_room(ROOM) == (first.url, session))
+                async with second.connect() as again:
+                    assert (await ask(again, type="start", room_key=KEY[1:]))["type"] == "started"
+
+
+async def asked(server: Running | Command) -> dict[str, Any]:
     """What a speaker is told who begins a room."""
     async with server.connect() as speaker:
         return await ask(speaker, type="start", room_key=KEY)

@@ -464,6 +464,13 @@ async def test_the_recording_of_a_client_that_goes_away_is_given_up(streamed, ne
     assert "ended (given up): " in caplog.text
 
 
+async def test_an_upload_that_stops_gives_its_place_back(new_service, own_folder):
+    async with running(new_service(request_s=0.2)) as server:
+        stopped = await Raw(server, "Content-Length: 1000000").answer(FILE_HEADER, bytes(1_000))
+        assert stopped == (408, "too-slow")
+        assert (server.service.recordings, os.listdir(own_folder)) == (0, [])
+
+
 async def test_an_upload_that_is_cut_off_leaves_nothing(new_service, own_folder):
     service = new_service()
     async with running(service) as server:

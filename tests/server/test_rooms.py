@@ -79,7 +79,7 @@ async def test_nobody_takes_a_room_over(new_service):
         async with server.connect() as reader:
             assert (await ask(reader, type="start", room=ROOM))["code"] == "bad-message"
         async with server.connect() as reader:
-            assert (await ask(reader, type="resume", session=ROOM, key=KEY))["code"] == "wrong-key"
+            assert (await ask(reader, type="resume", session=ROOM, key=KEY))["code"] == "no-session"
         async with server.connect() as other:
             assert (await ask(other, type="start", room_key=KEY))["code"] == "room-busy"
         assert server.service.find(ROOM).id == session

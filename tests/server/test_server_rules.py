@@ -1,9 +1,8 @@
-"""Small rules of the server around its sessions, without a server: capacity, turns, other servers, uploads, connections."""
+"""Small rules of the server around its sessions, without a server: capacity, turns, uploads, connections."""
 
 import asyncio
-import json
 from collections.abc import Hashable, Iterator
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,23 +15,20 @@ from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, Transcript
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.loading import SharedModels
-from pipeline.server import directory, uploads
-from pipeline.server.access import Access
+from pipeline.server import uploads
 from pipeline.server.connections import Overdue, Settings
-from pipeline.server.directory import Directory, Peers, read_report
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.guard import Rate
 from pipeline.server.languages import offers
 from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
-from pipeline.server.protocol import Listen, ProtocolError, Resume, Start, Watch, room_name
+from pipeline.server.protocol import ProtocolError, Start, room_name
 from pipeline.server.pushes import Pushes
 from pipeline.server.service import Service
 from pipeline.server.uploads import Upload, UploadError
 
 KEY = "key-of-a-room-of-this-test"
 ROOM = room_name(KEY)
-LANGUAGES = [("en", ["zh"])]
 
 
 def service_with(config: PipelineConfig, models: Models, **limits: Any) -> Service:
@@ -145,123 +141,6 @@ async def test_the_first_session_without_another_one_has_the_turn_to_be_pushed(c
     ]
 
 
-def report(name: str = "one", **changes: object) -> bytes:
-    said = {"address": f"http://{name}", "capacity": 4, "languages": LANGUAGES, "draining": False, "sessions": {}}
-    return json.dumps(said | changes).encode()
-
-
-@pytest.fixture
-def here(demo_config: PipelineConfig, demo_models: Models) -> Directory:
-    """A server beside the server http://one, which has a session in a room, and one that is gone."""
-    found = Directory(service_with(demo_config, demo_models, max_sessions=4), "http://here")
-    found._take(report(sessions={"there": ROOM, "alone": ""}))
-    found._take(report("two", sessions={"lost": "r" * 22}))
-    found._take(b'{"gone": "http://two"}')
-    return found
-
-
-TOKEN = Access(token="secret")
-
-
-@pytest.mark.parametrize(
-    ("first", "access", "query", "code"),
-    [
-        (Start(room_key=KEY), Access(), {}, "elsewhere"),
-        (Start(room_key=KEY), Access(), {"placed": "1"}, None),
-        (Start(), Access(), {}, None),
-        (Start(room_key="another-room-of-this-test"), Access(), {}, None),
-        (Start(room_key=KEY), TOKEN, {}, None),
-        (Start(room_key=KEY, token="secret"), TOKEN, {}, "elsewhere"),
-        (Resume("there", "k"), TOKEN, {}, None),
-        (Resume("there", "k"), Access(), {}, "elsewhere"),
-        (Watch("there"), TOKEN, {}, "elsewhere"),
-        (Watch(ROOM), Access(), {}, "elsewhere"),
-        (Listen("alone", "zh"), Access(), {}, "elsewhere"),
-        (Watch("lost"), Access(), {}, "no-session"),
-        (Watch("r" * 22), Access(), {}, "no-session"),
-        (Watch("unknown"), Access(), {}, None),
-    ],
-)
-def test_a_client_is_sent_where_its_session_is(first, access, query, code, here):
-    if code is None:
-        here.check(first, access, query)
-        return
-    with pytest.raises(ProtocolError) as sent:
-        here.check(first, access, query)
-    assert sent.value.code == code
-    if code == "elsewhere":
-        assert sent.value.more == {"address": "ws://one/v1/session?placed=1"}
-
-
-@pytest.mark.parametrize(
-    ("draining", "sessions", "elsewhere"), [(False, 1, False), (False, 2, True), (False, 3, True), (True, 0, True)]
-)
-def test_a_new_room_begins_on_the_least_loaded_server(draining, sessions, elsewhere, here):
-    here._take(report(sessions={"only": ""}))
-    here._service.draining = draining
-    here._service.sessions |= dict.fromkeys(map(str, range(sessions)))
-    expected = pytest.raises(ProtocolError, match="another server takes this") if elsewhere else nullcontext()
-    with expected:
-        here.check(Start(room_key="another-room-of-this-test"), Access(), {})
-
-
-def test_a_room_here_stays_here_and_what_is_known_of_a_room_is_told(here):
-    assert here.found(ROOM) == {"session": "there", "server": "http://one", "ended": False}
-    assert here.found("r" * 22) == {"session": None, "server": None, "ended": True}
-    assert here.found("unknown") == {"session": None, "server": None, "ended": False}
-    here._service.rooms[ROOM] = SimpleNamespace(id="mine")
-    assert here.found(ROOM) == {"session": "mine", "server": "http://here", "ended": False}
-    here.check(Start(room_key=KEY), Access(), {})
-
-
-def test_a_server_does_not_take_its_own_report(here):
-    here._take(report("here", sessions={"own": ""}))
-    assert list(here.peers.servers) == ["http://one"]
-
-
-def test_a_report_has_the_last_rooms_whose_sessions_have_ended(here, monkeypatch):
-    monkeypatch.setattr(directory, "_MOST_ENDED", 2)
-    for number in range(4):
-        here._service.rooms[f"room-{number}"] = SimpleNamespace(id=f"id-{number}", room=f"room-{number}")
-    here._service.sessions["id-0"] = here._service.rooms["room-0"]
-    here._service.sessions["alone"] = SimpleNamespace(id="alone", room=None)
-    said = json.loads(here._report())
-    assert said["sessions"] == {"id-0": "room-0", "alone": ""}
-    assert said["kept"] == {"id-2": "room-2", "id-3": "room-3"}
-
-
-def test_the_newest_of_what_has_ended_is_remembered_and_of_the_servers_so_many(monkeypatch):
-    monkeypatch.setattr(directory, "_MOST_ENDED", 2)
-    monkeypatch.setattr(directory, "_MOST_SERVERS", 2)
-    peers = Peers(lambda: 0.0)
-    for name, capacity in (("one", 4), ("two", 4), ("three", 4), ("one", 5)):
-        sessions = {f"{name}-1": "", f"{name}-2": ""}
-        peers.push(read_report(report(name, capacity=capacity, sessions=sessions), 0.0))
-    assert {address: peer.capacity for address, peer in peers.servers.items()} == {"http://one": 5, "http://two": 4}
-    for address in ("http://one", "http://two", "http://none"):
-        peers.drop(address)
-    assert list(peers.ended) == ["two-1", "two-2"]
-
-
-def test_a_room_is_that_of_the_newest_session_there():
-    peers = Peers(lambda: 0.0)
-    peers.push(read_report(report(sessions={"a": ROOM, "b": ROOM}, kept={"old": ROOM}), 0.0))
-    assert peers.with_session(ROOM) == ("http://one", "b")
-    peers.push(read_report(report(kept={"old": ROOM, "b": ROOM}), 0.0))
-    assert peers.with_session(ROOM) == ("http://one", "b")
-    assert peers.with_session("old") == ("http://one", "old")
-
-
-def test_rooms_sent_to_a_server_count_until_it_reports_again():
-    peers = Peers(lambda: 0.0)
-    peers.push(read_report(report(capacity=2), 0.0))
-    assert [peers.with_room_for("en", [], 1.0) for _ in range(3)] == ["http://one", "http://one", None]
-    peers.push(read_report(report(capacity=2), 0.0))
-    assert peers.with_room_for("en", ["zh"], 1.0) == "http://one"
-    peers.push(read_report(report(capacity=2, draining=True), 0.0))
-    assert peers.with_room_for("en", [], 1.0) is None
-
-
 def test_the_newest_count_of_an_address_is_taken_back():
     now_s = 0.0
     rate = Rate(2, lambda: now_s)
@@ -366,6 +245,22 @@ def request(headers: dict[str, str], *body: bytes) -> Request:
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     return Request({"type": "http", "method": "POST", "headers": raw}, receive)
+
+
+async def test_what_has_come_of_an_upload_gives_the_rest_time():
+    limits, coming = ServerLimits(request_s=0.0, upload_pace=1), request({}, bytes(1_000), bytes(1))
+
+    async def receive() -> Any:
+        if reads:
+            await asyncio.sleep(0.001)  # the rest does not lie ready
+        reads.append(await coming.receive())
+        return reads[-1]
+
+    reads: list[Any] = []
+    body = uploads.paced_body(Request(coming.scope, receive), limits)
+    assert [len((await body.receive())["body"]) for _ in range(2)] == [1_000, 1]
+    with pytest.raises(UploadError, match="comes with less than 1 bytes a second"):
+        await uploads.paced_body(Request(coming.scope, asyncio.Event().wait), limits).receive()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

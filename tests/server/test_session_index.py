@@ -51,6 +51,25 @@ def test_a_session_is_found_by_its_id_and_the_newest_in_a_room_by_the_room():
     assert list(index.rooms) == [ROOM]
 
 
+@pytest.mark.parametrize("name", ["", "None", ROOM.upper(), f"{ROOM} ", "FIRST", "ｆｉｒｓｔ"])
+def test_nothing_else_is_found(name):
+    index = SessionIndex()
+    begun(index, "first")
+    (ended,) = begun(index, "ended", room=None)
+    index.end(ended, keep=True)
+    assert known(index, name) == [None]
+
+
+def test_a_speaker_comes_back_to_a_session_by_its_id_alone():
+    index = SessionIndex()
+    in_progress, ended = begun(index, "first", "ended")
+    index.end(ended, keep=True)
+    assert [index.with_id(name) for name in ("first", "ended")] == [in_progress, ended]
+    for name in (ROOM, ""):
+        with pytest.raises(ProtocolError):
+            index.with_id(name)
+
+
 def test_a_room_is_free_when_its_speaker_has_gone_whose_session_then_ends():
     index = SessionIndex()
     assert index.enter(ROOM) == ROOM

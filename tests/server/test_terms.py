@@ -1,5 +1,10 @@
 """``/v1/terms``: terms that are proposed to speakers. The panel is tested in test_page_glossary.py."""
 
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,10 +13,11 @@ import pytest
 from pipeline.apps import serve
 from pipeline.errors import UsageError
 from pipeline.glossary.candidates import Candidate
+from pipeline.server import terms
 from pipeline.server.access import Access
 from tests.conftest import HANG_S
 from tests.glossary.test_candidates import TALK, docx, pdf
-from tests.server.running import Running, running
+from tests.server.running import Running, running, until
 
 OURS = (Candidate("Ferro", 3), Candidate("Marchetti Kowalski", 1))
 
@@ -38,6 +44,50 @@ async def test_the_terms_of_a_document_and_of_the_server_are_proposed(new_servic
         refused = await answer(server, b"\0")
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad-document")
         assert service.recordings == 0
+
+
+async def test_a_document_whose_client_leaves_is_read_no_further(new_service, monkeypatch):
+    reading = threading.Event()
+
+    def read(path: Path, unwanted: Callable[[], bool]) -> str:
+        """Stands for a document that is never read to its end."""
+        reading.set()
+        while not unwanted():
+            time.sleep(0.01)
+        raise UsageError("nobody waits for it any more")
+
+    monkeypatch.setattr(terms, "document_text", read)
+    service = new_service(max_recordings=1)
+    async with running(service) as server, httpx.AsyncClient(base_url=server.url, timeout=HANG_S) as http:
+        asking = asyncio.create_task(http.post("/v1/terms", files={"file": b"Anna Weber"}))
+        await asyncio.to_thread(reading.wait)
+        assert (await answer(server, b"Anna Weber")).json()["error"]["code"] == "busy"
+        asking.cancel()
+        await until(lambda: service.recordings == 0)
+        monkeypatch.undo()
+        assert (await answer(server, b"Dear Anna Weber")).status_code == 200
+
+
+async def test_a_recordings_place_is_taken_until_the_work_has_ended(new_service, monkeypatch):
+    """Else clients that come and go would have any number of documents read at once."""
+    reading, end = threading.Event(), threading.Event()
+
+    def propose(*_: object) -> list[Candidate]:
+        reading.set()
+        end.wait(HANG_S)
+        return []
+
+    monkeypatch.setattr(terms, "proposed", propose)
+    monkeypatch.setattr(terms, "document_text", lambda path, unwanted: "")
+    service = new_service(max_recordings=1)
+    async with running(service) as server, httpx.AsyncClient(base_url=server.url, timeout=HANG_S) as http:
+        asking = asyncio.create_task(http.post("/v1/terms", files={"file": b"Anna Weber"}))
+        await asyncio.to_thread(reading.wait)
+        asking.cancel()
+        await until(lambda: len(server.server.server_state.connections) == 0)
+        assert service.recordings == 1
+        end.set()
+        await until(lambda: service.recordings == 0)
 
 
 async def test_who_has_no_token_gets_no_terms(new_service):
