@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import importlib.util
 import logging
 import os
@@ -230,6 +231,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         tell_loading(*(config.asr.model for config in configs))
         with naming_demo(options):
             models = load_shared(configs, several_calls=True, shared=shared)
+        gc.collect()
+        gc.freeze()  # modules and models stay: a collection that looks at their objects takes 30 ms and more
         most = options.max_sessions or measured_sessions(models)
         limits = within_files(ServerLimits(max_sessions=most, reader_targets=options.reader_targets))
         chains = list(zip(configs, models, strict=True))

@@ -1,6 +1,7 @@
 """The command: what it refuses, TLS, and signals."""
 
 import asyncio
+import gc
 import importlib.util
 import json
 import os
@@ -330,6 +331,18 @@ main_program(serve.run)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=HANG_S)
     assert (process.returncode, said) == (130, b"")
+
+
+def test_models_are_left_out_of_collections_of_garbage(monkeypatch):
+    def measured(models: object) -> int:
+        raise UsageError(str(gc.get_freeze_count()))
+
+    monkeypatch.setattr("pipeline.apps.serve.load_shared", lambda *_, **__: [])
+    monkeypatch.setattr("pipeline.apps.serve.measured_sessions", measured)
+    try:
+        assert int(refused("--port", "0", "--max-sessions", "auto")) > 10_000
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
