@@ -149,7 +149,8 @@ def long_messages(draw: st.DrawFn) -> str:
     kind = draw(st.sampled_from(sorted(_FIELDS)))
     names = draw(st.lists(st.sampled_from([*_FIELDS[kind], "other"]), max_size=4))
     fields = "".join(f', "{name}": {draw(values)}' for name in names)
-    return f'{{"type": "{kind}"{fields}{draw(st.sampled_from(["}", ""]))}'[:LONGEST]
+    text = f'{{"type": "{kind}"{fields}{draw(st.sampled_from(["}", ""]))}'
+    return text.encode()[:LONGEST].decode(errors="ignore")
 
 
 def cost_s(text: str) -> float:
