@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import errno
 import ipaddress
+import logging
 import socket
 import ssl
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import UsageError
@@ -18,7 +21,12 @@ from ..server.access import Access, is_host_name, is_loopback, is_origin, is_uns
 from ..server.limits import MOST_SESSIONS
 from .cli import importing, whole_number
 
+log = logging.getLogger(__name__)
+
 _SHORTEST_TOKEN = 16
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+# asyncio waits a second (ACCEPT_RETRY_DELAY) when a connection cannot be accepted.
+_RETRY_S, _TOLD_S = 0.9, 60.0
 
 
 def some_network(text: str) -> str:
@@ -114,6 +122,34 @@ def _no_password() -> str:
     raise ValueError("the key has a password; give one without")
 
 
+class ShortageError(OSError):
+    """No connection can be accepted for now: the process or the machine lacks descriptors or memory."""
+
+
+class Listener(socket.socket):
+    """A listening socket that says in one line a minute that it cannot accept.
+
+    asyncio then stops reading it for a second, but first tries again as often as its backlog, with a traceback each time.
+    """
+
+    _retry_s = _told_s = float("-inf")
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        now_s = time.monotonic()
+        if now_s < self._retry_s:
+            raise BlockingIOError
+        try:
+            return super().accept()
+        except OSError as error:
+            if error.errno not in _SHORT:
+                raise
+            if now_s - self._told_s >= _TOLD_S:
+                self._told_s = now_s
+                log.error("connections wait, as none can be accepted: %s (limit on files: ulimit -n)", error.strerror)
+            self._retry_s = now_s + _RETRY_S
+            raise ShortageError(error.errno, error.strerror) from None
+
+
 @contextmanager
 def listening(host: str, *ports: int) -> Iterator[socket.socket]:
     """A socket that listens on the address, which is this machine's, and the first port that is free."""
@@ -135,7 +171,7 @@ def _listener(host: str, ports: Sequence[int]) -> socket.socket:
     for port in ports:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         try:
-            listener = socket.create_server(found[0][4][:2], family=found[0][0])
+            listener = Listener(fileno=socket.create_server(found[0][4][:2], family=found[0][0]).detach())
         except OSError as error:
             if error.errno == errno.EADDRINUSE and port != ports[-1]:
                 continue
@@ -146,16 +182,19 @@ def _listener(host: str, ports: Sequence[int]) -> socket.socket:
     raise ValueError("no port is given")
 
 
-def allow_files(wanted: int) -> None:
-    """Raise the limit on open files of this process, where it is lower and may be raised."""
-    if sys.platform != "win32":
-        import resource
+def allow_files(wanted: int) -> int:
+    """Let this process open as many files as it may; how many, or ``wanted`` where there is no limit."""
+    if sys.platform == "win32":
+        return wanted
+    import resource
 
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            highest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            with suppress(ValueError, OSError):
-                resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, highest), hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(soft, wanted) if hard == resource.RLIM_INFINITY else hard  # macOS refuses infinity
+    if soft != resource.RLIM_INFINITY and soft < highest:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+            soft = highest
+    return wanted if soft == resource.RLIM_INFINITY else soft
 
 
 def access_of(options: argparse.Namespace) -> Access:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import importlib.util
 import logging
 import os
@@ -14,7 +15,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..loading import SharedModels, load_shared
@@ -23,6 +25,7 @@ from ..server.limits import MOST_TARGETS, ServerLimits
 from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
 from .directory import add_directory_arguments, in_directory
 from .listening import (
+    ShortageError,
     access_of,
     addresses,
     allow_files,
@@ -56,6 +59,7 @@ _PACKAGES = {
 }
 # File descriptors beside those of connections: models, records, and the process's own.
 _OTHER_FILES = 200
+_FEWEST_CONNECTIONS = 16
 
 _EXAMPLES = (
     "%(prog)s --config demo --config demo-pt-en",
@@ -227,9 +231,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         tell_loading(*(config.asr.model for config in configs))
         with naming_demo(options):
             models = load_shared(configs, several_calls=True, shared=shared)
+        gc.collect()
+        gc.freeze()  # modules and models stay: a collection that looks at their objects takes 30 ms and more
         most = options.max_sessions or measured_sessions(models)
-        limits = ServerLimits(max_sessions=most, reader_targets=options.reader_targets)
-        allow_files(limits.connections + _OTHER_FILES)
+        limits = within_files(ServerLimits(max_sessions=most, reader_targets=options.reader_targets))
         chains = list(zip(configs, models, strict=True))
         offers = Offers(chains, shared, downloads=options.allow_downloads)
         service = Service(
@@ -245,9 +250,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         service.speakers = speakers
         scheme = "https" if context else "http"
         app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
-        settings = Settings(app, limits, options.proxy)
-        settings.load()
-        settings.ssl = context
+        settings = Settings(app, limits, options.proxy, context)
         where = ", from other machines ".join(addresses(listener, scheme))
         lines = [f"serving on {where}  ({languages.described()}; Ctrl-C ends)"]
         if certificate:
@@ -277,6 +280,17 @@ def measured_sessions(models: Sequence[Models]) -> int:
     found = sessions_for(window_s, usable_cores())
     tell(f"--max-sessions auto: {found}, since a window of speech takes {window_s:.3f} s")
     return found
+
+
+def within_files(limits: ServerLimits) -> ServerLimits:
+    """The limits, with as many connections as this process can open, which it says if these are fewer."""
+    files = allow_files(limits.connections + _OTHER_FILES)
+    if (most := max(files - _OTHER_FILES, _FEWEST_CONNECTIONS)) >= limits.connections:
+        return limits
+    tell(
+        f"at most {most} connections, as this process may open {files} files; raise the limit (ulimit -n) for {limits.connections}"
+    )
+    return replace(limits, connections=most)
 
 
 async def _serve_all(
@@ -311,6 +325,7 @@ async def serve(
     stopping = stopping or asyncio.Event()
     from ..server.connections import sweep
 
+    asyncio.get_running_loop().set_exception_handler(_without_shortages)
     with _signals(server, stopping):
         sweeping = asyncio.create_task(sweep(server, service.limits))
         serving = asyncio.create_task(server._serve([listener]))  # serve() would install signal handlers of its own
@@ -324,6 +339,12 @@ async def serve(
             server.should_exit = True
         await serving
         sweeping.cancel()
+
+
+def _without_shortages(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what asyncio reports, but for a shortage, which ``Listener`` has told."""
+    if not isinstance(context.get("exception"), ShortageError):
+        loop.default_exception_handler(context)
 
 
 @contextmanager

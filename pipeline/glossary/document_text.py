@@ -28,7 +28,7 @@ _LOOK_S = 0.2
 _MEMORY_BYTES = 1 << 30
 _UNPACKED_BYTES = 256 << 20
 _MOST_PAGES = 2_000
-_HTML = re.compile(rb"\s*(<!--.*?-->\s*)*(<!doctype html|<html|<head|<body)", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype html|html|head|body)", re.IGNORECASE | re.DOTALL)
 _KINDS = "PDF, DOCX, PPTX, HTML and plain text are read"
 
 

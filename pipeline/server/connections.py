@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import CloseCode, Frame
+from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 
 from ..run.machine import give_back_memory
@@ -24,11 +28,25 @@ from .websocket import CLOSING
 _SWEEP_S = 1.0
 # How long memory is given back, at each look at the connections, after a long text: until it and its answer are done with.
 _GIVE_BACK_S = 2.0
+# asyncio reads 256 KiB at once, and 40,000 empty frames in it hold the loop for 0.5 s (measured). With TLS, each connection
+# has a buffer of this size from its acceptance.
 _READ_BYTES = 1 << 14
+# Connections that the system keeps until they are accepted, and that are accepted at once; a burst of 2,048, uvicorn's number,
+# holds the loop for half a second (measured).
+_BACKLOG = 64
+# Chunks of a body, which cost as much each as a long one (30 µs): a few, and one for so many bytes.
+_MOST_CHUNKS, _CHUNK_BYTES = 64, 64
 # The memory of a longer text is given back. A message of audio, in JSON, is shorter.
 _LONG_TEXT_BYTES = 1 << 16
 # The most frames of one message. Each may be empty, and uvicorn counts their bytes only.
 _MOST_FRAMES = 1024
+# Pings and frames with less than so many bytes, of which one connection may send so many in a second (10 ms of work). The
+# shortest frames of audio have 2.5 ms.
+_SMALL_BYTES, _MOST_SMALL = 32, 200
+# What of a WebSocket is parsed before frames are counted.
+_PIECE_BYTES = 1 << 11
+# Messages that the application takes at once. A turn of the loop may wait for other threads (5 ms).
+_TURN_MESSAGES = 32
 _TEXT = b"the server has too many connections; try again later\n"
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
@@ -36,30 +54,74 @@ _FULL = (
 ) % (len(_TEXT), _TEXT)
 
 
+class _Parser(h11.Connection):
+    """Refuses a body in chunks of a few bytes."""
+
+    _chunks = _bytes = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_end
+            self._bytes += len(event.data)
+            if self._chunks > _MOST_CHUNKS + self._bytes // _CHUNK_BYTES:
+                raise h11.RemoteProtocolError("the chunks of the body are too short")
+        return event
+
+
 class HttpConnection(H11Protocol):
-    """A connection before it becomes a WebSocket. One too many is closed before anything is read.
+    """A connection, from its acceptance, before it becomes a WebSocket. One too many is closed before anything is read.
 
     That of a proxy is answered first: a proxy takes a connection without an answer for a failed server, and leaves the
     server out.
     """
 
+    network = ""
     _refused = _answered = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.conn = _Parser(h11.SERVER)
+        self._securing: asyncio.Task[None] | None = None
+        self._early: list[bytes] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # asyncio reads 256 KiB at once, and 40,000 empty frames in it hold the loop for 0.5 s (measured). Not with TLS, where
-        # the transport does not have this attribute.
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         assert isinstance(self.config, Settings)
-        limits, network = self.config.limits, _network(self)
-        same = sum(_network(each) == network for each in self.connections)
+        limits, self.network = self.config.limits, _network(self)
+        too_many = len(self.connections) > limits.connections
         if self.config.is_proxy(self.client):
-            self._refused = len(self.connections) > limits.connections
-        elif same > limits.connections_of_address or len(self.connections) > limits.connections:
+            self._refused = too_many
+        elif too_many or self._same() > limits.connections_of_address:
             transport.abort()
+            return
+        if self.config.tls is not None:
+            self._securing = self.loop.create_task(self._secure(self.config.tls))
+
+    def _same(self) -> int:
+        """Connections of this address."""
+        return sum(getattr(each, "network", None) == self.network for each in self.connections)
+
+    async def _secure(self, context: ssl.SSLContext) -> None:
+        """Do the handshake of TLS. asyncio tells of a connection after it, and its own limit is a minute."""
+        self._early, secure = [], None
+        with suppress(OSError):  # it is not TLS, or the other side has gone
+            secure = await self.loop.start_tls(self.transport, self, context, server_side=True)
+        early, self._early = b"".join(self._early), None
+        if secure is None:
+            self.connection_lost(None)
+            return
+        super().connection_made(secure)
+        if early:
+            self.data_received(early)
 
     def data_received(self, data: bytes) -> None:
-        if not self._refused:
+        if self._early is not None:  # it came with the end of the handshake
+            self._early.append(data)
+        elif not self._refused:
             super().data_received(data)
         elif not self._answered:
             self._answered = True
@@ -69,24 +131,55 @@ class HttpConnection(H11Protocol):
             else:
                 self.transport.close()
 
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # an answer is on its way
+            self.transport.abort()
+
 
 class SocketConnection(WebSocketsSansIOProtocol):
     """A WebSocket whose memory is bounded, whatever the other side sends and however little it reads."""
 
+    network = ""
     _frames = 0
+    _small, _second = 0, 0  # pings and small frames in a second, and which
     _heard = False  # whether anything has come since the last ping
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._ended, self._answered = asyncio.Event(), asyncio.Event()  # see CLOSING
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.network = _network(self)
+
     def data_received(self, data: bytes) -> None:
         self._heard = True
-        super().data_received(data)
-        if self.conn.handshake_exc is not None and not self.handshake_initiated:
-            # websockets has refused the request by itself, which uvicorn does not notice.
-            self.transport.write(b"".join(self.conn.data_to_send()))
-            self.transport.close()
+        for begin in range(0, len(data), _PIECE_BYTES):
+            if self.transport.is_closing():
+                break
+            super().data_received(data[begin : begin + _PIECE_BYTES])
+            if self.conn.handshake_exc is not None and not self.handshake_initiated:
+                # websockets has refused the request by itself, which uvicorn does not notice.
+                self.transport.write(b"".join(self.conn.data_to_send()))
+                self.transport.close()
+
+    def handle_events(self) -> None:
+        second = int(self.loop.time())
+        if second != self._second:
+            self._small, self._second = 0, second
+        self._small += sum(isinstance(event, Frame) and _is_small(event) for event in self.conn.events)
+        if self._small > _MOST_SMALL:
+            self.conn.fail(CloseCode.POLICY_VIOLATION, f"more than {_MOST_SMALL} pings and small frames in a second")
+            self.handle_parser_exception()
+        else:
+            super().handle_events()
+
+    async def receive(self) -> Any:
+        if self.queue.qsize() % _TURN_MESSAGES == _TURN_MESSAGES - 1:
+            await asyncio.sleep(0)  # of messages that came together, so that others get their turn
+        return await super().receive()
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -155,10 +248,18 @@ Connection = HttpConnection | SocketConnection
 class Settings(uvicorn.Config):
     """The settings of the command, which the tests use too."""
 
-    def __init__(self, app: ASGIApp, limits: ServerLimits, proxies: Sequence[str] = (), graceful_s: int = 5) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: ServerLimits,
+        proxies: Sequence[str] = (),
+        tls: ssl.SSLContext | None = None,
+        graceful_s: int = 5,
+    ) -> None:
         """``proxies``: addresses or networks of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
 
-        ``graceful_s``: how long connections may take to close when the server ends.
+        ``tls``: for https; uvicorn's own setting, ``ssl``, stays None. ``graceful_s``: how long connections may take to close when
+        the server ends.
         """
         super().__init__(
             app,
@@ -171,12 +272,15 @@ class Settings(uvicorn.Config):
             lifespan="off",
             log_config=None,
             access_log=False,
+            backlog=_BACKLOG,
             server_header=False,
             proxy_headers=bool(proxies),
             forwarded_allow_ips=list(proxies),
             timeout_graceful_shutdown=graceful_s,
         )
-        self.limits = limits
+        self.limits, self.tls = limits, tls
+        if tls is not None:
+            SSLProtocol.max_size = _READ_BYTES
         self.long_text_s = -_GIVE_BACK_S
         """When the last long text came."""
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
@@ -239,3 +343,7 @@ def _network(connection: object) -> str:
     """The address of the other side, or its network if it is of IPv6."""
     client = getattr(connection, "client", None)
     return counted_as(client[0]) if client else ""
+
+
+def _is_small(frame: Frame) -> bool:
+    return frame.opcode in (Opcode.PING, Opcode.PONG) or len(frame.data) < _SMALL_BYTES

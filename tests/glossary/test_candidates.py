@@ -218,3 +218,10 @@ def test_what_follows_a_script_or_style_in_a_page_is_read_and_these_are_not():
         b"<!-- x --><html><head><style>b{}</style></head><body>one<script>var x</script>two<b>three</b></body></html>"
     )
     assert [line for line in _lines(page) if line.strip()] == ["one", "two", "three"]
+
+
+def test_a_text_may_begin_with_many_comments():
+    # A pattern that tries every end of each comment doubles its time with each.
+    comments = b"<!-- slide -->\n" * 1_000
+    assert list(_lines(comments + b"# Title"))[-1] == "# Title"
+    assert "".join(_lines(comments + b"<body>Title")).strip() == "Title"

@@ -1,6 +1,6 @@
 """Markup in texts that are translated: it comes back as it was, in its place, and a fragment stays one."""
 
-from time import process_time
+from time import process_time, thread_time
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from pipeline.nmt import forced
 from pipeline.nmt.forced import place_marks, word_alignment
 from pipeline.nmt.terms.mark_places import Mark, Places
-from pipeline.nmt.terms.markup import as_fragment, joined_sentences, parts
+from pipeline.nmt.terms.markup import as_fragment, joined_sentences, parts, parts_of_page
 
 
 def untranslated(text, **options):
@@ -242,3 +242,86 @@ def test_blanks_are_read_once():
     began = process_time()
     assert "".join(map(str, parts(" " * 20_000))) == " " * 20_000
     assert process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("<script>a <p>b</p></script><p>One</p>", ["One"]),
+        ("<PRE>a <p>b</pre\n>\n two", ["two"]),
+        ("<style>a</style>b <style>c <p>d", ["b c", "d"]),
+        ("<pre>a</textarea> b <p>c</p> d", ["a b", "c", "d"]),
+        ("<preface>a</preface>", ["a"]),
+        ("<pre>a</pre> b <pre>c</pre> d", ["b", "d"]),
+        ("<script><pre></script>One</pre>", ["One"]),
+    ],
+)
+def test_code_in_a_page_is_no_text_and_code_without_an_end_is(page, texts):
+    found = parts_of_page(page)
+    assert [part.text for part in found if not isinstance(part, str)] == texts
+    assert "".join(part if isinstance(part, str) else part.written(part.text, "en", "en") for part in found) == page
+
+
+def cost_s(divide, text):
+    """The work of dividing a text."""
+    began_s = thread_time()
+    divide(text)
+    return thread_time() - began_s
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        *(
+            "<pre ",
+            "<script>",
+            "<style a",
+            "<textarea",
+            "<p ",
+            "<p",
+            "<br",
+            "<br ",
+            "<a ",
+            "</a ",
+            "</pre ",
+            "<",
+            "</",
+            "<!--",
+        ),
+        *(
+            "{",
+            "{a",
+            "{\\",
+            "{\\i1}",
+            "${",
+            "`",
+            "`a ",
+            "%(",
+            "%(a",
+            "%1",
+            "@",
+            " @1",
+            "#a",
+            "**",
+            "&",
+            "&#1",
+            "&a",
+            "X1",
+            "X1 ",
+        ),
+        *("a\n", "- ", "-", ">>", "♪", ".)", "\x1e", "<a>", "</b>", "<a></b>", "<pre></p>", "<pre>a</pre>"),
+    ],
+)
+def test_no_opening_takes_much_longer_than_plain_text(opening):
+    # At this length, what grows with its square takes hundreds of times as long as plain text (now 15), or a page as its text (now 2).
+    length = 20_000
+    text, plain = opening * (length // len(opening)), "Hello there. " * (length // 13)
+    assert any(cost_s(parts, text) <= 50 * cost_s(parts, plain) for _ in range(5))
+    assert any(cost_s(parts_of_page, text) <= 6 * cost_s(parts, text) for _ in range(5))
+
+
+@pytest.mark.parametrize("text", ["<a>w " * 1_900 + "</b>" * 2_500, "<a>" * 3_300 + "<b>w</b>" * 1_200])
+def test_closing_tags_are_not_compared_with_all_open_ones(text):
+    # 4 times as long as plain text; 21 times, if they were.
+    plain = "Hello there. " * (len(text) // 13)
+    assert any(cost_s(parts, text) <= 12 * cost_s(parts, plain) for _ in range(10))

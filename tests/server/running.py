@@ -130,10 +130,8 @@ async def running(
     shared_at: str | None = None,
 ) -> AsyncIterator[Running]:
     """Run a server for ``service`` as the command does, on a free port; drain it at the end."""
-    settings = Settings(create_app(service, access, routes, lambda: shared_at), service.limits, proxies, graceful_s=1)
-    if tls is not None:
-        settings.load()
-        settings.ssl = tls
+    app = create_app(service, access, routes, lambda: shared_at)
+    settings = Settings(app, service.limits, proxies, tls, graceful_s=1)
     server = uvicorn.Server(settings)
     stopping = asyncio.Event()
     with listening("127.0.0.1", 0) as listener:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
@@ -22,6 +23,7 @@ from pipeline.run.machine import give_back_memory
 from pipeline.server.protocol import _FIELDS
 from pipeline.server.protocols.wyoming import serving_wyoming
 from tests.server.running import Running, ask, heard, running, until
+from tests.server.test_protocol import long_messages
 
 # Of the loop's thread in one callback: time that other threads and programs take is not counted. The least of some tries counts.
 LONGEST_S = 0.01
@@ -146,6 +148,29 @@ async def test_no_field_of_a_message_holds_the_loop(kind, new_service, monkeypat
                 return wrong
 
             assert await asyncio.to_thread(asyncio.run, work()) == []
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.slow
+async def test_no_drawn_message_holds_the_loop(new_service, monkeypatch, caplog):
+    async with running(new_service(max_sessions=1_000, resume_s=0.0)) as server:
+        with measured(monkeypatch) as hold:
+
+            async def answered(text: str) -> dict[str, Any]:
+                async with server.connect() as socket:
+                    hold.longest_s = 0.0
+                    await socket.send(text)
+                    return await heard(socket)
+
+            @given(long_messages())
+            def check(text: str) -> None:
+                for _ in range(TRIES):
+                    assert asyncio.run(answered(text)).get("code") != "failed"
+                    if hold.longest_s <= LONGEST_S:
+                        return
+                raise AssertionError(f"{1000 * hold.longest_s:.0f} ms")
+
+            await asyncio.to_thread(check)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 

@@ -111,6 +111,26 @@ async def test_a_body_that_is_no_request(new_service, body):
         assert (answer.status_code, list(answer.json())) == (400, ["error"])
 
 
+async def test_a_body_of_many_lists_is_not_read(new_service):
+    async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
+        answer = await client.post("/translate", json={"q": [[]] * 300, "source": "en", "target": "zh"})
+        assert answer.status_code == 400
+        assert "it has too many values" in answer.json()["error"]
+
+
+async def test_a_wrong_key_in_front_of_the_body_is_refused_without_it(new_service, expected, monkeypatch):
+    monkeypatch.setattr("pipeline.server.guard._IDLE_S", 0.0)
+    async with running(new_service(), Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:
+        for path, header in (("/translate?api_key=wrong", ""), ("/translate", "Authorization: Bearer wrong\r\n")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}Content-Length: 10\r\n\r\n".encode())
+            assert b"403" in await reader.readline()
+            writer.close()
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
+        for where in ({"params": {"api_key": TOKEN}}, {"headers": {"Authorization": f"Bearer {TOKEN}"}}):
+            assert (await client.post("/translate", json=body, **where)).json() == {"translatedText": expected[0]}
+
+
 async def test_limits_of_bytes_wrong_keys_and_requests_at_once(new_service, expected, monkeypatch):
     service = new_service(connections_a_minute=3)
     async with running(service, Access.of(TOKEN)) as server, httpx.AsyncClient(base_url=server.url) as client:

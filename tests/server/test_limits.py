@@ -158,7 +158,10 @@ async def test_a_reader_that_does_not_read_is_cut(new_service, monkeypatch):
 
 
 @pytest.mark.slow
-async def test_answers_to_pings_do_not_pile_up(new_service):
+async def test_answers_to_pings_do_not_pile_up(new_service, monkeypatch):
+    monkeypatch.setattr(
+        "pipeline.server.connections._MOST_SMALL", 1_000_000
+    )  # in a second; a client may send some each second
     async with running(new_service()) as server, server.connect(close_timeout=0) as socket:
         (connection,) = await served(server, 1)
         stalled(socket)

@@ -1,6 +1,7 @@
 """The command: what it refuses, TLS, and signals."""
 
 import asyncio
+import gc
 import importlib.util
 import json
 import os
@@ -332,15 +333,30 @@ main_program(serve.run)
     assert (process.returncode, said) == (130, b"")
 
 
+def test_models_are_left_out_of_collections_of_garbage(monkeypatch):
+    def measured(models: object) -> int:
+        raise UsageError(str(gc.get_freeze_count()))
+
+    monkeypatch.setattr("pipeline.apps.serve.load_shared", lambda *_, **__: [])
+    monkeypatch.setattr("pipeline.apps.serve.measured_sessions", measured)
+    try:
+        assert int(refused("--port", "0", "--max-sessions", "auto")) > 10_000
+    finally:
+        gc.unfreeze()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
-def test_the_limit_on_open_files_is_raised_as_far_as_it_may():
+def test_as_many_files_may_be_open_as_the_system_allows():
     program = """
 import resource
-from pipeline.apps.listening import allow_files
-resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
-for wanted in (50, 150, 1000):
-    allow_files(wanted)
-    print(resource.getrlimit(resource.RLIMIT_NOFILE))
+from pipeline.apps.serve import within_files
+from pipeline.server.limits import ServerLimits
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 700))
+print(within_files(ServerLimits(connections=500)).connections, resource.getrlimit(resource.RLIMIT_NOFILE))
+print(within_files(ServerLimits(connections=501)).connections)
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+print(within_files(ServerLimits()).connections)
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, cwd=ROOT, timeout=HANG_S)
-    assert done.stdout.decode().split("\n")[:3] == ["(100, 200)", "(150, 200)", "(200, 200)"]
+    assert done.stdout.decode().split("\n")[:3] == ["500 (700, 700)", "500", "16"]
+    assert b"at most 500 connections, as this process may open 700 files" in done.stderr

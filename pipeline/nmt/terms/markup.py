@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, count
@@ -35,12 +36,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-# In a page: what parts texts, and what is none.
+# In a page: what parts texts. What is between a tag with code and the closing one is none.
 _BLOCK = re.compile(
-    r"""(?: <(script|style|pre|textarea)\b .{0,20000}? </\1\s*> | </?(?: p|div|li|[uo]l|h[1-6r]|table|t[rdh]|thead|tbody|section|article|header
-    |footer|nav|main|aside|blockquote|d[ltd]|figure|figcaption|form|option|select|title|head|html|body|caption|address|label|button)\b [^<>]* > )\s*""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+    r"""<(?: (?P<code>script|style|pre|textarea)\b | /?(?: p|div|li|[uo]l|h[1-6r]|table|t[rdh]|thead|tbody|section|article|header
+    |footer|nav|main|aside|blockquote|d[ltd]|figure|figcaption|form|option|select|title|head|html|body|caption|address|label|button)\b [^<>]* > )""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_CODE_END = re.compile(r"</(script|style|pre|textarea)\s*>", re.IGNORECASE)
 _DASH = re.compile(r"\s*(?:[-–—‐]+|>>+)(?=\s|[^\W\d])\s*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,30});", re.IGNORECASE)
 _BLANKS = re.compile(r"\s+")
@@ -142,10 +144,21 @@ def parts(text: str, *, one_text: bool = False) -> list[str | Fragment]:
 def parts_of_page(text: str) -> list[str | Fragment]:
     """As ``parts``, of HTML: the content of each block is one text, and code is kept."""
     found: list[str | Fragment] = []
+    code_ends: dict[str, list[int]] = {}
+    for closing in _CODE_END.finditer(text):
+        code_ends.setdefault(closing[1].lower(), []).append(closing.end())
     at = 0
     for block in _BLOCK.finditer(text):
-        found += [*parts(text[at : block.start()], one_text=True), block.group()]
-        at = block.end()
+        end = block.end()
+        if (name := block["code"]) is not None:
+            ends = code_ends.get(name.lower(), [])
+            number = bisect_right(ends, end)
+            end = ends[number] if number < len(ends) else 0
+        if end > at <= block.start():  # complete, and not in code
+            blanks = _BLANKS.match(text, end)
+            end = blanks.end() if blanks else end
+            found += [*parts(text[at : block.start()], one_text=True), text[block.start() : end]]
+            at = end
     return [*found, *parts(text[at:], one_text=True)]
 
 
@@ -204,18 +217,23 @@ class _Reader:
             default=-1,
         )
         opened: list[tuple[str, int]] = []  # tags without their closing ones: name, number among the marks
+        names = Counter[str]()
         for number, (kind, text, name) in enumerate(self._tokens):
             if kind in ("text", "word"):
                 self._add(self._plain(text) if kind == "text" else self._stand_in(text))
                 continue
-            bold = kind == "bold" and any(other == "**" for other, _ in opened)
+            bold = kind == "bold" and names["**"] > 0
             after = kind == "close" or bold or number > last
             self._mark(text, after=after, line=kind == "line")
             name = "**" if kind == "bold" else name
             if kind == "open" or (kind == "bold" and not bold):
                 opened.append((name, len(self.marks) - 1))
-            elif name and (own := next((at for other, at in reversed(opened) if other == name), None)) is not None:
-                opened = [one for one in opened if one[1] < own]
+                names[name] += 1
+            elif names[name]:
+                other, own = "", 0
+                while other != name:
+                    other, own = opened.pop()
+                    names[other] -= 1
                 for at in (own, -1):
                     self.marks[at] = replace(self.marks[at], pair=own)
         return Fragment(self.text, tuple(self.marks), self.words, self.entities)

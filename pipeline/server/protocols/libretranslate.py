@@ -7,11 +7,11 @@ one that is translated into the target; of several, the language of the text is 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -36,7 +36,7 @@ from ...nmt.translator import MultiSourceTranslator, TermTranslator, TextTransla
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..languages.detection import detected
-from ..protocol import ProtocolError
+from ..protocol import ProtocolError, bounded_json
 from ..service import Service
 from ..uploads import UploadError, body_type, bounded_body, while_connected
 
@@ -77,14 +77,18 @@ def routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
         address, limit_s = request.client.host if request.client else "", service.limits.request_s
         if not rate.allows(address):
             raise _RefusedError(429, "too many requests without their body or the right key; wait a minute")
+        wrong = _RefusedError(403, "Invalid API key: give the server's token as api_key")
+        early = _early_key(request)
+        if early is not None and not access.knows_token(early):
+            raise wrong
         try:
             async with asyncio.timeout(limit_s):
                 fields = await texts.fields(request)
         except TimeoutError:
             raise _RefusedError(408, f"Invalid request: its body took longer than {limit_s:g} s") from None
-        key = fields.get("api_key") or bearer_token(request.headers.get("authorization"))
+        key = fields.get("api_key") or early
         if not access.knows_token(key if isinstance(key, str) else None):
-            raise _RefusedError(403, "Invalid API key: give the server's token as api_key")
+            raise wrong
         rate.forget(address)
         return fields
 
@@ -111,15 +115,27 @@ def routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
     ]
 
 
+def _early_key(request: Request) -> str | None:
+    """The key that comes before the body; None: it may be in it."""
+    with suppress(ValueError):  # too many fields, which is said when the body has been read
+        return bearer_token(request.headers.get("authorization")) or _pairs(request.scope["query_string"]).get(
+            "api_key"
+        )
+    return None
+
+
 def _parsed(kind: str, body: bytes, query: bytes) -> dict[str, Any]:
     """The fields of a body that is JSON or a form, and of a query."""
     if kind == "application/json":
-        fields = json.loads(body)
+        fields = bounded_json(body.decode("utf-8-sig"), 2 * (_MOST_TEXTS + _MOST_FIELDS))
         if not isinstance(fields, dict):
             raise ValueError("it is JSON, but no object")
         return fields
-    pairs = (parse_qsl(part.decode(), max_num_fields=_MOST_FIELDS) for part in (query, body))
-    return {name: value for part in pairs for name, value in part}
+    return _pairs(query) | _pairs(body)
+
+
+def _pairs(text: bytes) -> dict[str, str]:
+    return dict(parse_qsl(text.decode(), max_num_fields=_MOST_FIELDS))
 
 
 class _Texts:
@@ -142,7 +158,7 @@ class _Texts:
                 form = await counting.form(max_files=0, max_fields=_MOST_FIELDS)
                 return {**await self._run(partial(_parsed, "", b"", query)), **form}
             return await self._run(partial(_parsed, kind, await counting.body(), query))
-        except (HTTPException, ValueError, RecursionError) as error:
+        except (HTTPException, ValueError) as error:
             why = error.detail if isinstance(error, HTTPException) else described(error)
             raise _RefusedError(400, f"Invalid request: the body is neither a JSON object nor a form ({why})") from None
 
