@@ -32,6 +32,8 @@ class ServerLimits:
     """The longest session."""
     message_bytes: int = 1 << 20
     """The largest WebSocket message: 5 s of 16-bit audio at 96 kHz."""
+    messages_a_second: float = 5.0
+    """Messages beside audio that are read of one client, over 20 s."""
     backlog_s: float = 30.0
     """Audio that waits in the server for recognition; then the connection is not read until there is room."""
     waiting_events: int = 500

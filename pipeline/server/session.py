@@ -32,6 +32,7 @@ from .operator import Operator
 from .protocol import ProtocolError
 from .scheduling import Scheduler, scheduled
 from .session_record import Record, new_name
+from .shares import displaced
 
 if TYPE_CHECKING:
     from .speaking import SessionVoices
@@ -97,6 +98,7 @@ class Session:
         self._record = Record(record, self.name, config.subtitles, config.languages.targets) if record else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
+        self._readers: dict[Feed, str] = {}  # without the speaker; and their addresses
         self._telling = asyncio.Lock()
         corrections = Corrections(limits, self._history, masking, clock)
         self.operator = Operator(corrections, self.intake, self._telling, self._tell)
@@ -134,7 +136,7 @@ class Session:
     @property
     def viewers(self) -> int:
         """Readers, without the speaker."""
-        return len(self._feeds) - (self._speaker is not None)
+        return len(self._readers)
 
     @property
     def resets(self) -> int:
@@ -203,18 +205,23 @@ class Session:
         """The terms that the session's translators cannot write, by target. Takes some milliseconds."""
         return unspellable(glossary, self.config.languages, self._models.translations)
 
-    def attach(self, language: str | None = None) -> Feed:
+    def attach(self, language: str | None = None, address: str = "") -> Feed:
         """The events for one more reader, beginning with all texts so far. ``language``: see ``Feed``.
 
         Raises:
             ProtocolError: there are too many readers, or the session does not translate into the language.
         """
-        if self.viewers >= self._limits.max_viewers:
-            raise ProtocolError("busy", f"the session has {self.viewers} readers, which is the limit; try again later")
-        return self._fed(self.targets.read(language))
+        target = self.targets.read(language)
+        if (other := displaced(self._readers, address, self._limits.max_viewers, "readers")) is not None:
+            del self._readers[other]
+            other.displace()
+        feed = self._fed(target)
+        self._readers[feed] = address
+        return feed
 
     def detach(self, feed: Feed, served: bool = True) -> None:
         """A reader has gone. ``served``: it has all of the session's text, or will not come again."""
+        self._readers.pop(feed, None)
         if feed in self._feeds:
             self._feeds.remove(feed)
             self._resets += feed.resets

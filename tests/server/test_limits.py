@@ -113,6 +113,44 @@ async def test_an_address_opens_so_many_a_minute(new_service):
         assert (await server.get("/healthz")).status == 200
 
 
+@pytest.mark.parametrize("reads", [False, True])
+async def test_messages_beside_audio_are_read_at_a_pace(reads, new_service):
+    async with (
+        running(new_service(messages_a_second=0.1)) as server,
+        server.connect() as speaker,
+        server.connect() as reader,
+    ):
+        session = (await ask(speaker, type="start"))["session"]
+        await ask(reader, type="watch", session=session)
+        socket = reader if reads else speaker
+        for _ in range(9):
+            await say(socket, type="add_target", language="zh")
+        for _ in range(2):
+            while (await heard(socket))["type"] != "targets":
+                pass
+        server.stop()
+        assert sum(each["type"] == "targets" for each in await rest(socket)) < 5
+
+
+async def test_an_address_does_not_keep_all_places_of_readers(new_service):
+    async with running(new_service(max_viewers=3)) as server, server.connect() as speaker:
+        session = (await ask(speaker, type="start"))["session"]
+        readers = [await server.connect() for _ in range(3)]
+        for reader in readers:
+            assert (await ask(reader, type="watch", session=session))["type"] == "watching"
+        async with server.connect(local_addr=("127.0.0.2", 0)) as other:
+            assert (await ask(other, type="watch", session=session))["type"] == "watching"
+            last = (await rest(readers[2]))[-1]
+            assert (last["type"], last["code"], readers[2].close_code) == ("error", "busy", 1013)
+            async with server.connect() as one_more:
+                assert (await ask(one_more, type="watch", session=session))["code"] == "busy"
+            assert (await finish(speaker))[-1]["type"] == "end"
+            for reader in (*readers[:2], other):
+                assert (await rest(reader))[-1]["type"] == "end"
+        for reader in readers:
+            await reader.close()
+
+
 def stalled(socket: ClientConnection) -> None:
     """Read nothing more of a connection."""
     socket.transport.pause_reading()
