@@ -208,6 +208,11 @@ class SocketConnection(WebSocketsSansIOProtocol):
             self._heard = False
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
 
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True  # it was refused with an answer; uvicorn would log an error
+
     def send_receive_event_to_app(self) -> None:
         if self.curr_msg_data_type == "text":
             if sum(map(len, self.frames)) > _LONG_TEXT_BYTES and isinstance(self.config, Settings):
