@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import io
 import logging
 import os
 import re
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from ..errors import UsageError
 from ..events import PipelineEvent
@@ -32,6 +35,7 @@ Clock = Callable[[], float]
 """Wall-clock seconds since the stream began."""
 # Sentences that may wait: those of a minute. Captions that are older would only confuse.
 _CAPACITY = 20
+# Until the whole answer is there.
 _ANSWER_S = 10.0
 # Wait between two tries of one sentence: the first, and the longest.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
@@ -39,6 +43,8 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _CLOSE_S = 5.0
 # No body of an answer that is read here is longer.
 _MOST_BYTES = 4_096
+# Characters of a status line that are told.
+_REASON = 60
 # Timeouts, too many requests, and failures of the server.
 _PASSING = frozenset({408, 425, 429, *range(500, 600)})
 
@@ -235,7 +241,57 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-_OPENER = build_opener(_NoRedirects)
+class _Remaining(io.RawIOBase):
+    """What a socket receives until a deadline. A socket's own timeout begins again with each byte."""
+
+    def __init__(self, received: Any, sock: socket.socket, by_s: float) -> None:
+        self._received, self._sock, self._by_s = received, sock, by_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if (left_s := self._by_s - time.monotonic()) <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left_s)
+        read: int | None = self._received.readinto(buffer)
+        return read
+
+    def close(self) -> None:
+        self._received.close()
+        super().close()
+
+
+class _Answer(HTTPResponse):
+    """An answer that has the time of the connection, as a whole."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, by_s: float, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.fp = io.BufferedReader(_Remaining(self.fp.detach(), sock, by_s))
+
+
+def _in_time(connection: type[HTTPConnection]) -> Callable[..., HTTPConnection]:
+    """A connection whose timeout is that of the request and its answer, from its beginning to its end."""
+
+    def connected(host: str, *, timeout: float, **options: Any) -> HTTPConnection:
+        made = connection(host, timeout=timeout, **options)
+        made.response_class = functools.partial(_Answer, by_s=time.monotonic() + timeout)  # type: ignore[assignment]
+        return made
+
+    return connected
+
+
+class _Http(HTTPHandler):
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_in_time(HTTPConnection), req)
+
+
+class _Https(HTTPSHandler):
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_in_time(HTTPSConnection), req)
+
+
+_OPENER = build_opener(_NoRedirects, _Http, _Https)
 _NOT_IN_URLS = re.compile(r"[^!-~]")
 
 
@@ -307,7 +363,7 @@ def asked(
             return bytes(answer.read(_MOST_BYTES))
     except HTTPError as error:
         error.close()
-        said = f"{_host_of(url)} answers {error.code} {error.reason}"
+        said = f"{_host_of(url)} answers {error.code} {error.reason[:_REASON]}"
         if error.code in _PASSING | passing:
             after = error.headers.get("Retry-After", "")
             raise PushError(said, float(after) if after.isdecimal() and len(after) < 4 else 0.0) from None
