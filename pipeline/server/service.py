@@ -295,10 +295,9 @@ class Service:
 
     async def _run(self, session: Session) -> None:
         try:
-            pushing = self._pushes.turn(session) if self._pushes is not None else nullcontext(session.push)
-            async with pushing as session.push:
+            async with self._pushes.turn(session) if self._pushes is not None else nullcontext() as session.pushed:
                 await session.run()
-                await session.delivered(_DELIVER_S)
+            await session.delivered(_DELIVER_S)
         finally:
             if self._index.end(session, keep=session.grace_s > 0 and not self.draining):
                 self._start_task(self._keep(session), self._keeping)

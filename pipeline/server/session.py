@@ -35,6 +35,7 @@ from .session_record import Record, new_name
 from .shares import displaced
 
 if TYPE_CHECKING:
+    from .pushes import Turn
     from .speaking import SessionVoices
 
 log = logging.getLogger(__name__)
@@ -80,8 +81,8 @@ class Session:
         self.failure: ProtocolError | None = None
         """Why the session ended early."""
         self.sentences = 0
-        self.push: Callable[[PipelineEvent], None] = lambda _: None
-        """Sends the text elsewhere; never waits."""
+        self.pushed: Turn | None = None
+        """Sends the text elsewhere; None: nowhere."""
         self.voices = voices
         self._limits, self._clock, self._models = limits, clock, models
         self.glossary = SessionGlossary(chain.glossary)
@@ -131,7 +132,12 @@ class Session:
     @property
     def has_speaker(self) -> bool:
         """Whether a speaker is connected who has not finished."""
-        return self._speaker is not None and not (self._said or self._stopped or self._over)
+        return self._speaker is not None and not self.ending
+
+    @property
+    def ending(self) -> bool:
+        """Whether no more is said: what was heard is being finished."""
+        return self._said or self._stopped or self._over
 
     @property
     def viewers(self) -> int:
@@ -185,7 +191,8 @@ class Session:
             feed.push(event)
         if self.voices is not None:
             self.voices.write(event)
-        self.push(event)
+        if self.pushed is not None:
+            self.pushed.write(event)
 
     def add_target(self, target: str, chain: Chain, *, by_reader: bool) -> None:
         """Translate into one more language, with the model of ``chain``. Raises ProtocolError: see ``SessionTargets.add``."""

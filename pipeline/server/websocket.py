@@ -142,7 +142,8 @@ class Connection:
             state = {"key": session.key, "received": session.intake.received, "speaker": session.operator.speakers.name}
             await self._send(_described(kind, session, **state, **taken))
             adding = self._add_targets(session, by_reader=False)
-            await self._both(self._deliver(session, feed), self._hear(session), self._report(session), adding)
+            reporting = self._report(session), self._report_pushes(session)
+            await self._both(self._deliver(session, feed), self._hear(session), adding, *reporting)
             served = True
         finally:
             session.disconnect(self, feed, served)
@@ -292,6 +293,16 @@ class Connection:
             await self._send(
                 message_text("status", received=session.intake.received, lag_s=lag_s, viewers=session.viewers)
             )
+
+    async def _report_pushes(self, session: Session) -> None:
+        """Tell the speaker what is not sent elsewhere, each time that this changes."""
+        told = ""
+        while True:
+            problem = session.pushed.problem if session.pushed is not None else ""
+            if problem != told:
+                await self._send(message_text("push", message=problem))
+                told = problem
+            await asyncio.sleep(_STATUS_S)
 
     async def _text(self) -> str:
         message = await self._received()

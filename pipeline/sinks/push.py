@@ -66,6 +66,8 @@ class PushSink(Protocol):
 
     lost: int
     """Sentences that were not sent."""
+    problem: str
+    """What is not sent now, and why; empty: nothing is missing."""
 
     def begin(self, clock: Clock) -> None: ...
     def write(self, event: PipelineEvent) -> None: ...
@@ -88,7 +90,7 @@ class Pusher(ABC):
 
     def __init__(self, name: str, languages: Sequence[str], rules: SubtitleRules) -> None:
         """``name``: for messages, without keys. ``languages``: of the translations that are sent."""
-        self.name, self.lost, self.sent = name, 0, 0
+        self.name, self.problem, self.lost, self.sent = name, "", 0, 0
         self.rules, self.clock = rules, time.monotonic
         self._early = {language: EarlySentenceBuilder(language) for language in languages if self.early}
         self._builders = {
@@ -183,12 +185,14 @@ class Pusher(ABC):
             try:
                 self.deliver(language, sentence)
             except PushRefusedError as error:
-                log.error("%s: %s; nothing more is sent there", self.name, error)
+                self.problem = f"{self.name}: {error}; nothing more is sent there"
+                log.error("%s", self.problem)
                 self._give_up(refused=True)
                 return
             except PushError as error:
+                self.problem = f"{self.name}: {error}; trying again"
                 if not self._failing:
-                    log.warning("%s: %s; trying again", self.name, error)
+                    log.warning("%s", self.problem)
                     self._failing = True
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, 0.0 if last else max(wait_s, error.wait_s))
@@ -205,7 +209,7 @@ class Pusher(ABC):
         with self._changed:
             self.sent += not self._refused
         if self._failing:
-            self._failing = False
+            self._failing, self.problem = False, ""
             log.warning("%s: sending again; %d sentences were lost", self.name, self.lost)
 
     def _give_up(self, *, refused: bool) -> None:

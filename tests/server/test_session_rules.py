@@ -296,7 +296,7 @@ class Told:
 
 async def test_all_are_told_each_event_with_its_speaker_and_sentences_are_counted(session):
     session._record, pushed = (record := Told()), list[PipelineEvent]()
-    session.push = pushed.append
+    session.pushed = SimpleNamespace(write=pushed.append)
     feed = session.attach()
     await feed.take()
     session.operator.name_speaker("Ann")

@@ -223,6 +223,9 @@ function onEvent(event) {
     case "targets":
       downloads.offer(event.targets);
       break;
+    case "push": // what is not sent elsewhere
+      problem(event.message ? errorMessage(event, true) : "");
+      break;
     case "translation_lost":
       problem(translationLost(event));
       break;
