@@ -46,6 +46,8 @@ class ServerLimits:
     """The longest corrected line."""
     reader_targets: int = 2
     """Languages into which a session is translated because its readers ask for them."""
+    model_s: float = 30.0
+    """A recogniser or translator that answers nothing for this long is given up, with the sessions that wait for it."""
     drain_s: float = 30.0
     """How long sessions may take to end when the server is told to stop."""
     connections_a_minute: int = 120

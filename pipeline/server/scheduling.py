@@ -142,6 +142,8 @@ class Scheduler:
         self.clock = clock
         self.refused_drafts = 0
         """How many drafts were refused because others needed the recogniser more."""
+        self.answered = 0
+        """How many calls that were let in have ended."""
         self._queue = CallQueue(clock(), at_once)
         self._lock = threading.Lock()
 
@@ -178,6 +180,7 @@ class Scheduler:
         finally:
             with self._lock:
                 now_s = self.clock()
+                self.answered += 1
                 self._queue.end(call, now_s)
                 self._begin(now_s)
 
@@ -206,6 +209,8 @@ class ScheduledRecognizer:
         self._drafted_s = -math.inf  # when the last draft was made
         self.waited_s = 0.0
         """See ``SharedRecognizer``."""
+        self.waits = False
+        """Whether a call waits for those of others."""
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """See ``Recognizer``."""
@@ -224,7 +229,17 @@ class ScheduledRecognizer:
     def _turn(self, segments: Sequence[SpeechSegment]) -> AbstractContextManager[None]:
         age_s = self._age_s(segments[0].speech_end_s) if self._age_s is not None else None
         priority = Priority.RECORDING if age_s is None else Priority.FINAL
-        return self._scheduler.slot(priority, age_s or 0.0)
+        return self._slot(priority, age_s or 0.0)
+
+    @contextmanager
+    def _slot(self, priority: Priority, age_s: float) -> Iterator[None]:
+        self.waits = True
+        try:
+            with self._scheduler.slot(priority, age_s):
+                self.waits = False
+                yield
+        finally:
+            self.waits = False
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """See ``LanguageDetector``."""
@@ -240,7 +255,7 @@ class ScheduledRecognizer:
         if unwanted or not isinstance(self._recognizer, DraftRecognizer):
             raise DraftRefusedError
         asked_s = self._scheduler.clock()
-        with self._scheduler.slot(Priority.DRAFT, asked_s - self._drafted_s):
+        with self._slot(Priority.DRAFT, asked_s - self._drafted_s):
             self.waited_s = self._scheduler.clock() - asked_s
             try:
                 return self._recognizer.draft(segment, options)

@@ -413,6 +413,27 @@ class Slow:
         return None
 
 
+def test_who_waits_for_others_and_what_was_answered_are_known():
+    scheduler, seen = Scheduler(), list[tuple[bool, int]]()
+
+    class Looks(Slow):
+        def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+            seen.append((recognizer.waits, scheduler.answered))
+            return []
+
+    recognizer = ScheduledRecognizer(Looks(), scheduler, lambda _: 0.0)
+    segment = SpeechSegment(0, 0, np.zeros(1, np.int16), speech_end_sample=1, heard_sample=1)
+    thread = threading.Thread(target=recognizer.transcribe, args=([segment], DEFAULT))
+    with scheduler.slot(Priority.FINAL):
+        thread.start()
+        while not scheduler.waiting:
+            threading.Event().wait(0.01)
+        assert (recognizer.waits, scheduler.answered) == (True, 0)
+    thread.join(HANG_S)
+    assert seen == [(False, 1)]
+    assert (recognizer.waits, scheduler.answered) == (False, 2)
+
+
 def test_the_time_that_a_draft_takes_is_without_its_wait():
     slow = Slow()
 

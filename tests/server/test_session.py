@@ -264,7 +264,8 @@ async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, dem
     await session.intake.take()
     await hearing
     now_s += 301.0
-    await watching
+    await until(lambda: session.failure is not None)
+    watching.cancel()
     assert session.failure is not None
     assert session.failure.code == "idle"
 
@@ -281,7 +282,8 @@ async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkey
         for _ in range(10):
             await asyncio.sleep(0)
         await session.operator.pause(False)
-    await watching
+    await until(lambda: session.failure is not None)
+    watching.cancel()
     assert session.failure is not None
     assert session.failure.code == "idle"
 
