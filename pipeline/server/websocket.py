@@ -291,7 +291,13 @@ class Connection:
             await asyncio.sleep(_STATUS_S)
             lag_s = round(session.stats.lag_s, 2)
             await self._send(
-                message_text("status", received=session.intake.received, lag_s=lag_s, viewers=session.viewers)
+                message_text(
+                    "status",
+                    received=session.intake.received,
+                    lag_s=lag_s,
+                    viewers=session.viewers,
+                    recorded=session.recorded,
+                )
             )
 
     async def _report_pushes(self, session: Session) -> None:
