@@ -75,6 +75,9 @@ class Opened(asyncio.Transport):
     def abort(self) -> None:
         self.aborted = True
 
+    def is_closing(self) -> bool:
+        return self.aborted
+
 
 def opened(addresses: list[str], proxies: list[str], limits: ServerLimits) -> list[bool]:
     """Which of the connections from these addresses stay open."""
@@ -100,6 +103,24 @@ def test_a_proxy_has_all_connections():
     limits = ServerLimits(connections_of_address=1)
     addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2", "2001:db8::1", "2001:db8::1"]
     assert opened(addresses, ["192.0.2.0/31", "2001:db8::1"], limits) == [True, True, True, False, True, True]
+
+
+def test_connections_without_a_request_do_not_keep_others_out():
+    """Those of the address that has most of them give way, the oldest first."""
+    limits = ServerLimits(connections=5)
+    one, two, other, another = "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"
+    addresses = [two, one, one, one, one, other, one, another]
+    assert opened(addresses, [], limits) == [True, False, False, True, True, True, False, True]
+
+
+async def test_requests_are_answered_while_others_hold_unfinished_ones(new_service):
+    async with running(new_service(connections=3, request_s=HANG_S)) as server:
+        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.2", 0))
+        writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        assert b"200" in await reader.readline()
+        for _, each in [*held, (reader, writer)]:
+            each.close()
 
 
 async def test_an_address_opens_so_many_a_minute(new_service):
