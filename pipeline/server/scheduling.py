@@ -19,6 +19,7 @@ from ..asr.recognizer import (
     Recognizer,
     StreamingRecognizer,
 )
+from ..errors import PipelineError
 from ..events import Samples, SpeechSegment, Transcript
 from ..loading import Models
 
@@ -30,6 +31,8 @@ _SHARE = 0.9
 _MOST_S = 10.0
 # A session that has had no draft for this long gets one while anything is left. Segments of speech are about as long.
 _LONGEST_S = 5.0
+# How often a call that waits looks whether any is answered.
+_LOOK_S = 1.0
 
 
 class Priority(IntEnum):
@@ -144,6 +147,7 @@ class Scheduler:
         """How many drafts were refused because others needed the recogniser more."""
         self.answered = 0
         """How many calls that were let in have ended."""
+        self._given_up: int | None = None  # how many had then
         self._queue = CallQueue(clock(), at_once)
         self._lock = threading.Lock()
 
@@ -156,6 +160,7 @@ class Scheduler:
 
         Raises:
             DraftRefusedError: a draft, and others need the recogniser more.
+            PipelineError: a recording, and the recogniser answers nothing.
         """
         now_s = self.clock()
         call = Call(priority, now_s - age_s)
@@ -166,7 +171,9 @@ class Scheduler:
                 self.refused_drafts += 1
             self._begin(now_s)
         try:
-            call.ready.wait()
+            while not call.ready.wait(_LOOK_S):
+                if self.hung and priority == Priority.RECORDING:
+                    raise PipelineError("the recogniser does not answer; the server has to be restarted")
         except BaseException:  # such as KeyboardInterrupt; without this, nobody would be let in again
             with self._lock:
                 now_s = self.clock()
@@ -183,6 +190,15 @@ class Scheduler:
                 self.answered += 1
                 self._queue.end(call, now_s)
                 self._begin(now_s)
+
+    def give_up(self) -> None:
+        """A call has had no answer for too long."""
+        self._given_up = self.answered
+
+    @property
+    def hung(self) -> bool:
+        """Whether a call was given up and none has been answered since."""
+        return self._given_up == self.answered
 
     @property
     def waiting(self) -> int:

@@ -316,8 +316,8 @@ class Service:
                 asyncio.get_running_loop().call_later(self.limits.resume_s, self._index.leave, session)
             self.served += 1
             stats = session.stats
-            if session.given_up:
-                self._given_up.append((stats, session.given_up))
+            if session.calls.given_up:
+                self._given_up.append((stats, session.calls.given_up))
             self._busy_s.update(stats.busy_s)
             self._audio_s += stats.audio_s
             self._resets += session.resets

@@ -7,7 +7,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,10 +30,10 @@ from .languages.session_targets import SessionTargets
 from .limits import ServerLimits
 from .operator import Operator
 from .protocol import ProtocolError
-from .scheduling import ScheduledRecognizer, Scheduler, scheduled
+from .scheduling import Scheduler, scheduled
 from .session_record import Record, new_name
 from .shares import displaced
-from .unanswered import Unanswered
+from .unanswered import ModelCalls, Unanswered
 
 if TYPE_CHECKING:
     from .pushes import Turn
@@ -46,8 +46,6 @@ _WATCH_S = 0.25
 # A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
 # that a client buffered is ahead for a few seconds only (``BufferedSpeech``).
 _AHEAD_S = 30.0
-# What people call a stage whose model does not answer.
-_MODELS = {"asr": "recogniser", "nmt": "translator", "vad": "voice detector"}
 
 
 class Session:
@@ -89,23 +87,17 @@ class Session:
         self.voices = voices
         self._limits, self._clock, self._models = limits, clock, models
         self.glossary = SessionGlossary(chain.glossary)
-        self._scheduler = scheduler or Scheduler()
         if scheduler is not None:
             models = scheduled(models, scheduler, self._age_s)
-        self._recognizers = [
-            each for each in (models.recognizer, models.drafter) if isinstance(each, ScheduledRecognizer)
-        ]
-        # A call of ``nmt.url`` may take its own time, before the local translator is asked.
-        self._model_s = limits.model_s + (config.nmt.url_timeout_s if config.nmt.url else 0.0)
-        self._unanswered = Unanswered(self._model_s, clock())
-        self.given_up: frozenset[int] = frozenset()
-        """The calls of ``stats`` that had no answer when the session was ended for that."""
         masking = chain.masking.fresh()
         self.targets = SessionTargets(config.languages, limits)
         self._translator = SpeechTranslator(
             config, models, live=True, glossary=self.glossary, masking=masking, late=self.targets.late
         )
         self._translator.stats.backlog_s = self._backlog_s
+        # A call of ``nmt.url`` may take its own time, before the local translator is asked.
+        model_s = limits.model_s + (config.nmt.url_timeout_s if config.nmt.url else 0.0)
+        self.calls = ModelCalls(self.stats, models, scheduler or Scheduler(), Unanswered(model_s, clock()))
         self._buffered = BufferedSpeech()
         self._silent = SilentSender(config.sentences.long_pause_ms / 1000 + _WATCH_S, clock())
         self._record = Record(record, self.name, config.subtitles, config.languages.targets) if record else None
@@ -347,27 +339,15 @@ class Session:
             await self._translator.end()
 
     async def _watch(self) -> None:
-        while not self.given_up:
+        while not self.calls.given_up:
             await asyncio.sleep(_WATCH_S)
             now_s = self._clock()
             if not self.intake.ended:
                 self._look(now_s)
-            if (stage := self._unanswered.look(now_s, self._calls())) is not None:
-                await self._give_up(stage)
-
-    def _calls(self) -> dict[Hashable, str]:
-        """The calls of models in progress. Others may be worked on before one that waits for the recogniser."""
-        waits = any(each.waits for each in self._recognizers)
-        before = {"asr": self._scheduler.answered} if waits else {}
-        return {(number, before.get(stage)): stage for number, stage in dict(self.stats.calls).items()}
-
-    async def _give_up(self, stage: str) -> None:
-        """End the session at once: what was heard cannot be translated."""
-        self.given_up = frozenset(self.stats.calls)
-        reason = f"the {_MODELS[stage]} has not answered for {self._model_s:.0f} s"
-        log.error("session %s: %s; restart the server", self.name, reason)
-        self._stop("failed", f"{reason}; the server has to be restarted")
-        await self._translator.cancel()
+            if (reason := self.calls.hung(now_s)) is not None:  # what was heard cannot be translated
+                log.error("session %s: %s; restart the server", self.name, reason)
+                self._stop("failed", f"{reason}; the server has to be restarted")
+                await self._translator.cancel()
 
     def _look(self, now_s: float) -> None:
         """Fill the audio with silence where none comes, and end the session at its limits."""

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from pipeline.asr.final import FinalRecognition
 from pipeline.asr.live.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, DraftRefusedError, RecognitionOptions
+from pipeline.errors import PipelineError
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.options import DraftOptions
+from pipeline.server import scheduling
 from pipeline.server.chains import Chain
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import Call, CallQueue, DraftBudget, Priority, ScheduledRecognizer, Scheduler, scheduled
@@ -432,6 +434,21 @@ def test_who_waits_for_others_and_what_was_answered_are_known():
     thread.join(HANG_S)
     assert seen == [(False, 1)]
     assert (recognizer.waits, scheduler.answered) == (False, 2)
+
+
+def test_a_recording_does_not_wait_for_a_recogniser_that_answers_nothing(monkeypatch):
+    monkeypatch.setattr(scheduling, "_LOOK_S", 0.01)
+    scheduler = Scheduler()
+    with scheduler.slot(Priority.FINAL):
+        assert not scheduler.hung
+        scheduler.give_up()
+        assert scheduler.hung
+        with pytest.raises(PipelineError, match="does not answer"), scheduler.slot(Priority.RECORDING):
+            pass
+        assert scheduler.waiting == 0
+    assert not scheduler.hung
+    with scheduler.slot(Priority.RECORDING):
+        pass
 
 
 def test_the_time_that_a_draft_takes_is_without_its_wait():

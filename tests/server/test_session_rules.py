@@ -60,20 +60,6 @@ def test_its_speaker_is_no_reader_and_readers_are_limited(session):
     session.attach()
 
 
-def test_a_call_that_waits_for_others_is_another_one_after_each_answer(session):
-    recognizer = SimpleNamespace(waits=True)
-    session._recognizers = [recognizer]
-    session.stats.calls |= {5: "asr", 6: "nmt"}
-    before = session._calls()
-    assert list(before.values()) == ["asr", "nmt"]
-    session._scheduler.answered += 1
-    assert len(before.keys() & session._calls().keys()) == 1
-    recognizer.waits = False
-    before = session._calls()
-    session._scheduler.answered += 1
-    assert session._calls() == before
-
-
 async def test_an_address_does_not_keep_all_places_from_others(session):
     old, new = session.attach(address="a"), session.attach(address="a")
     await new.take()

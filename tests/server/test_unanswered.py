@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from pipeline import Models, PipelineConfig
+from pipeline.run.stats import PipelineStats
 from pipeline.server import session
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.unanswered import Unanswered
+from pipeline.server.scheduling import Scheduler
+from pipeline.server.unanswered import ModelCalls, Unanswered
 from tests.asr.scripted import Scripted
-from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
+from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import ask, rest, running, serving, speak, until
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
@@ -43,6 +45,18 @@ def test_the_time_in_which_the_process_was_stopped_does_not_count():
     assert unanswered.look(0.5, {1: "asr"}) is None
     assert unanswered.look(100.0, {1: "asr"}) is None
     assert unanswered.look(101.0, {1: "asr"}) == "asr"
+
+
+def test_a_call_that_waits_for_others_is_another_one_after_each_answer():
+    stats, scheduler = PipelineStats(calls={5: "asr", 6: "nmt"}), Scheduler()
+    calls = ModelCalls(stats, Models(Scripted(), {}), scheduler, Unanswered(1.0, 0.0))
+    before = calls.in_progress(waits=True)
+    assert list(before.values()) == ["asr", "nmt"]
+    scheduler.answered += 1
+    assert len(before.keys() & calls.in_progress(waits=True).keys()) == 1
+    before = calls.in_progress(waits=False)
+    scheduler.answered += 1
+    assert calls.in_progress(waits=False) == before
 
 
 class Hangs:
@@ -83,10 +97,18 @@ async def test_all_who_wait_for_a_recogniser_that_hangs_are_told_and_the_server_
 ) -> None:
     models = replace(demo_models, recognizer=hangs, drafter=None)
     service = serving(demo_config, models, model_s=3.0, resume_s=0.0)
-    async with running(service) as server, server.connect() as one, server.connect() as two, server.connect() as reader:
+    async with (
+        running(service) as server,
+        server.connect() as one,
+        server.connect() as two,
+        server.connect() as reader,
+        server.connect() as late,
+    ):
         session_id = (await ask(one, type="start"))["session"]
         await ask(two, type="start")
         await ask(reader, type="watch", session=session_id)
+        await ask(late, type="start")
+        list(service.sessions.values())[-1].calls._unanswered.limit_s = HANG_S
         for speaker in (one, two):
             await speak(speaker, SPEECH)
             await speaker.send('{"type": "end"}')
@@ -96,6 +118,8 @@ async def test_all_who_wait_for_a_recogniser_that_hangs_are_told_and_the_server_
             assert (each["type"], each["code"]) == ("error", "failed")
             assert reason in each["message"]
         assert errors(caplog) == [f"{reason}; restart the server"] * 2
+        await speak(late, SPEECH)  # of which nothing would be heard
+        assert "the recogniser has not answered" in (await rest(late))[-1]["message"]
         await until(lambda: not service.sessions)
         answer = await server.get("/readyz")
         assert (answer.status, answer.body) == (503, b"a model does not answer\n")
