@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import threading
 import time
@@ -102,6 +103,8 @@ class PipelineStats:
     """Words of final text that protocols of deltas, which take nothing back, have sent otherwise, or not."""
     busy_s: dict[str, float] = field(default_factory=dict)
     """Working time of each stage."""
+    calls: dict[int, str] = field(default_factory=dict)
+    """Calls of models in progress: the stage of each, by number."""
     load_s: float = 0.0
     started: float = field(default_factory=time.perf_counter)
     first_token_s: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
@@ -116,6 +119,7 @@ class PipelineStats:
     _translated_s: dict[str, float] = field(default_factory=dict)
     """For each language, the audio heard of which everything is translated."""
     _first_audio: float | None = None
+    _numbers: Iterator[int] = field(default_factory=itertools.count, repr=False, compare=False)
     _counting: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
@@ -159,11 +163,13 @@ class PipelineStats:
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
         """Count the time inside the block as working time of ``stage``. May be called on several threads at once."""
-        began = self.clock()
+        began, call = self.clock(), next(self._numbers)
+        self.calls[call] = stage
         try:
             yield
         finally:
             spent = self.clock() - began
+            del self.calls[call]
             with self._counting:  # a new dictionary: another thread may be reading the old one
                 self.busy_s = self.busy_s | {stage: self.busy_s.get(stage, 0.0) + spent}
 

@@ -126,6 +126,8 @@ class _Answers:
     async def ready(self, request: Request) -> Response:
         if self._service.draining:
             return PlainTextResponse("stopping\n", 503)
+        if self._service.hung:
+            return PlainTextResponse("a model does not answer\n", 503)
         return PlainTextResponse("ready\n" if self._service.ready else "full\n")
 
     async def healthy(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import itertools
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Hashable, Iterable, Sequence
@@ -22,6 +23,7 @@ from websockets.http11 import Request
 from ..run.machine import give_back_memory
 from .guard import counted_as
 from .limits import ServerLimits
+from .shares import gives_way
 from .websocket import CLOSING
 
 # How often connections are looked at.
@@ -80,6 +82,7 @@ class HttpConnection(H11Protocol):
 
     network = ""
     _refused = _answered = False
+    _opened = itertools.count()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -89,13 +92,14 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.number = next(self._opened)
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         assert isinstance(self.config, Settings)
         limits, self.network = self.config.limits, _network(self)
         too_many = len(self.connections) > limits.connections
         if self.config.is_proxy(self.client):
             self._refused = too_many
-        elif too_many or self._same() > limits.connections_of_address:
+        elif self._same() > limits.connections_of_address or (too_many and not self._displaces()):
             transport.abort()
             return
         if self.config.tls is not None:
@@ -117,6 +121,27 @@ class HttpConnection(H11Protocol):
         super().connection_made(secure)
         if early:
             self.data_received(early)
+
+    @property
+    def waits(self) -> bool:
+        """Whether no request has come, or none after the last answer."""
+        return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
+
+    def _displaces(self) -> bool:
+        """Whether the oldest connection without a request, of the address that has most of them, is closed for this one."""
+        assert isinstance(self.config, Settings)
+        waiting = [
+            each
+            for each in self.connections
+            if isinstance(each, HttpConnection)
+            and each.waits
+            and each is not self
+            and not self.config.is_proxy(each.client)
+        ]
+        if (loser := gives_way([each.network for each in waiting], self.network)) is None:
+            return False
+        min((each for each in waiting if each.network == loser), key=lambda each: each.number).transport.abort()
+        return True
 
     def data_received(self, data: bytes) -> None:
         if self._early is not None:  # it came with the end of the handshake
@@ -207,6 +232,11 @@ class SocketConnection(WebSocketsSansIOProtocol):
         elif self.ping_timeout is not None:
             self._heard = False
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True  # it was refused with an answer; uvicorn would log an error
 
     def send_receive_event_to_app(self) -> None:
         if self.curr_msg_data_type == "text":
@@ -319,7 +349,7 @@ class Overdue:
             return "closing", limits.closing_s
         if isinstance(connection, HttpConnection):
             cycle = connection.cycle
-            if cycle is None or cycle.response_complete:
+            if connection.waits:
                 return ("request", id(cycle)), limits.request_s
             if connection.transport.get_write_buffer_size():
                 return ("answer", id(cycle)), limits.answer_s

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ..captions.states import place_of
 from ..events import PipelineEvent
 from .history import History, concerns
+from .protocol import ProtocolError
+from .shares import DISPLACED
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,14 @@ class Feed:
         self._targets: tuple[str, ...] = ()
         self._anew = True
         self._ended = False
+        self.failure: ProtocolError | None = None
+        """Why this reader gets nothing more, while others go on."""
         self._changed = asyncio.Event()
         self._changed.set()
 
     def push(self, event: PipelineEvent) -> None:
         """Take an event that ``history`` has too."""
-        if self._anew or not concerns(event, self.language):
+        if self._anew or self._ended or not concerns(event, self.language):
             return
         if (at := place_of(event, reversed(self._waiting))) is not None:
             self._waiting[at] = event
@@ -72,6 +76,12 @@ class Feed:
         """No event follows."""
         self._ended = True
         self._changed.set()
+
+    def displace(self) -> None:
+        """Tell the reader nothing more: another one has its place."""
+        self._waiting.clear()
+        self._anew, self._targets, self.failure = False, (), ProtocolError("busy", DISPLACED)
+        self.end()
 
     @property
     def waiting(self) -> bool:

@@ -32,6 +32,8 @@ class ServerLimits:
     """The longest session."""
     message_bytes: int = 1 << 20
     """The largest WebSocket message: 5 s of 16-bit audio at 96 kHz."""
+    messages_a_second: float = 5.0
+    """Messages beside audio that are read of one client, over 20 s."""
     backlog_s: float = 30.0
     """Audio that waits in the server for recognition; then the connection is not read until there is room."""
     waiting_events: int = 500
@@ -44,6 +46,8 @@ class ServerLimits:
     """The longest corrected line."""
     reader_targets: int = 2
     """Languages into which a session is translated because its readers ask for them."""
+    model_s: float = 30.0
+    """A recogniser or translator that answers nothing for this long is given up, with the sessions that wait for it."""
     drain_s: float = 30.0
     """How long sessions may take to end when the server is told to stop."""
     connections_a_minute: int = 120

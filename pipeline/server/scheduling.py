@@ -19,6 +19,7 @@ from ..asr.recognizer import (
     Recognizer,
     StreamingRecognizer,
 )
+from ..errors import PipelineError
 from ..events import Samples, SpeechSegment, Transcript
 from ..loading import Models
 
@@ -30,6 +31,8 @@ _SHARE = 0.9
 _MOST_S = 10.0
 # A session that has had no draft for this long gets one while anything is left. Segments of speech are about as long.
 _LONGEST_S = 5.0
+# How often a call that waits looks whether any is answered.
+_LOOK_S = 1.0
 
 
 class Priority(IntEnum):
@@ -142,6 +145,9 @@ class Scheduler:
         self.clock = clock
         self.refused_drafts = 0
         """How many drafts were refused because others needed the recogniser more."""
+        self.answered = 0
+        """How many calls that were let in have ended."""
+        self._given_up: int | None = None  # how many had then
         self._queue = CallQueue(clock(), at_once)
         self._lock = threading.Lock()
 
@@ -154,6 +160,7 @@ class Scheduler:
 
         Raises:
             DraftRefusedError: a draft, and others need the recogniser more.
+            PipelineError: a recording, and the recogniser answers nothing.
         """
         now_s = self.clock()
         call = Call(priority, now_s - age_s)
@@ -164,7 +171,9 @@ class Scheduler:
                 self.refused_drafts += 1
             self._begin(now_s)
         try:
-            call.ready.wait()
+            while not call.ready.wait(_LOOK_S):
+                if self.hung and priority == Priority.RECORDING:
+                    raise PipelineError("the recogniser does not answer; the server has to be restarted")
         except BaseException:  # such as KeyboardInterrupt; without this, nobody would be let in again
             with self._lock:
                 now_s = self.clock()
@@ -178,8 +187,18 @@ class Scheduler:
         finally:
             with self._lock:
                 now_s = self.clock()
+                self.answered += 1
                 self._queue.end(call, now_s)
                 self._begin(now_s)
+
+    def give_up(self) -> None:
+        """A call has had no answer for too long."""
+        self._given_up = self.answered
+
+    @property
+    def hung(self) -> bool:
+        """Whether a call was given up and none has been answered since."""
+        return self._given_up == self.answered
 
     @property
     def waiting(self) -> int:
@@ -206,6 +225,8 @@ class ScheduledRecognizer:
         self._drafted_s = -math.inf  # when the last draft was made
         self.waited_s = 0.0
         """See ``SharedRecognizer``."""
+        self.waits = False
+        """Whether a call waits for those of others."""
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """See ``Recognizer``."""
@@ -224,7 +245,17 @@ class ScheduledRecognizer:
     def _turn(self, segments: Sequence[SpeechSegment]) -> AbstractContextManager[None]:
         age_s = self._age_s(segments[0].speech_end_s) if self._age_s is not None else None
         priority = Priority.RECORDING if age_s is None else Priority.FINAL
-        return self._scheduler.slot(priority, age_s or 0.0)
+        return self._slot(priority, age_s or 0.0)
+
+    @contextmanager
+    def _slot(self, priority: Priority, age_s: float) -> Iterator[None]:
+        self.waits = True
+        try:
+            with self._scheduler.slot(priority, age_s):
+                self.waits = False
+                yield
+        finally:
+            self.waits = False
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """See ``LanguageDetector``."""
@@ -240,7 +271,7 @@ class ScheduledRecognizer:
         if unwanted or not isinstance(self._recognizer, DraftRecognizer):
             raise DraftRefusedError
         asked_s = self._scheduler.clock()
-        with self._scheduler.slot(Priority.DRAFT, asked_s - self._drafted_s):
+        with self._slot(Priority.DRAFT, asked_s - self._drafted_s):
             self.waited_s = self._scheduler.clock() - asked_s
             try:
                 return self._recognizer.draft(segment, options)

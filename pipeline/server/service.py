@@ -15,6 +15,7 @@ from ..config import PipelineConfig
 from ..glossary.terms import Glossary
 from ..languages import nearest, normalized_code
 from ..loading import Models
+from ..run.stats import PipelineStats
 from .capacity import calls_at_once
 from .chains import Chain, chain_of
 from .languages.offers import Offers, Preparation
@@ -92,12 +93,19 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
+        self._given_up: list[tuple[PipelineStats, frozenset[int]]] = []
         self._pushes, self._voices, self._resets = pushes, voices, 0
 
     @property
     def ready(self) -> bool:
         """Whether another session could be started."""
-        return not self.draining and len(self.sessions) < self.limits.max_sessions
+        return not self.draining and not self.hung and len(self.sessions) < self.limits.max_sessions
+
+    @property
+    def hung(self) -> bool:
+        """Whether a model still gives no answer for which sessions were ended."""
+        self._given_up = [(stats, calls) for stats, calls in self._given_up if calls & stats.calls.keys()]
+        return bool(self._given_up)
 
     def busy_s(self) -> Counter[str]:
         """Working time of each stage, in seconds, over all sessions."""
@@ -156,9 +164,10 @@ class Service:
         Raises:
             ProtocolError: the server translates as many as it may, or it is stopping.
         """
-        if self.draining or self.recordings >= self.limits.max_recordings:
+        if self.draining or self.hung or self.recordings >= self.limits.max_recordings:
             self.refused["busy"] += 1
             reason = "the server is stopping" if self.draining else f"it is translating {self.recordings} recordings"
+            reason = "a model of the server does not answer" if self.hung else reason
             raise ProtocolError("busy", f"{reason}; try again later")
         self.recordings += 1
         task = asyncio.current_task()
@@ -287,6 +296,8 @@ class Service:
     def _check_room(self) -> None:
         if self.draining:
             raise ProtocolError("stopping", "the server is stopping; try again later")
+        if self.hung:
+            raise ProtocolError("busy", "a model of the server does not answer; the server has to be restarted")
         if len(self.sessions) >= self.limits.max_sessions:
             raise ProtocolError(
                 "busy",
@@ -295,10 +306,9 @@ class Service:
 
     async def _run(self, session: Session) -> None:
         try:
-            pushing = self._pushes.turn(session) if self._pushes is not None else nullcontext(session.push)
-            async with pushing as session.push:
+            async with self._pushes.turn(session) if self._pushes is not None else nullcontext() as session.pushed:
                 await session.run()
-                await session.delivered(_DELIVER_S)
+            await session.delivered(_DELIVER_S)
         finally:
             if self._index.end(session, keep=session.grace_s > 0 and not self.draining):
                 self._start_task(self._keep(session), self._keeping)
@@ -306,6 +316,8 @@ class Service:
                 asyncio.get_running_loop().call_later(self.limits.resume_s, self._index.leave, session)
             self.served += 1
             stats = session.stats
+            if session.calls.given_up:
+                self._given_up.append((stats, session.calls.given_up))
             self._busy_s.update(stats.busy_s)
             self._audio_s += stats.audio_s
             self._resets += session.resets

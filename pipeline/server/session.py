@@ -32,8 +32,11 @@ from .operator import Operator
 from .protocol import ProtocolError
 from .scheduling import Scheduler, scheduled
 from .session_record import Record, new_name
+from .shares import displaced
+from .unanswered import ModelCalls, Unanswered
 
 if TYPE_CHECKING:
+    from .pushes import Turn
     from .speaking import SessionVoices
 
 log = logging.getLogger(__name__)
@@ -79,8 +82,8 @@ class Session:
         self.failure: ProtocolError | None = None
         """Why the session ended early."""
         self.sentences = 0
-        self.push: Callable[[PipelineEvent], None] = lambda _: None
-        """Sends the text elsewhere; never waits."""
+        self.pushed: Turn | None = None
+        """Sends the text elsewhere; None: nowhere."""
         self.voices = voices
         self._limits, self._clock, self._models = limits, clock, models
         self.glossary = SessionGlossary(chain.glossary)
@@ -92,11 +95,15 @@ class Session:
             config, models, live=True, glossary=self.glossary, masking=masking, late=self.targets.late
         )
         self._translator.stats.backlog_s = self._backlog_s
+        # A call of ``nmt.url`` may take its own time, before the local translator is asked.
+        model_s = limits.model_s + (config.nmt.url_timeout_s if config.nmt.url else 0.0)
+        self.calls = ModelCalls(self.stats, models, scheduler or Scheduler(), Unanswered(model_s, clock()))
         self._buffered = BufferedSpeech()
         self._silent = SilentSender(config.sentences.long_pause_ms / 1000 + _WATCH_S, clock())
         self._record = Record(record, self.name, config.subtitles, config.languages.targets) if record else None
         self._history = History(limits.kept_sentences)
         self._feeds: set[Feed] = set()
+        self._readers: dict[Feed, str] = {}  # without the speaker; and their addresses
         self._telling = asyncio.Lock()
         corrections = Corrections(limits, self._history, masking, clock)
         self.operator = Operator(corrections, self.intake, self._telling, self._tell)
@@ -129,12 +136,17 @@ class Session:
     @property
     def has_speaker(self) -> bool:
         """Whether a speaker is connected who has not finished."""
-        return self._speaker is not None and not (self._said or self._stopped or self._over)
+        return self._speaker is not None and not self.ending
+
+    @property
+    def ending(self) -> bool:
+        """Whether no more is said: what was heard is being finished."""
+        return self._said or self._stopped or self._over
 
     @property
     def viewers(self) -> int:
         """Readers, without the speaker."""
-        return len(self._feeds) - (self._speaker is not None)
+        return len(self._readers)
 
     @property
     def resets(self) -> int:
@@ -183,7 +195,8 @@ class Session:
             feed.push(event)
         if self.voices is not None:
             self.voices.write(event)
-        self.push(event)
+        if self.pushed is not None:
+            self.pushed.write(event)
 
     def add_target(self, target: str, chain: Chain, *, by_reader: bool) -> None:
         """Translate into one more language, with the model of ``chain``. Raises ProtocolError: see ``SessionTargets.add``."""
@@ -203,18 +216,23 @@ class Session:
         """The terms that the session's translators cannot write, by target. Takes some milliseconds."""
         return unspellable(glossary, self.config.languages, self._models.translations)
 
-    def attach(self, language: str | None = None) -> Feed:
+    def attach(self, language: str | None = None, address: str = "") -> Feed:
         """The events for one more reader, beginning with all texts so far. ``language``: see ``Feed``.
 
         Raises:
             ProtocolError: there are too many readers, or the session does not translate into the language.
         """
-        if self.viewers >= self._limits.max_viewers:
-            raise ProtocolError("busy", f"the session has {self.viewers} readers, which is the limit; try again later")
-        return self._fed(self.targets.read(language))
+        target = self.targets.read(language)
+        if (other := displaced(self._readers, address, self._limits.max_viewers, "readers")) is not None:
+            del self._readers[other]
+            other.displace()
+        feed = self._fed(target)
+        self._readers[feed] = address
+        return feed
 
     def detach(self, feed: Feed, served: bool = True) -> None:
         """A reader has gone. ``served``: it has all of the session's text, or will not come again."""
+        self._readers.pop(feed, None)
         if feed in self._feeds:
             self._feeds.remove(feed)
             self._resets += feed.resets
@@ -321,9 +339,15 @@ class Session:
             await self._translator.end()
 
     async def _watch(self) -> None:
-        while not self.intake.ended:
+        while not self.calls.given_up:
             await asyncio.sleep(_WATCH_S)
-            self._look(self._clock())
+            now_s = self._clock()
+            if not self.intake.ended:
+                self._look(now_s)
+            if (reason := self.calls.hung(now_s)) is not None:  # what was heard cannot be translated
+                log.error("session %s: %s; restart the server", self.name, reason)
+                self._stop("failed", f"{reason}; the server has to be restarted")
+                await self._translator.cancel()
 
     def _look(self, now_s: float) -> None:
         """Fill the audio with silence where none comes, and end the session at its limits."""

@@ -14,6 +14,7 @@ from ..languages import nearest
 from ..speaking.speaker import Speaker, at_rate
 from ..speaking.voice import Voice
 from .protocol import ProtocolError, shown
+from .shares import DISPLACED, displaced
 
 # An utterance is given out so long before the one before it is over.
 _AHEAD_S = 0.5
@@ -28,6 +29,8 @@ class Listener:
         self._waiting: deque[bytes] = deque()
         self._skipped = 0
         self._ended = False
+        self.failure: ProtocolError | None = None
+        """Why this listener hears nothing more, while others go on."""
         self._changed = asyncio.Event()
 
     def push(self, item: bytes | int | None) -> None:
@@ -41,6 +44,12 @@ class Listener:
             self._skipped += item or 0
             self._ended |= item is None
         self._changed.set()
+
+    def displace(self) -> None:
+        """Give the listener nothing more: another one has its place."""
+        self._waiting.clear()
+        self._skipped, self.failure = 0, ProtocolError("busy", DISPLACED)
+        self.push(None)
 
     async def take(self) -> bytes | int | None:
         """16-bit mono PCM of one utterance, or how many were skipped before it; None after the last."""
@@ -58,7 +67,7 @@ class _Listeners:
 
     def __init__(self, rate: int) -> None:
         self._rate, self._loop = rate, asyncio.get_running_loop()
-        self.listeners: set[Listener] = set()
+        self.listeners: dict[Listener, str] = {}  # and their addresses
         self._silent_at = 0.0
         self._closed = threading.Event()
 
@@ -122,7 +131,7 @@ class SessionVoices:
             speaker.end()
 
     @asynccontextmanager
-    async def listener(self, language: str) -> AsyncIterator[Listener]:
+    async def listener(self, language: str, address: str = "") -> AsyncIterator[Listener]:
         """Hears a language from the next finished sentence on.
 
         Raises:
@@ -140,14 +149,15 @@ class SessionVoices:
             speaker = Speaker(self._voices[target], target, outputs, lambda texts: outputs.give(len(texts)))
             self._speaking[target] = speaker, outputs
         speaker, outputs = self._speaking[target]
-        if len(outputs.listeners) >= self._most:
-            raise ProtocolError("busy", f"the session has {self._most} listeners, which is the limit; try again later")
-        outputs.listeners.add(listener)
+        if (other := displaced(outputs.listeners, address, self._most, "listeners")) is not None:
+            del outputs.listeners[other]
+            other.displace()
+        outputs.listeners[listener] = address
         if self._ended:
             listener.push(None)
         try:
             yield listener
         finally:
-            outputs.listeners.discard(listener)
+            outputs.listeners.pop(listener, None)
             if not outputs.listeners and self._speaking.pop(target, None) is not None:
                 await asyncio.to_thread(speaker.close)

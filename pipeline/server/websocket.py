@@ -16,6 +16,7 @@ from .access import Access
 from .chains import loaded_voice_model
 from .feed import Feed, Snapshot, Targets
 from .glossary import read_glossary
+from .guard import counted_as
 from .protocol import (
     VERSION,
     AddTarget,
@@ -39,6 +40,7 @@ from .protocol import (
 )
 from .service import Service
 from .session import Session
+from .shares import Pace
 from .sockets import LATER, NORMAL, REFUSED, TRY_LATER, while_open
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,12 @@ class Connection:
     def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
         self._socket, self._service, self._access = socket, service, access
         self._asked: asyncio.Queue[str] = asyncio.Queue(_MOST_ASKED)
+        self._pace = Pace(service.limits.messages_a_second)
+
+    @property
+    def _address(self) -> str:
+        """Of the client, or its network."""
+        return counted_as(self._socket.client.host) if self._socket.client is not None else ""
 
     async def run(self) -> None:
         """Accept the WebSocket and serve it until either side has finished. The guard has checked where it comes from."""
@@ -108,7 +116,7 @@ class Connection:
                 await self._speak(session, "resumed")
             case Watch():
                 session = self._service.find(first.session)
-                feed, served = session.attach(first.language), False
+                feed, served = session.attach(first.language, self._address), False
                 try:
                     await self._send(_described("watching", session))
                     adding = self._add_targets(session, by_reader=True)
@@ -134,7 +142,8 @@ class Connection:
             state = {"key": session.key, "received": session.intake.received, "speaker": session.operator.speakers.name}
             await self._send(_described(kind, session, **state, **taken))
             adding = self._add_targets(session, by_reader=False)
-            await self._both(self._deliver(session, feed), self._hear(session), self._report(session), adding)
+            reporting = self._report(session), self._report_pushes(session)
+            await self._both(self._deliver(session, feed), self._hear(session), adding, *reporting)
             served = True
         finally:
             session.disconnect(self, feed, served)
@@ -143,6 +152,7 @@ class Connection:
     async def _both(self, delivering: Awaitable[None], *others: Awaitable[None]) -> None:
         """Deliver to the end, or until one of the others fails: the connection is lost or a message is not understood."""
         tasks = [asyncio.ensure_future(each) for each in (delivering, *others)]
+        raised: BaseException | None = None
         try:
             pending = set(tasks)
             while tasks[0] in pending:
@@ -150,10 +160,16 @@ class Connection:
                 # When everything is delivered and the connection is closed, the others fail.
                 for task in tasks[:1] if tasks[0] in done else done:
                     task.result()
+        except BaseException as error:
+            raised = error
+            raise
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                expected = result is raised or isinstance(result, ProtocolError | WebSocketDisconnect)
+                if isinstance(result, Exception) and not expected:
+                    log.error("a connection failed while it ended", exc_info=result)
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
         changes = Changes()
@@ -165,21 +181,23 @@ class Connection:
                 await self._send(message_text("targets", targets=item.languages, voices=_voices(session)))
             else:
                 await self._send(event_text(changes.push(item)))
-        if session.failure is not None:
-            raise session.failure
+        if (failure := feed.failure or session.failure) is not None:
+            raise failure
         await self._close(NORMAL)
 
     async def _sound(self, session: Session, language: str) -> None:
         """Send speech, an utterance a message, until it ends."""
         if (voices := session.voices) is None:
             raise ProtocolError("unknown-target", "this server has no voice; start it with --speak")
-        async with voices.listener(language) as listener:
+        async with voices.listener(language, self._address) as listener:
             await self._send(message_text("listening", session=session.id, language=language, sample_rate=voices.rate))
             while (item := await listener.take()) is not None:
                 if isinstance(item, int):
                     await self._send(message_text("skipped", sentences=item))
                 else:
                     await while_open(self._socket.send_bytes(item), _SEND_S)
+        if listener.failure is not None:
+            raise listener.failure
         await self._send(message_text("end"))
         await self._close(NORMAL)
 
@@ -206,6 +224,7 @@ class Connection:
                     await self._ask(language)
                 case first:
                     raise ProtocolError("bad-message", f"{kind_of(first)} came in a session; it may only come first")
+            await asyncio.sleep(self._pace.wait_s())
 
     async def _name(self, session: Session, name: str) -> None:
         """Take the name of who speaks. A wrong one changes nothing, and the session goes on."""
@@ -265,14 +284,31 @@ class Connection:
                 more = " but add_target" if first == "watch" else ""
                 raise ProtocolError("bad-message", f"nothing may come after {first}{more}")
             await self._ask(message.language)
+            await asyncio.sleep(self._pace.wait_s())
 
     async def _report(self, session: Session) -> None:
         while True:
             await asyncio.sleep(_STATUS_S)
             lag_s = round(session.stats.lag_s, 2)
             await self._send(
-                message_text("status", received=session.intake.received, lag_s=lag_s, viewers=session.viewers)
+                message_text(
+                    "status",
+                    received=session.intake.received,
+                    lag_s=lag_s,
+                    viewers=session.viewers,
+                    recorded=session.recorded,
+                )
             )
+
+    async def _report_pushes(self, session: Session) -> None:
+        """Tell the speaker what is not sent elsewhere, each time that this changes."""
+        told = ""
+        while True:
+            problem = session.pushed.problem if session.pushed is not None else ""
+            if problem != told:
+                await self._send(message_text("push", message=problem))
+                told = problem
+            await asyncio.sleep(_STATUS_S)
 
     async def _text(self) -> str:
         message = await self._received()

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import io
 import logging
 import os
 import re
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from ..errors import UsageError
 from ..events import PipelineEvent
@@ -32,6 +35,7 @@ Clock = Callable[[], float]
 """Wall-clock seconds since the stream began."""
 # Sentences that may wait: those of a minute. Captions that are older would only confuse.
 _CAPACITY = 20
+# Until the whole answer is there.
 _ANSWER_S = 10.0
 # Wait between two tries of one sentence: the first, and the longest.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
@@ -39,6 +43,8 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _CLOSE_S = 5.0
 # No body of an answer that is read here is longer.
 _MOST_BYTES = 4_096
+# Characters of a status line that are told.
+_REASON = 60
 # Timeouts, too many requests, and failures of the server.
 _PASSING = frozenset({408, 425, 429, *range(500, 600)})
 
@@ -60,6 +66,8 @@ class PushSink(Protocol):
 
     lost: int
     """Sentences that were not sent."""
+    problem: str
+    """What is not sent now, and why; empty: nothing is missing."""
 
     def begin(self, clock: Clock) -> None: ...
     def write(self, event: PipelineEvent) -> None: ...
@@ -82,7 +90,7 @@ class Pusher(ABC):
 
     def __init__(self, name: str, languages: Sequence[str], rules: SubtitleRules) -> None:
         """``name``: for messages, without keys. ``languages``: of the translations that are sent."""
-        self.name, self.lost, self.sent = name, 0, 0
+        self.name, self.problem, self.lost, self.sent = name, "", 0, 0
         self.rules, self.clock = rules, time.monotonic
         self._early = {language: EarlySentenceBuilder(language) for language in languages if self.early}
         self._builders = {
@@ -177,12 +185,14 @@ class Pusher(ABC):
             try:
                 self.deliver(language, sentence)
             except PushRefusedError as error:
-                log.error("%s: %s; nothing more is sent there", self.name, error)
+                self.problem = f"{self.name}: {error}; nothing more is sent there"
+                log.error("%s", self.problem)
                 self._give_up(refused=True)
                 return
             except PushError as error:
+                self.problem = f"{self.name}: {error}; trying again"
                 if not self._failing:
-                    log.warning("%s: %s; trying again", self.name, error)
+                    log.warning("%s", self.problem)
                     self._failing = True
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, 0.0 if last else max(wait_s, error.wait_s))
@@ -199,7 +209,7 @@ class Pusher(ABC):
         with self._changed:
             self.sent += not self._refused
         if self._failing:
-            self._failing = False
+            self._failing, self.problem = False, ""
             log.warning("%s: sending again; %d sentences were lost", self.name, self.lost)
 
     def _give_up(self, *, refused: bool) -> None:
@@ -235,7 +245,57 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-_OPENER = build_opener(_NoRedirects)
+class _Remaining(io.RawIOBase):
+    """What a socket receives until a deadline. A socket's own timeout begins again with each byte."""
+
+    def __init__(self, received: Any, sock: socket.socket, by_s: float) -> None:
+        self._received, self._sock, self._by_s = received, sock, by_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if (left_s := self._by_s - time.monotonic()) <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left_s)
+        read: int | None = self._received.readinto(buffer)
+        return read
+
+    def close(self) -> None:
+        self._received.close()
+        super().close()
+
+
+class _Answer(HTTPResponse):
+    """An answer that has the time of the connection, as a whole."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, by_s: float, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.fp = io.BufferedReader(_Remaining(self.fp.detach(), sock, by_s))
+
+
+def _in_time(connection: type[HTTPConnection]) -> Callable[..., HTTPConnection]:
+    """A connection whose timeout is that of the request and its answer, from its beginning to its end."""
+
+    def connected(host: str, *, timeout: float, **options: Any) -> HTTPConnection:
+        made = connection(host, timeout=timeout, **options)
+        made.response_class = functools.partial(_Answer, by_s=time.monotonic() + timeout)  # type: ignore[assignment]
+        return made
+
+    return connected
+
+
+class _Http(HTTPHandler):
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_in_time(HTTPConnection), req)
+
+
+class _Https(HTTPSHandler):
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_in_time(HTTPSConnection), req)
+
+
+_OPENER = build_opener(_NoRedirects, _Http, _Https)
 _NOT_IN_URLS = re.compile(r"[^!-~]")
 
 
@@ -307,7 +367,7 @@ def asked(
             return bytes(answer.read(_MOST_BYTES))
     except HTTPError as error:
         error.close()
-        said = f"{_host_of(url)} answers {error.code} {error.reason}"
+        said = f"{_host_of(url)} answers {error.code} {error.reason[:_REASON]}"
         if error.code in _PASSING | passing:
             after = error.headers.get("Retry-After", "")
             raise PushError(said, float(after) if after.isdecimal() and len(after) < 4 else 0.0) from None

@@ -44,6 +44,7 @@ class Push:
     def __init__(self, where: str, languages: Sequence[str], rules: SubtitleRules) -> None:
         """Open the folder ``where``; it is made if it is missing."""
         self.lost = self.late = 0
+        self.problem = ""
         self._folder = Path(where)
         self._playlist = self._folder / "captions.m3u8"
         try:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import os
+import time
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -151,8 +152,9 @@ def _tell(socket: ClientConnection, op: int, **data: object) -> None:
 
 def _heard(socket: ClientConnection, op: int) -> dict[str, Any]:
     """The data of the next message of kind ``op``."""
+    by_s = time.monotonic() + _ANSWER_S
     while True:
-        message = json.loads(socket.recv(timeout=_ANSWER_S))
+        message = json.loads(socket.recv(timeout=max(0.0, by_s - time.monotonic())))
         if message["op"] == op:
             content: dict[str, Any] = message["d"]
             return content

@@ -157,6 +157,19 @@ def test_the_working_time_of_each_stage_is_kept():
     assert stats.busy_s == {"asr": 1.5, "nmt": 2.0}
 
 
+def test_calls_in_progress_are_known_by_number():
+    stats = PipelineStats()
+    with stats.busy("asr"):
+        (first,) = stats.calls
+        with pytest.raises(ZeroDivisionError), stats.busy("nmt"):
+            assert list(stats.calls.values()) == ["asr", "nmt"]
+            raise ZeroDivisionError
+        assert stats.calls == {first: "asr"}
+    with stats.busy("asr"):
+        assert first not in stats.calls
+    assert not stats.calls
+
+
 def test_a_language_does_not_lose_what_it_has_translated_by_an_older_sentence():
     stats = PipelineStats(languages={"zh"})
     stats.translated("zh", 9.0)

@@ -135,7 +135,7 @@ class Client:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", _FIELDS)
 async def test_no_field_of_a_message_holds_the_loop(kind, new_service, monkeypatch, caplog):
-    limits = {"max_sessions": 1_000, "resume_s": 0.0}
+    limits = {"max_sessions": 1_000, "resume_s": 0.0, "messages_a_second": 1e6}
     async with running(new_service(**limits)) as server:
         with measured(monkeypatch) as hold:
 
@@ -177,7 +177,7 @@ async def test_no_drawn_message_holds_the_loop(new_service, monkeypatch, caplog)
 async def test_nothing_of_a_message_stays(new_service):
     fields = [(kind, name) for kind in _FIELDS for name, type_ in _FIELDS[kind].items() if type_ is str]
 
-    async with running(new_service(max_sessions=1_000, resume_s=0.0)) as server:
+    async with running(new_service(max_sessions=1_000, resume_s=0.0, messages_a_second=1e6)) as server:
 
         async def send(first: str) -> None:
             client = Client(server, Hold())

@@ -75,6 +75,9 @@ class Opened(asyncio.Transport):
     def abort(self) -> None:
         self.aborted = True
 
+    def is_closing(self) -> bool:
+        return self.aborted
+
 
 def opened(addresses: list[str], proxies: list[str], limits: ServerLimits) -> list[bool]:
     """Which of the connections from these addresses stay open."""
@@ -102,6 +105,24 @@ def test_a_proxy_has_all_connections():
     assert opened(addresses, ["192.0.2.0/31", "2001:db8::1"], limits) == [True, True, True, False, True, True]
 
 
+def test_connections_without_a_request_do_not_keep_others_out():
+    """Those of the address that has most of them give way, the oldest first."""
+    limits = ServerLimits(connections=5)
+    one, two, other, another = "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"
+    addresses = [two, one, one, one, one, other, one, another]
+    assert opened(addresses, [], limits) == [True, False, False, True, True, True, False, True]
+
+
+async def test_requests_are_answered_while_others_hold_unfinished_ones(new_service):
+    async with running(new_service(connections=3, request_s=HANG_S)) as server:
+        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.2", 0))
+        writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        assert b"200" in await reader.readline()
+        for _, each in [*held, (reader, writer)]:
+            each.close()
+
+
 async def test_an_address_opens_so_many_a_minute(new_service):
     async with running(new_service(connections_a_minute=2)) as server:
         for _ in range(2):
@@ -111,6 +132,44 @@ async def test_an_address_opens_so_many_a_minute(new_service):
             async with server.connect():
                 pass
         assert (await server.get("/healthz")).status == 200
+
+
+@pytest.mark.parametrize("reads", [False, True])
+async def test_messages_beside_audio_are_read_at_a_pace(reads, new_service):
+    async with (
+        running(new_service(messages_a_second=0.1)) as server,
+        server.connect() as speaker,
+        server.connect() as reader,
+    ):
+        session = (await ask(speaker, type="start"))["session"]
+        await ask(reader, type="watch", session=session)
+        socket = reader if reads else speaker
+        for _ in range(9):
+            await say(socket, type="add_target", language="zh")
+        for _ in range(2):
+            while (await heard(socket))["type"] != "targets":
+                pass
+        server.stop()
+        assert sum(each["type"] == "targets" for each in await rest(socket)) < 5
+
+
+async def test_an_address_does_not_keep_all_places_of_readers(new_service):
+    async with running(new_service(max_viewers=3)) as server, server.connect() as speaker:
+        session = (await ask(speaker, type="start"))["session"]
+        readers = [await server.connect() for _ in range(3)]
+        for reader in readers:
+            assert (await ask(reader, type="watch", session=session))["type"] == "watching"
+        async with server.connect(local_addr=("127.0.0.2", 0)) as other:
+            assert (await ask(other, type="watch", session=session))["type"] == "watching"
+            last = (await rest(readers[2]))[-1]
+            assert (last["type"], last["code"], readers[2].close_code) == ("error", "busy", 1013)
+            async with server.connect() as one_more:
+                assert (await ask(one_more, type="watch", session=session))["code"] == "busy"
+            assert (await finish(speaker))[-1]["type"] == "end"
+            for reader in (*readers[:2], other):
+                assert (await rest(reader))[-1]["type"] == "end"
+        for reader in readers:
+            await reader.close()
 
 
 def stalled(socket: ClientConnection) -> None:

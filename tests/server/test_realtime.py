@@ -240,6 +240,18 @@ async def test_a_session_that_hears_nothing_for_long_ends(new_service):
         assert (created.type, error.error.code, closed.type) == ("session.created", "idle", "session.closed")
 
 
+async def test_messages_beside_audio_are_read_at_a_pace(new_service):
+    async with running(new_service(messages_a_second=0.1)) as server, connected(server) as connection:
+        for _ in range(9):
+            await connection.session.update(session={"audio": {}})
+        for _ in range(9):
+            await connection.session.input_audio_buffer.append(audio="not audio")
+        assert [(await connection.recv()).type for _ in range(3)] == ["session.created", *["session.updated"] * 2]
+        server.stop()
+        left = [event.type for event in await all_events(connection)]
+    assert len(left) < 9
+
+
 async def test_a_stopping_server_ends_the_session(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.recv()
@@ -247,7 +259,7 @@ async def test_a_stopping_server_ends_the_session(new_service):
         assert [event.type for event in await all_events(connection)] == ["session.closed"]
 
 
-async def test_the_token_is_the_api_key_or_a_subprotocol(new_service):
+async def test_the_token_is_the_api_key_or_a_subprotocol(new_service, caplog):
     access = Access.of("0123456789abcdef")
     async with running(new_service(), access) as server:
         for key in ("", "0123456789abcdeg"):
@@ -257,6 +269,7 @@ async def test_the_token_is_the_api_key_or_a_subprotocol(new_service):
             assert refused.value.response.status_code == 401
             assert json.loads(refused.value.response.body)["error"]["code"] == "wrong-token"
             assert refused.value.response.headers["x-content-type-options"] == "nosniff"
+        assert not [record for record in caplog.records if record.levelname == "ERROR"]
         async with connected(server, "0123456789abcdef") as connection:
             assert (await connection.recv()).type == "session.created"
         protocols = ["realtime", "openai-insecure-api-key.0123456789abcdef"]

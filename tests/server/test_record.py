@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import srt
 import webvtt
+from websockets.asyncio.client import ClientConnection
 
 from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
@@ -19,6 +20,7 @@ from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.session_record import Record, check_folder
 from pipeline.subtitles.rules import SubtitleRules
+from tests.asr.scripted import Scripted
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.server.running import Texts, ask, final, finish, running, speak
 from tests.streams import spoken as spoken_stream
@@ -70,6 +72,27 @@ def test_a_full_disk_ends_the_record_and_not_the_session(demo_config, demo_model
     assert len(warnings) == 1
     assert "No space left on device" in warnings[0]
     assert "the session goes on" in warnings[0]
+
+
+async def test_all_are_told_when_the_record_has_ended(demo_config, demo_models, tmp_path, monkeypatch):
+    monkeypatch.setattr("pipeline.server.session.new_name", lambda: "x")
+    monkeypatch.setattr("pipeline.server.websocket._STATUS_S", 0.01)
+    (tmp_path / "x.jsonl").symlink_to("/dev/full")
+    service = Service(demo_config, replace(demo_models, recognizer=Scripted()), record=tmp_path)
+    async with running(service) as server, server.connect() as speaker, server.connect() as reader:
+        session = (await ask(speaker, type="start"))["session"]
+        assert (await ask(reader, type="watch", session=session))["recorded"]
+
+        async def told(socket: ClientConnection, recorded: bool) -> None:
+            """Read until a status says so."""
+            while json.loads(await socket.recv()).get("recorded") is not recorded:
+                pass
+
+        for socket in (speaker, reader):
+            await told(socket, True)
+        await speak(speaker, SPEECH)
+        for socket in (speaker, reader):
+            await told(socket, False)
 
 
 async def test_a_disk_that_does_not_answer_ends_the_record(tmp_path, caplog):

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from pipeline.asr.final import FinalRecognition
 from pipeline.asr.live.drafting import Drafting
 from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, DraftRefusedError, RecognitionOptions
+from pipeline.errors import PipelineError
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
 from pipeline.run.options import DraftOptions
+from pipeline.server import scheduling
 from pipeline.server.chains import Chain
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import Call, CallQueue, DraftBudget, Priority, ScheduledRecognizer, Scheduler, scheduled
@@ -411,6 +413,42 @@ class Slow:
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         self.now_s += 2.0
         return None
+
+
+def test_who_waits_for_others_and_what_was_answered_are_known():
+    scheduler, seen = Scheduler(), list[tuple[bool, int]]()
+
+    class Looks(Slow):
+        def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+            seen.append((recognizer.waits, scheduler.answered))
+            return []
+
+    recognizer = ScheduledRecognizer(Looks(), scheduler, lambda _: 0.0)
+    segment = SpeechSegment(0, 0, np.zeros(1, np.int16), speech_end_sample=1, heard_sample=1)
+    thread = threading.Thread(target=recognizer.transcribe, args=([segment], DEFAULT))
+    with scheduler.slot(Priority.FINAL):
+        thread.start()
+        while not scheduler.waiting:
+            threading.Event().wait(0.01)
+        assert (recognizer.waits, scheduler.answered) == (True, 0)
+    thread.join(HANG_S)
+    assert seen == [(False, 1)]
+    assert (recognizer.waits, scheduler.answered) == (False, 2)
+
+
+def test_a_recording_does_not_wait_for_a_recogniser_that_answers_nothing(monkeypatch):
+    monkeypatch.setattr(scheduling, "_LOOK_S", 0.01)
+    scheduler = Scheduler()
+    with scheduler.slot(Priority.FINAL):
+        assert not scheduler.hung
+        scheduler.give_up()
+        assert scheduler.hung
+        with pytest.raises(PipelineError, match="does not answer"), scheduler.slot(Priority.RECORDING):
+            pass
+        assert scheduler.waiting == 0
+    assert not scheduler.hung
+    with scheduler.slot(Priority.RECORDING):
+        pass
 
 
 def test_the_time_that_a_draft_takes_is_without_its_wait():

@@ -12,7 +12,7 @@ from pipeline.server.pushes import Pushes
 from pipeline.server.service import Service
 from pipeline.sinks import push
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import ask, final, finish, running, speak, until
+from tests.server.running import ask, final, finish, heard, running, speak, until
 from tests.sinks.test_push import Server
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
@@ -43,12 +43,18 @@ async def test_sessions_are_sent_one_after_another(demo_config, demo_models, pla
             for speaker in (first, second):  # in this order
                 await ask(speaker, type="start")
             await speak(second, SPEECH)
-            assert final(await finish(second))
+            records = await finish(second)
+            assert final(records)
+            assert [one["message"] for one in records if one["type"] == "push"] == [
+                "captions of another session are sent elsewhere now, not of this one"
+            ]
             await speak(first, SPEECH)
             texts += chinese(await finish(first))
         await until(lambda: not service.sessions)
         async with server.connect() as english, server.connect() as third:
             await ask(english, type="start", targets=["en"])
+            while "is no target" not in (await heard(english)).get("message", ""):
+                pass
             await finish(english)
             await until(lambda: len(service.sessions) == 0)
             await ask(third, type="start")
@@ -66,7 +72,7 @@ async def test_sessions_are_sent_one_after_another(demo_config, demo_models, pla
 @pytest.mark.slow
 async def test_a_place_that_fails_is_logged_and_the_session_goes_on(demo_config, demo_models, caplog):
     class Full:
-        lost = 0
+        lost, problem = 0, ""
 
         def begin(self, clock):
             self.clock = clock
@@ -89,7 +95,7 @@ async def test_a_place_that_fails_is_logged_and_the_session_goes_on(demo_config,
 @pytest.mark.slow
 async def test_a_place_that_fails_otherwise_is_logged_and_the_session_goes_on(demo_config, demo_models, caplog):
     class Broken:
-        lost = 0
+        lost, problem = 0, ""
 
         def begin(self, clock):
             raise RuntimeError("no clock")

@@ -26,6 +26,7 @@ from pipeline.server.protocol import ProtocolError, Start, room_name
 from pipeline.server.pushes import Pushes
 from pipeline.server.service import Service
 from pipeline.server.uploads import Upload, UploadError
+from tests.server.running import until
 
 KEY = "key-of-a-room-of-this-test"
 ROOM = room_name(KEY)
@@ -121,24 +122,69 @@ async def test_the_first_session_without_another_one_has_the_turn_to_be_pushed(c
     pushes = Pushes(open_sinks)  # type: ignore[arg-type]
 
     def session(name: str) -> Any:
-        return SimpleNamespace(name=name, config=name, stats=None)
+        return SimpleNamespace(name=name, config=name, stats=None, ending=False)
 
-    async with AsyncExitStack() as first:
-        await first.enter_async_context(pushes.turn(session("first")))
-        async with pushes.turn(session("second")):
-            pass
+    async with pushes.turn(session("first")) as first:
+        async with pushes.turn(session("second")) as second:
+            assert (first.problem, second.problem) == (
+                "",
+                "captions of another session are sent elsewhere now, not of this one",
+            )
         async with pushes.turn(session("third")):
             pass
-    async with pushes.turn(session("wrong")):
-        pass
-    async with pushes.turn(session("fourth")):
-        pass
+    async with pushes.turn(session("wrong")) as wrong:
+        await until(lambda: wrong.problem == "no such language" and not pushes._turns)
+        async with pushes.turn(session("fourth")) as fourth:
+            assert fourth.problem == ""
     assert opened == ["first", "fourth"]
     assert [record.getMessage() for record in caplog.records] == [
         "session second is not pushed, since another one is",
         "session third is not pushed, since another one is",
         "session wrong is not pushed: no such language",
     ]
+
+
+async def test_a_session_that_begins_while_one_is_finished_is_pushed_after_it_as_a_whole():
+    """``[`` and ``]``: a place is opened and closed; in the third session nothing can be sent."""
+    happened: list[object] = []
+
+    class Place:
+        problem = ""
+
+        def begin(self, clock: object) -> None:
+            happened.append("[")
+
+        def write(self, event: object) -> None:
+            happened.append(event)
+
+        def close(self) -> None:
+            happened.append("]")
+
+    pushes, sessions = Pushes(lambda _: [Place()]), list[Any]()  # type: ignore[list-item]
+
+    def session() -> Any:
+        sessions.append(SimpleNamespace(name="x", config=None, stats=None, ending=False))
+        return sessions[-1]
+
+    async with pushes.turn(session()) as first:
+        await until(lambda: bool(happened))
+        sessions[0].ending = True
+        async with AsyncExitStack() as others:
+            second = await others.enter_async_context(pushes.turn(session()))
+            third = await others.enter_async_context(pushes.turn(session()))
+            for number in range(200):
+                second.write(f"second {number}")
+            third.write("third")
+            first.write("first")
+            assert second.problem == ""
+            assert third.problem != ""
+            ended = asyncio.create_task(others.aclose())
+            await until(second.ended.is_set)
+            assert not ended.done()
+            first.write("first again")
+            assert happened == ["[", "first", "first again"]
+    await ended
+    assert happened == ["[", "first", "first again", "]", "[", *(f"second {number}" for number in range(200)), "]"]
 
 
 def test_the_newest_count_of_an_address_is_taken_back():

@@ -26,7 +26,21 @@ from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import snapshot_text
 from pipeline.server.session import Session
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, ROOT, read_wav
-from tests.server.running import CHUNK, Running, Texts, ask, final, finish, heard, rest, running, say, speak, translated
+from tests.server.running import (
+    CHUNK,
+    Running,
+    Texts,
+    ask,
+    final,
+    finish,
+    heard,
+    rest,
+    running,
+    say,
+    speak,
+    translated,
+    until,
+)
 from tests.streams import changes
 
 SPEECH = read_wav(PHRASES)
@@ -250,7 +264,8 @@ async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, dem
     await session.intake.take()
     await hearing
     now_s += 301.0
-    await watching
+    await until(lambda: session.failure is not None)
+    watching.cancel()
     assert session.failure is not None
     assert session.failure.code == "idle"
 
@@ -267,7 +282,8 @@ async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkey
         for _ in range(10):
             await asyncio.sleep(0)
         await session.operator.pause(False)
-    await watching
+    await until(lambda: session.failure is not None)
+    watching.cancel()
     assert session.failure is not None
     assert session.failure.code == "idle"
 
@@ -327,6 +343,25 @@ async def test_a_stopping_server_is_healthy_and_not_ready(new_service):
         assert [(await server.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
 
 
+async def test_a_mistake_that_comes_while_the_client_hangs_up_is_logged(new_service, monkeypatch, caplog):
+    hung_up = asyncio.Event()
+
+    async def fail(*_: object) -> None:
+        try:
+            await hung_up.wait()
+        finally:
+            raise ValueError("a mistake")
+
+    monkeypatch.setattr(websocket.Connection, "_report", fail)
+    service = new_service(resume_s=0.0)
+    async with running(service) as server:
+        async with server.connect() as speaker:
+            await ask(speaker, type="start")
+        await until(lambda: not service.sessions)
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.getMessage() == "a connection failed while it ended"
+
+
 @pytest.mark.slow
 async def test_the_client_of_the_examples_prints_the_translation(new_service, expected):
     wanted = [text for (_, language), text in sorted(expected.items()) if language == "zh"]
@@ -374,7 +409,7 @@ async def test_a_snapshot_is_not_written_on_the_event_loop(new_service, monkeypa
 
 @pytest.mark.parametrize("mistake", [RecursionError("too deep"), TimeoutError("of a library"), KeyError("x")])
 async def test_a_mistake_of_the_server_is_logged_and_told(mistake, new_service, monkeypatch, caplog):
-    def fail(session: Session, language: str | None = None) -> None:
+    def fail(session: Session, *_: str | None) -> None:
         raise mistake
 
     monkeypatch.setattr(Session, "attach", fail)

@@ -60,6 +60,20 @@ def test_its_speaker_is_no_reader_and_readers_are_limited(session):
     session.attach()
 
 
+async def test_an_address_does_not_keep_all_places_from_others(session):
+    old, new = session.attach(address="a"), session.attach(address="a")
+    await new.take()
+    other = session.attach(address="b")
+    assert (await new.take(), session.viewers) == (None, 2)
+    assert new.failure is not None
+    assert new.failure.code == "busy"
+    assert old.failure is other.failure is None
+    with pytest.raises(ProtocolError, match="2 readers, which is the limit"):
+        session.attach(address="c")
+    session.detach(new)
+    assert session.viewers == 2
+
+
 @pytest.mark.parametrize(
     ("happens", "has_speaker"),
     [
@@ -282,7 +296,7 @@ class Told:
 
 async def test_all_are_told_each_event_with_its_speaker_and_sentences_are_counted(session):
     session._record, pushed = (record := Told()), list[PipelineEvent]()
-    session.push = pushed.append
+    session.pushed = SimpleNamespace(write=pushed.append)
     feed = session.attach()
     await feed.take()
     session.operator.name_speaker("Ann")

@@ -17,7 +17,7 @@ from pipeline.server.speaking import Listener, SessionVoices
 from pipeline.speaking.voice import PiperVoice
 from tests.conftest import PHRASE_SECONDS
 from tests.server.conftest import speech
-from tests.server.running import ask, finish, running, speak, until, with_hebrew
+from tests.server.running import ask, finish, rest, running, speak, until, with_hebrew
 from tests.server.test_realtime import SPEECH, connected
 from tests.speaking.voices import made_voice
 
@@ -138,6 +138,18 @@ async def test_one_listener_too_many_is_told_so(service):
             for socket in (one, two):
                 assert (await listening(socket, started["session"]))["type"] == "listening"
             assert (await listening(three, started["session"]))["code"] == "busy"
+
+
+async def test_an_address_does_not_keep_all_places_of_listeners(service):
+    async with running(service) as server, server.connect() as speaker:
+        started = await ask(speaker, type="start")
+        async with server.connect() as one, server.connect() as two, server.connect() as own:
+            for socket in (one, two):
+                await listening(socket, started["session"])
+            async with server.connect(local_addr=("127.0.0.2", 0)) as other:
+                assert (await listening(other, started["session"]))["type"] == "listening"
+                assert (await rest(two))[-1]["code"] == "busy"
+                assert (await listening(own, started["session"]))["code"] == "busy"
 
 
 async def test_a_listener_has_nothing_to_say(service):

@@ -20,8 +20,10 @@ from pipeline.apps.listening import wyoming_address
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
 from pipeline.events import Samples
+from pipeline.server.protocols import wyoming
 from pipeline.server.protocols.wyoming import serving_wyoming
 from pipeline.server.service import Service
+from pipeline.server.shares import Pace
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import serving, translated, until
 
@@ -116,6 +118,7 @@ CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
         ([Transcribe(language="en/..")], "unknown-language"),
         ([Transcribe(name="translate-fr")], "unknown-program"),
         ([Event("select-program", {"name": 5})], "unknown-program"),
+        ([Event("select-program", {"name": ["transcribe"]})], "unknown-program"),
         ([CHUNK], "bad-message"),
         ([AudioStop()], "bad-message"),
         ([AudioStart(**FORMAT), AudioStart(**FORMAT)], "bad-message"),
@@ -159,6 +162,76 @@ async def test_garbage_ends_the_connection_alone(data, new_service):
         assert [event.type for event in await answers(other, [Ping()], "pong")] == ["pong"]
 
 
+@pytest.mark.parametrize("hangs_up", [True, False])
+async def test_a_mistake_of_the_server_is_logged_and_told(hangs_up, new_service, monkeypatch, caplog):
+    asked, mistake = asyncio.Event(), ValueError("a mistake")
+
+    def fail(*_: object, **__: object) -> None:
+        asked.set()
+        raise mistake
+
+    monkeypatch.setattr(wyoming, "TranscriptStart" if hangs_up else "info_of", fail)
+    service = new_service()
+    async with listening(service) as uri:
+        async with AsyncClient.from_uri(uri) as client:
+            events = [AudioStart(**FORMAT)] if hangs_up else [Describe()]
+            if hangs_up:
+                await client.write_event(events[0].event())
+                await asked.wait()
+            else:
+                (error,) = await answers(client, events)
+                assert (error.type, error.data["code"]) == ("error", "failed")
+        await until(lambda: not service.sessions)
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.exc_info is not None
+    assert record.exc_info[1] is mistake
+
+
+async def test_one_connection_too_many_is_told_so(new_service, monkeypatch):
+    monkeypatch.setattr(wyoming, "_MAX_CONNECTIONS", 1)
+    async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as first:
+        await answers(first, [Ping()], "pong")
+        async with AsyncClient.from_uri(uri) as second:
+            (error,) = await answers(second, [])
+        assert (error.type, error.data["code"]) == ("error", "busy")
+        await answers(first, [Ping()], "pong")
+
+
+async def test_events_that_have_come_do_not_hold_the_others(new_service, monkeypatch):
+    async def next_event(*_: object) -> Event | None:
+        return next(events, None)
+
+    monkeypatch.setattr(wyoming, "next_event", next_event)
+    events, turns = iter([Event("x")] * 99 + [Event("audio-chunk")]), 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as client:
+        working = asyncio.create_task(others())
+        (error,) = await answers(client, [])
+        working.cancel()
+    assert error.data["code"] == "bad-message"
+    assert turns >= 99
+
+
+async def test_events_beside_audio_are_read_at_a_pace(new_service, monkeypatch):
+    waits = []
+
+    def wait_s(pace: Pace) -> float:
+        waits.append(pace)
+        return 0.0
+
+    monkeypatch.setattr(Pace, "wait_s", wait_s)
+    async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as client:
+        await answers(client, [Ping()], "pong")
+        await answers(client, [AudioStart(**FORMAT), *[CHUNK] * 9, Ping()], "pong")
+    assert 2 <= len(waits) <= 3  # two pings and the start; the last may not have been counted yet
+
+
 async def test_a_client_that_goes_away_ends_its_session(new_service):
     service = new_service(resume_s=HANG_S)
     async with listening(service) as uri:
@@ -194,7 +267,7 @@ async def test_a_client_that_sends_nothing_is_let_go(new_service):
 @pytest.mark.slow
 async def test_a_client_that_does_not_read_is_cut(new_service, monkeypatch):
     monkeypatch.setattr("pipeline.server.protocols.wyoming._SEND_S", 0.1)
-    service = new_service(closing_s=0.1)
+    service = new_service(closing_s=0.1, messages_a_second=1e6)
     async with listening(service) as uri:
         client = socket.create_connection(("127.0.0.1", int(uri.rpartition(":")[2])))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)

@@ -7,12 +7,15 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 
@@ -252,6 +255,46 @@ def test_a_server_that_never_answers_holds_nothing_back_and_the_newest_wait(monk
         )
     assert sink.lost == 50
     assert "50 of 50 sentences were not sent" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("begun", "dripping"),
+    [(b"HTTP/1.1 200 OK\r\nX: ", b"\r\n\r\n"), (b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\n", b"")],
+)
+def test_an_answer_has_a_deadline_as_a_whole(begun, dripping, monkeypatch):
+    """Of a server that sends a byte again and again, and an answer in the end, after which nobody waits."""
+    monkeypatch.setattr(push, "_ANSWER_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            with suppress(OSError), listener.accept()[0] as connection:
+                connection.recv(65_536)
+                connection.sendall(begun)
+                for _ in range(64):
+                    time.sleep(0.01)
+                    connection.sendall(b"a")
+                connection.sendall(dripping)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with pytest.raises(PushError, match="does not answer .*timed out"):
+            asked(f"http://127.0.0.1:{listener.getsockname()[1]}/", b"x")
+        thread.join()
+
+
+def test_obs_has_a_deadline_whatever_else_it_tells(monkeypatch):
+    now_s, waits = 100.0, []
+
+    class Chatty:
+        def recv(self, timeout):
+            nonlocal now_s
+            now_s += 2.0
+            waits.append(timeout)
+            return json.dumps({"op": 7 if timeout == 0 else 5, "d": {}})
+
+    monkeypatch.setattr(push_obs, "time", SimpleNamespace(monotonic=lambda: now_s))
+    assert push_obs._heard(Chatty(), 7) == {}
+    assert waits == [5.0, 3.0, 1.0, 0.0]
 
 
 def test_nobody_listens(caplog):

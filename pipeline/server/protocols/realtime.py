@@ -39,6 +39,7 @@ _SAMPLE_RATE = 24_000
 _SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
 # elapsed_ms is a multiple of this, and speech has frames of this length.
 _FRAME_MS = 200
+_AUDIO = "session.input_audio_buffer.append"
 _LONGEST_ECHO = 512  # characters of what a client gets back
 _FRAME_BYTES = 2 * _SAMPLE_RATE * _FRAME_MS // 1000
 
@@ -96,12 +97,15 @@ class RealtimeConnection(Connection):
             try:
                 record = read_object(message.get("text") or "")
                 await self._obey(record, session)
+                if record["type"] == _AUDIO:
+                    continue
             except ProtocolError as error:  # the session goes on
                 await self._tell("error", error=_details(error, record.get("event_id")))
+            await asyncio.sleep(self._pace.wait_s())
 
     async def _obey(self, record: dict[str, Any], session: Session) -> None:
         match record.get("type"):
-            case "session.input_audio_buffer.append":
+            case kind if kind == _AUDIO:
                 if self._speaking is None:  # from now on the language stays
                     self._speaking = asyncio.create_task(self._say(session))
                 await session.hear(_audio(record.get("audio")))
@@ -169,7 +173,7 @@ class RealtimeConnection(Connection):
         """Send the speech of the translations, if there is a voice for them."""
         if session.voices is None or self._language not in session.voices.languages:
             return
-        async with session.voices.listener(self._language) as listener:
+        async with session.voices.listener(self._language, self._address) as listener:
             while (item := await listener.take()) is not None:
                 sound = item + bytes(-len(item) % _FRAME_BYTES) if isinstance(item, bytes) else b""
                 for at in range(0, len(sound), _FRAME_BYTES):

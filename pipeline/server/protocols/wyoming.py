@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ from ..languages.served import ServedLanguages
 from ..protocol import ProtocolError, Start, check_rate, sendable, shown
 from ..service import Service
 from ..session import Session
+from ..shares import Pace
+
+log = logging.getLogger(__name__)
 
 _PACKAGE = "streaming-speech-translation"
 _LINE_BYTES = 1 << 16
@@ -136,8 +140,10 @@ class _Speech:
         """End the session, and answer no more."""
         self.session.end()
         self.delivering.cancel()
-        await asyncio.gather(self.delivering, return_exceptions=True)
-        self.session.disconnect(connection, self.feed)
+        try:
+            await asyncio.gather(self.delivering, return_exceptions=True)
+        finally:  # also if the server ends meanwhile
+            self.session.disconnect(connection, self.feed)
 
 
 class WyomingConnection:
@@ -148,6 +154,7 @@ class WyomingConnection:
         self._program = programs(service.languages)[0]
         self._spoken: str | None = None
         self._speech: _Speech | None = None
+        self._pace = Pace(service.limits.messages_a_second)
 
     async def run(self) -> None:
         """Serve the client until either side has finished."""
@@ -160,15 +167,30 @@ class WyomingConnection:
                     if event is None:
                         break
                     await self._obey(event)
-            except ProtocolError as error:
-                await self._write(Error(str(error), error.code))
-                await self._end_speech()
-                await self._drop()
+                    # Events that have come already are read without waiting: let the others go on between them.
+                    await asyncio.sleep(0.0 if event.type == "audio-chunk" else self._pace.wait_s())
+            except (OSError, EOFError):
+                raise
+            except Exception as error:
+                await self.refuse(_told(error))
         except (OSError, EOFError, TimeoutError):  # EOFError: the connection ended within an event
             pass
         finally:
             await self._end_speech()
             await self._close()
+
+    async def turn_away(self) -> None:
+        """Say that there are too many connections, and close this one."""
+        message = f"the server has {_MAX_CONNECTIONS} Wyoming connections, which is the limit; try again later"
+        with suppress(OSError):
+            await self._write_error(ProtocolError("busy", message))
+        self._writer.close()
+
+    async def refuse(self, error: ProtocolError) -> None:
+        """Say why the connection ends."""
+        await self._write_error(error)
+        await self._end_speech()
+        await self._drop()
 
     async def _end_speech(self) -> None:
         if self._speech is not None:
@@ -219,8 +241,8 @@ class WyomingConnection:
         spoken, name, more = data.get("language"), data.get("name"), self._service.offers is not None
         if name is not None:
             known = {one.name: one for one in programs(self._service.languages)}
-            target = name.removeprefix(_TRANSLATES) if isinstance(name, str) else ""
-            if more and name not in known and target != name:
+            if more and isinstance(name, str) and name not in known and name.startswith(_TRANSLATES):
+                target = name.removeprefix(_TRANSLATES)
                 known[name] = Program(name, "", self._service.languages.spoken, True, target)
             if not isinstance(name, str) or name not in known:
                 raise ProtocolError(
@@ -280,19 +302,33 @@ class WyomingConnection:
                         whole += joined_text(final.push(event))
             session.stats.appended_otherwise += text.differing
             if session.failure is not None:
-                await self._write(Error(str(session.failure), session.failure.code))
+                await self._write_error(session.failure)
             else:
                 await self._write(Transcript(whole, language=language))
                 await self._write(TranscriptStop())
         except (OSError, TimeoutError):
             self._writer.transport.abort()  # the client does not read: end the connection
+        except Exception as error:
+            await self._write_error(_told(error))
+            self._writer.close()  # the client may be waiting
         finally:
             if session.failure is not None or self._service.draining:
                 self._writer.close()  # the client may be waiting
 
+    async def _write_error(self, error: ProtocolError) -> None:
+        await self._write(Error(str(error), error.code))
+
     async def _write(self, event: Eventable) -> None:
         async with asyncio.timeout(_SEND_S):
             await async_write_event(event.event(), self._writer)
+
+
+def _told(error: Exception) -> ProtocolError:
+    """What the client is told of an error. One of ours is logged, also if the client has hung up meanwhile."""
+    if isinstance(error, ProtocolError):
+        return error
+    log.error("a Wyoming connection failed", exc_info=error)
+    return ProtocolError("failed", "the server made a mistake; its log says which")
 
 
 def _check_format(data: dict[str, Any], rate: int) -> None:
@@ -309,15 +345,16 @@ async def serving_wyoming(service: Service, listener: socket) -> AsyncIterator[N
     serving: set[asyncio.Task[Any]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = WyomingConnection(reader, writer, service)
         if len(serving) >= _MAX_CONNECTIONS:
-            writer.close()
+            await connection.turn_away()
             return
         task = asyncio.current_task()
         assert task is not None
         serving.add(task)
         try:
             with suppress(asyncio.CancelledError):  # asyncio logs it as an error
-                await WyomingConnection(reader, writer, service).run()
+                await connection.run()
         finally:
             serving.discard(task)
 

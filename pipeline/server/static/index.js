@@ -12,7 +12,7 @@ import { counts, GlossaryPanel, kept } from "./glossary.js";
 import { fill } from "./languages.js";
 import { Level } from "./level.js";
 import { menus } from "./menus.js";
-import { CUT_SHORT, endedEarly, errorMessage, showProblem, SILENCE, STATES, translationLost } from "./messages.js";
+import { CUT_SHORT, endedEarly, errorMessage, showProblem, SILENCE, STATES, translationLost, UNRECORDED } from "./messages.js";
 import { offered, prepare as prepareLanguages, showPreparing } from "./prepare.js";
 import { propose } from "./propose.js";
 import { progress } from "./progress.js";
@@ -163,7 +163,7 @@ async function open(onAudio, rate) {
         onAudio(samples);
       },
       onEnd(reason) {
-        problem(reason);
+        if (reason) problem(reason);
         stop();
       },
     });
@@ -205,6 +205,8 @@ function onEvent(event) {
   switch (event.type) {
     case "status":
       audio?.more?.();
+      if (!$("recorded").hidden && !event.recorded) problem(UNRECORDED);
+      $("recorded").hidden = !event.recorded;
       $("lag").textContent = progress(event, texts, seconds);
       break;
     case "preparing":
@@ -222,6 +224,9 @@ function onEvent(event) {
       break;
     case "targets":
       downloads.offer(event.targets);
+      break;
+    case "push": // what is not sent elsewhere
+      problem(event.message ? errorMessage(event, true) : "");
       break;
     case "translation_lost":
       problem(translationLost(event));

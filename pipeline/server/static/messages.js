@@ -31,11 +31,12 @@ const TO_READERS = {
 export const STATES = {
   idle: t("Ready"),
   connecting: t("Connecting"),
-  lost: t("Connection lost. Speech is kept and sent as soon as it is back."),
+  lost: t("Connection lost. Speech is kept, and sent when it is back if the session still exists."),
   ended: t("Ended"),
   refused: t("Stopped"),
 };
 export const SILENCE = t("Nothing is heard. Check that the right microphone is chosen and that it is not muted.");
+export const UNRECORDED = t("The text is no longer recorded, because the server cannot write it.");
 export const CUT_SHORT = t("The page was loaded again and no longer has the recording. What was sent of it is translated.");
 
 // An error of the server, or of the connection: {code, message}.

@@ -75,6 +75,7 @@ function choose(code) {
 }
 
 function onEvent(event) {
+  if (event.type === "status") $("recorded").hidden = !event.recorded;
   if (event.type === "pause") return pausing(event.on);
   if (event.type === "preparing") return showPreparing(event.doing, event.part);
   if (event.type === "targets") {
