@@ -30,6 +30,7 @@ class Drafting:
     def __init__(self, drafter: DraftRecognizer, options: DraftOptions, clock: Callable[[], float]) -> None:
         """``clock`` gives seconds, to find out how long a draft takes."""
         self._drafter, self._clock = drafter, clock
+        self._steady_from_s = options.steady_from_ms / 1000
         self._streams = isinstance(drafter, StreamedSegments)
         self._schedule = DraftSchedule(options)
         self._agreement = Agreement(options.margin_ms / 1000)
@@ -86,6 +87,8 @@ class Drafting:
         if not agreement.steady:
             self._first = replace(found, missing=())
             agreement.correct_marks(found.previous_end)
+        if stable is None and segment.speech_end_s - segment.speech_start_s < self._steady_from_s:
+            stable = 0
         agreement.push(found.words, segment.heard_s, _missing_s(found), stable)
         return self._whole(segment, found, without_end(agreement.draft))
 

@@ -14,7 +14,7 @@ from tests.asr.scripted import SAID, Scripted, speech
 
 
 def drafting(recognizer):
-    return Drafting(recognizer, DraftOptions(), lambda: 0.0)
+    return Drafting(recognizer, DraftOptions(steady_from_ms=0), lambda: 0.0)
 
 
 def test_what_follows_steady_words_is_heard_after_them():
@@ -24,6 +24,12 @@ def test_what_follows_steady_words_is_heard_after_them():
     assert recognizer.drafts == [("", "It was"), ("", "It was the"), ("It was", "the best of")]
     assert [each.text for each in shown] == ["It was", "It was the", "It was the best of"]
     assert [each.steady_words for each in shown] == [0, 2, 3]
+
+
+def test_no_word_is_steady_before_its_segment_has_some_seconds_of_speech():
+    found = Drafting(Scripted(), DraftOptions(steady_from_ms=2_000), lambda: 0.0)
+    shown = [found.draft(speech(0, 5.0, 5.0 + length_s), DEFAULT) for length_s in (1.0, 1.5, 1.9, 2.0)]
+    assert [each.steady_words for each in shown] == [0, 0, 0, 3]
 
 
 def test_what_follows_words_that_are_not_heard_again_is_heard_by_itself():
