@@ -51,11 +51,11 @@ class LiveDrafts:
 
     def due(self, segment: SpeechSegment) -> bool:
         """Whether the segment in progress is to be recognised now. Does not block."""
-        return self._drafting is not None and self._drafting.due(segment)
+        return self._drafting is not None and self._drafting.due(_speech(segment))
 
     def missed(self, segment: SpeechSegment) -> bool:
         """Whether a segment that has ended had no draft although it is long enough. Does not block."""
-        return self._drafting is not None and self._drafting.missed(segment)
+        return self._drafting is not None and self._drafting.missed(_speech(segment))
 
     def look(self, group: Group, segment: SpeechSegment, *, pausing: bool) -> TranscriptSoFar | None:
         """Recognise the segment in progress, which the open group will have; None if nothing is heard that can be shown."""
@@ -140,15 +140,17 @@ class LiveDrafts:
         return self._so_far(group)
 
     def _so_far(self, group: Group) -> TranscriptSoFar:
-        """All that is heard of the open group. After a segment that was not heard to its end, nothing is steady."""
+        """What is heard of the open group, up to a segment of which nothing was heard yet: what was said later is not shown before it.
+        After a segment that was not heard to its end, nothing is steady."""
         whole = self._early[0] if self._early is not None else ()
         found, steady = list[Transcript](), True
         for segment in group:
             complete = any(same_audio(one, segment) for one in whole)
-            if (heard := self._heard.get(segment.start_sample)) is not None:
-                if segment is not group[-1]:
-                    heard = _ended(segment, heard, complete=complete)
-                found.append(heard if steady else replace(heard, steady_words=0))
+            if (heard := self._heard.get(segment.start_sample)) is None:
+                break
+            if segment is not group[-1]:
+                heard = _ended(segment, heard, complete=complete)
+            found.append(heard if steady else replace(heard, steady_words=0))
             steady = steady and complete
         return TranscriptSoFar(tuple(found))
 

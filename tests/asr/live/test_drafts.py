@@ -15,9 +15,12 @@ from tests.asr.scripted import Scripted, speech
 FIRST, SECOND = speech(0, 0.0, 2.0), speech(1, 2.5, 4.5)
 
 
+OPTIONS = DraftOptions(first_ms=750, every_ms=250, steady_from_ms=0)
+
+
 def drafts(recognizer, drafter=None, *, several_languages=False):
     final = FinalRecognition(recognizer, several_languages=several_languages)
-    return LiveDrafts(final, drafter or recognizer, DraftOptions(), Context(8_000, 2_000), lambda: 0.0)
+    return LiveDrafts(final, drafter or recognizer, OPTIONS, Context(8_000, 2_000), lambda: 0.0)
 
 
 def texts(found):
@@ -34,17 +37,38 @@ def test_all_segments_of_the_open_group_are_shown():
     assert recognizer.drafts == [("It was the best", "times It")]
 
 
+def test_a_segment_after_a_silence_is_drafted_no_more_often_than_others():
+    """Its samples begin with the silence. A segment in progress comes with every chunk of 0.1 s."""
+    for silence_s in (0.0, 1.0):
+        found, drafted = drafts(Scripted()), []
+        for chunks in range(1, 21):
+            segment = speech(1, 2.5, 2.5 + silence_s + chunks / 10)
+            segment = replace(segment, speech_start_sample=round((2.5 + silence_s) * SAMPLE_RATE))
+            assert found.missed(segment) == (chunks > 7 and not drafted)
+            if found.due(segment):
+                found.look((), segment, pausing=False)
+                drafted.append(chunks)
+        assert drafted == [8, 11, 14, 17, 20]
+
+
 def test_nothing_is_steady_after_a_segment_that_was_not_heard_to_its_end():
     third, fourth = speech(2, 5.0, 7.0), speech(3, 7.5, 8.5)
     found = drafts(Scripted())
     found.look((), speech(0, 0.0, 1.5), pausing=False)
     assert [each.steady_words for each in found.look((), FIRST, pausing=False).transcripts] == [3]
-    found.look((FIRST, SECOND), speech(2, 5.0, 6.5), pausing=False)  # there was no time for the second
+    found.look((FIRST,), SECOND, pausing=False)
     shown = found.look((FIRST, SECOND), third, pausing=False)
-    assert texts(shown) == ["It was the best", "of times It was"]
-    assert [each.steady_words for each in shown.transcripts] == [3, 0]
+    assert texts(shown) == ["It was the best", "times It was the", "of times It was"]
+    assert [each.steady_words for each in shown.transcripts] == [3, 0, 0]
     shown = found.look((FIRST, SECOND, third), fourth, pausing=True)
     assert [each.steady_words for each in shown.transcripts][:3] == [4, 4, 4]
+
+
+def test_later_speech_is_not_shown_while_earlier_speech_has_no_text():
+    found = drafts(Scripted())
+    found.look((), FIRST, pausing=False)
+    shown = found.look((FIRST, SECOND), speech(2, 5.0, 6.5), pausing=False)  # there was no time for the second
+    assert texts(shown) == ["It was the best"]
 
 
 def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
@@ -162,4 +186,4 @@ def test_a_pause_whose_recognition_fails_shows_nothing():
     assert found.look((), FIRST, pausing=True) is None
     assert found.ended((FIRST,)) is None
     assert found.prepared((FIRST,)) is None
-    assert texts(found.look((FIRST,), SECOND, pausing=False)) == ["times It was the"]
+    assert texts(found.look((FIRST,), SECOND, pausing=False)) == []
