@@ -113,9 +113,9 @@ def updates(
 ) -> Iterator[TargetText | Translation]:
     """The events of a translation that take the place of ``shown``, the draft of the same sentence; None: nothing is shown.
 
-    Where nothing is shown, the events are passed on. Otherwise texts are held back until they are as long as the old one, so
-    that text is replaced in one change and does not shrink in between. Unless ``final``, a translation without a change has no
-    events, and the ``Translation`` is left out.
+    Where nothing is shown, the events are passed on. Otherwise texts are held back until they are as long as the old one, or
+    whole if they are ``final``, so that text is replaced in one change and does not shrink in between. Unless ``final``, a
+    translation without a change has no events, and the ``Translation`` is left out.
     """
     old, steady = (shown.text, shown.steady) if shown is not None else ("", 0)
     text, completed, changed = old, False, not old
@@ -127,7 +127,7 @@ def updates(
                 yield event
             continue
         completed |= event.complete
-        if old and len(event.text) < len(old) and not event.complete:
+        if old and not event.complete and (final or len(event.text) < len(old)):
             continue
         new = event.text != text
         changed |= new or (event.complete and event.steady != steady)

@@ -31,7 +31,8 @@ def told(events):
         (draft("Bom dia", 7), draft("Bom dia", 7), False, []),
         (draft("Bom dia", 7), draft("Bom dia", 7), True, [("Bom dia", 7, True)]),
         (draft("Bom dia"), draft("Bom", complete=False), False, []),  # it would shrink in between
-        (draft("Bom dia"), draft("Boa noite", 3, complete=False), True, [("Boa noite", 3, False)]),
+        (draft("Bom dia"), draft("Boa noite", 3, complete=False), False, [("Boa noite", 3, False)]),
+        (draft("Bom dia"), draft("Boa noite", 3, complete=False), True, []),  # final text comes whole
         (draft("Bom dia"), draft("Bom", 2), True, [("Bom", 3, True)]),  # all of final text is steady
         (draft("Bom dia"), draft("Bom", 2), False, [("Bom", 2, True)]),
         (None, draft("Bom", complete=False), False, [("Bom", 0, False)]),
