@@ -35,7 +35,7 @@ async def main(path: str) -> None:
     transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
     async with asyncio.TaskGroup() as group:
         group.create_task(VadStage(config.vad, audio, segments).run())
-        group.create_task(AsrStage(segments, transcripts, Groups(0), FinalRecognition(recognizer)).run())
+        group.create_task(AsrStage(segments, transcripts, Groups(), FinalRecognition(recognizer)).run())
         group.create_task(host_audio(path, audio))
         while not isinstance(heard := await transcripts.get(), EndOfInput):
             doubt = f"  ({heard.rejected}: not to be translated)" if heard.rejected else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .asr.context import Context
 from .asr.final import FinalRecognition
-from .asr.groups import LONG_PAUSE_MS, Groups
+from .asr.groups import Groups
 from .asr.live.drafts import LiveDrafts
 from .asr.recognizer import DraftRecognizer, by_segment
 from .asr.stage import AsrStage
@@ -202,7 +202,7 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
 
 def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     config = context.config
-    pauses_ms = {LONG_PAUSE_MS, config.sentences.pause_ms, config.sentences.long_pause_ms}
+    pauses_ms = {config.sentences.pause_ms, config.sentences.long_pause_ms}
 
     def early() -> bool:
         return config.has_drafts and context.live() and context.load.drafts
@@ -216,8 +216,8 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     recognizer = by_segment(models.recognizer)
     several = len(config.languages.spoken) > 1
     final = FinalRecognition(recognizer, context.stats, several_languages=several, terms=terms)
-    pause_ms = min(config.sentences.pause_ms, config.sentences.long_pause_ms)
-    groups = Groups(pause_ms, config.vad.max_segment_ms - config.vad.cut_search_ms)
+    single = not (config.sentences.pause_ms and config.sentences.long_pause_ms)
+    groups = Groups(single=single, sure_ms=config.vad.max_segment_ms - config.vad.cut_search_ms)
     drafts: LiveDrafts | None = None
     if config.has_drafts:
         own = recognizer if isinstance(recognizer, DraftRecognizer) else None

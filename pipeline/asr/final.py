@@ -9,19 +9,22 @@ from ..errors import PipelineError
 from ..events import SpeechSegment, Transcript
 from ..run.stats import PipelineStats
 from ..run.worker import FAILED, FailedCalls
-from .groups import Group
+from .groups import Group, lead
 from .language_segmenter import LanguageSegmenter, divided_by_language
 from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer, SharedRecognizer, check_transcripts
 from .terms import HeardTerms
 
 log = logging.getLogger(__name__)
 
+# Segments that are kept for later groups: more than a window has room for.
+_KEPT = 20
+
 
 class FinalRecognition:
     """Recognises groups in their order. Its calls block.
 
-    What it knows of the groups before is the language spoken last, if there are several, and the terms of the glossary
-    that were heard. A call of the recogniser that fails costs its segment, whose transcript is rejected as "failed";
+    What it knows of the groups before is their audio, the language spoken last, if there are several, and the terms of the
+    glossary that were heard. A call of the recogniser that fails costs its segment, whose transcript is rejected as "failed";
     segments that were recognised together are tried one by one. The third segment in a row that fails, or a
     ``PipelineError``, is raised.
     """
@@ -38,6 +41,8 @@ class FinalRecognition:
         self.recognizer, self.stats, self.terms = recognizer, stats or PipelineStats(), terms
         self.several_languages = several_languages
         self._language = ""
+        self._before: Group = ()
+        """The last segments of the groups before."""
         self._calls = FailedCalls()
 
     def parts(self, segment: SpeechSegment) -> list[SpeechSegment]:
@@ -50,27 +55,28 @@ class FinalRecognition:
         """The transcripts of the next groups; of each, one for each segment."""
         found = self._together(groups) if len(groups) > 1 and self.at_once else None
         if found is not None:
-            for transcripts in found:
-                self.take(transcripts)
+            for group, transcripts in zip(groups, found, strict=True):
+                self.take(group, transcripts)
             return found
         found = []
         for group in groups:
             found.append(self._group(group))
-            self.take(found[-1])
+            self.take(group, found[-1])
         return found
 
     def as_if_closed(self, group: Group) -> list[Transcript] | None:
         """The transcripts of a group if nothing more comes; None if the recogniser fails. Nothing is remembered."""
         try:
-            return self._whole(group)
+            return self._whole(group, *self._leads([group]))
         except PipelineError:
             raise
         except Exception:
             log.debug("the group from %.1f s could not be recognised early", group[0].start_s, exc_info=True)
             return None
 
-    def take(self, transcripts: Sequence[Transcript]) -> None:
-        """Remember what later groups depend on: transcripts of a group that has closed."""
+    def take(self, group: Group, transcripts: Sequence[Transcript]) -> None:
+        """Remember what later groups depend on: a group that has closed, and its transcripts."""
+        self._before = (*self._before, *group)[-_KEPT:]
         for transcript in transcripts:
             if transcript.is_sure:
                 self._language = transcript.language
@@ -94,7 +100,7 @@ class FinalRecognition:
         assert isinstance(self.recognizer, BatchRecognizer)
         try:
             with self.stats.busy("asr"):
-                found = self._batch(self.recognizer, groups)
+                found = self._batch(self.recognizer, groups, self._leads(groups))
             self._calls.worked()
         except PipelineError:
             raise
@@ -103,32 +109,47 @@ class FinalRecognition:
             return None
         return found
 
-    def _whole(self, group: Group) -> list[Transcript]:
+    def _leads(self, groups: Sequence[Group]) -> list[Group]:
+        """What the next groups are each heard with."""
+        if not isinstance(self.recognizer, BatchRecognizer) or self.several_languages:
+            return [()] * len(groups)
+        before, found = self._before, []
+        for group in groups:
+            found.append(lead(before, group))
+            before += group
+        return found
+
+    def _whole(self, group: Group, known: Group = ()) -> list[Transcript]:
+        """The transcripts of a group, heard together with the segments before it that are ``known``."""
         with self.stats.busy("asr"):
             if isinstance(self.recognizer, BatchRecognizer) and not self.several_languages:
-                return self._batch(self.recognizer, [group])[0]
+                return self._batch(self.recognizer, [group], [known])[0]
             found = self.recognizer.transcribe(group, self.options)
         check_transcripts(group, found)
         return found
 
-    def _batch(self, recognizer: BatchRecognizer, groups: Sequence[Group]) -> list[list[Transcript]]:
-        found = recognizer.transcribe_batch(groups, self.options)
+    def _batch(
+        self, recognizer: BatchRecognizer, groups: Sequence[Group], leads: Sequence[Group]
+    ) -> list[list[Transcript]]:
+        heard = [(*known, *group) for known, group in zip(leads, groups, strict=True)]
+        found = recognizer.transcribe_batch(heard, self.options)
         if not isinstance(found, list) or len(found) != len(groups):
             raise PipelineError(
                 f"transcribe_batch returned {str(found)[:60]}; expected a list for each of {len(groups)} groups"
             )
-        for group, transcripts in zip(groups, found, strict=True):
+        for group, transcripts in zip(heard, found, strict=True):
             check_transcripts(group, transcripts)
-        return found
+        return [transcripts[len(known) :] for known, transcripts in zip(leads, found, strict=True)]
 
     def _group(self, group: Group) -> list[Transcript]:
-        if len(group) > 1:
+        (known,) = self._leads([group])
+        if len(group) > 1 or known:
             try:
-                return self._whole(group)
+                return self._whole(group, known)
             except PipelineError:
                 raise
             except Exception:
-                log.debug("%d segments could not be recognised together", len(group), exc_info=True)
+                log.debug("%d segments could not be recognised together", len(known) + len(group), exc_info=True)
         return [self._attempt(segment, lambda: self._whole((segment,))[0]) for segment in group]  # noqa: B023  # called at once
 
     def _attempt(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:

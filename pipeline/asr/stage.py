@@ -117,7 +117,7 @@ class AsrStage:
             left = groups[len(found) :]
             early = self._drafts.prepared(left[0]) if self._drafts is not None else None
             if early is not None:
-                self._final.take(early)
+                self._final.take(left[0], early)
             found += [early] if early is not None else self._final.recognised(left if self._final.at_once else left[:1])
         if self._drafts is not None:
             for group, transcripts in zip(groups, found, strict=True):

@@ -31,8 +31,6 @@ _OVERSHOOT_S = 0.3
 # A gap between two words that counts as a pause after a sentence. Segments are at least the endpointer's hangover (0.5 s)
 # apart, less the audio kept around them.
 _PAUSE_S = 0.3
-# A pause of this length after a group of segments ends a sentence that has its final mark.
-_GROUP_PAUSE_MS = 800
 # Segments follow each other in time; a sample is shorter than this.
 _SAME_S = 0.001
 # From this share of the maximum length on, an unfinished sentence is cut at a clause mark in its newest text.
@@ -108,14 +106,10 @@ class SentenceAssembler:
         return self._show()
 
     def pause(self, pause: Pause) -> list[SourceEvent]:
-        """Nothing has been said for a while, and what was said before is all heard: its final mark tells more than in a pause between
-        segments that are recognised together."""
+        """Nothing has been said for a while, and what was said before is all heard."""
         if self._open is None or pause.start_s < self._open.end_s - _OVERSHOOT_S:
             return []
-        length_ms, least_ms = 1000 * pause.length_s, self._ending_pause_ms(self._open)
-        if not ends_open(self._open.text, self._open.language):
-            least_ms = min(least_ms, _GROUP_PAUSE_MS)
-        if length_ms < least_ms:
+        if 1000 * pause.length_s < self._ending_pause_ms(self._open):
             return []
         return [*self._close(self._open, before_pause=True), *self._show()]
 

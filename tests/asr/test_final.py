@@ -71,6 +71,34 @@ def test_the_newest_failure_is_told():
     assert final.stats.failures == {"ASR": "timed out"}
 
 
+SHORT = [(speech(0, 0, 3),), (speech(1, 4, 5),), (speech(2, 6, 7),), (speech(3, 8, 11),)]
+HEARD_WITH = [[0], [0, 1], [0, 1, 2], [3]]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 4])
+def test_a_short_group_is_heard_together_with_those_before_and_has_its_own_transcript_alone(at_a_time):
+    final = FinalRecognition(recognizer := AtOnce())
+    early, found = [], []
+    for at in range(0, len(SHORT), at_a_time):
+        early.append(final.as_if_closed(SHORT[at]))
+        found += final.recognised(SHORT[at : at + at_a_time])
+    assert [call for call in recognizer.calls if call in HEARD_WITH] == recognizer.calls
+    assert recognizer.calls[-1] == HEARD_WITH[-1]
+    assert found == [Scripted().transcribe(group, None) for group in SHORT]
+    assert at_a_time > 1 or early == found
+
+
+def test_a_recogniser_that_hears_each_segment_alone_is_not_given_those_before():
+    FinalRecognition(recognizer := Scripted()).recognised(SHORT)
+    FinalRecognition(several := AtOnce(), several_languages=True).recognised(SHORT)
+    assert recognizer.calls == several.calls == [[0], [1], [2], [3]]
+
+
+def test_a_failure_in_what_was_said_before_costs_a_short_group_nothing():
+    found = FinalRecognition(AtOnce(failing={0})).recognised(SHORT)
+    assert [each.rejected for (each,) in found] == ["failed", None, None, None]
+
+
 def test_of_a_recogniser_that_others_use_only_one_group_is_asked_at_once():
     shared = AtOnce()
     assert FinalRecognition(shared).at_once

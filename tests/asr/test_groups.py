@@ -6,75 +6,84 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.groups import LIMIT_MS, Groups
+from pipeline.asr.groups import LIMIT_MS, Groups, lead
 from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SpeechSegment
 from tests.asr.scripted import speech
 
 
-def grouped(*items, pause_ms=1_000):
+def grouped(*items, single=False):
     """The ids of the segments of each group."""
-    groups = Groups(pause_ms)
+    groups = Groups(single=single)
     closed = [group for item in (*items, EndOfInput()) for group in groups.push(item)]
     return [[segment.id for segment in group] for group in closed]
 
 
-@pytest.mark.parametrize(
-    ("pause_ms", "length_s", "expected"),
-    [(1_000, 0.9, [[0, 1]]), (1_000, 1.0, [[0], [1]]), (2_000, 1.9, [[0, 1]]), (0, 0.1, [[0], [1]])],
-)
-def test_a_pause_closes_a_group(pause_ms, length_s, expected):
-    assert grouped(speech(0, 0, 2), Pause(2.0, length_s), speech(1, 5, 7), pause_ms=pause_ms) == expected
-
-
-@pytest.mark.parametrize(
-    ("end_s", "length_s", "pause_ms", "expected"),
-    [
-        (8.9, 0.8, 2_000, [[0, 1]]), (9.0, 0.8, 2_000, [[0], [1]]),
-        (9.0, 0.7, 2_000, [[0, 1]]), (9.0, 0.5, 500, [[0], [1]]),
-    ],
-)  # fmt: skip
-def test_a_shorter_pause_closes_a_long_group(end_s, length_s, pause_ms, expected):
-    assert grouped(speech(0, 0, end_s), Pause(end_s, length_s), speech(1, 11, 12), pause_ms=pause_ms) == expected
-
-
 @pytest.mark.parametrize(("cut", "expected"), [(False, [[0], [1]]), (True, [[0, 1]])])
-def test_the_longest_groups_close_at_any_pause_but_not_at_a_cut(cut, expected):
-    assert grouped(speech(0, 0, 14, cut=cut), speech(1, 14.1, 15)) == expected
+def test_a_group_closes_at_the_end_of_a_segment_but_not_at_a_cut(cut, expected):
+    assert grouped(speech(0, 0, 2, cut=cut), speech(1, 2.5, 4)) == expected
 
 
-@pytest.mark.parametrize("at_s", [0, 100])
-def test_a_full_group_ends_at_its_longest_pause_but_not_near_its_beginning(at_s):
-    times = [(0, 2), (2.9, 10), (10.6, 13)]
-    begun = [speech(number, at_s + begin_s, at_s + end_s, cut=True) for number, (begin_s, end_s) in enumerate(times)]
-    assert grouped(*begun, speech(3, at_s + 13.3, at_s + 20)) == [[0, 1], [2, 3]]
-    assert grouped(*begun, speech(3, at_s + 13.7, at_s + 20.5)) == [[0, 1, 2], [3]]
+def test_a_segment_is_a_group_as_soon_as_it_has_ended():
+    groups, said = Groups(), speech(0, 0, 2)
+    assert groups.push(said) == [(said,)]
+    assert groups.open == ()
 
 
-def test_of_equal_pauses_the_last_ends_a_full_group():
-    begun = [speech(0, 0, 2, cut=True), speech(1, 2.5, 10, cut=True), speech(2, 10.5, 13, cut=True)]
-    assert grouped(*begun, speech(3, 13.5, 20.5)) == [[0, 1, 2], [3]]
+def test_if_each_segment_is_a_group_a_cut_closes_it_too():
+    assert grouped(speech(0, 0, 2, cut=True), speech(1, 2, 4), single=True) == [[0], [1]]
 
 
-def test_a_short_group_stays_whole_before_a_segment_for_which_it_has_no_room():
-    assert grouped(speech(0, 0, 3, cut=True), speech(1, 3.5, 5, cut=True), speech(2, 5.2, 25)) == [[0, 1], [2]]
+def test_nothing_but_silence_after_a_cut_closes_a_group():
+    groups, said = Groups(), speech(0, 0, 2, cut=True)
+    assert groups.push(said) == []
+    assert groups.push(Pause(2.0, 0.8)) == [(said,)]
+
+
+def test_a_group_closes_before_a_segment_for_which_it_has_no_room():
+    cuts = [speech(0, 0, 9, cut=True), speech(1, 9, 18, cut=True)]
+    assert grouped(*cuts, speech(2, 18, 19)) == [[0, 1, 2]]
+    assert grouped(*cuts, speech(2, 18, 19.5)) == [[0, 1], [2]]
 
 
 @pytest.mark.parametrize(("sure_ms", "closed"), [(7_000, []), (9_000, [[0]])])
 def test_a_segment_in_progress_that_may_yet_be_cut_closes_nothing_before_its_cut_would(sure_ms, closed):
-    groups = Groups(1_000, sure_ms)
+    groups = Groups(sure_ms=sure_ms)
     groups.push(speech(0, 0, 10, cut=True))
     reached = groups.reached(speech(1, 10.5, 20))
     assert [[segment.id for segment in group] for group in reached] == closed
 
 
 def test_another_language_begins_a_group():
-    said = [speech(0, 0, 1, language="en"), speech(1, 1, 2, language="zh"), speech(2, 2, 3, language="zh")]
+    said = [speech(number, number, number + 1, cut=True, language=each) for number, each in enumerate(["en", "zh", "zh"])]
     assert grouped(*said) == [[0], [1, 2]]
 
 
-def test_a_pause_before_the_group_closes_nothing():
-    assert grouped(speech(0, 5, 6), Pause(3.0, 2.0), speech(1, 6.5, 7)) == [[0, 1]]
-    assert grouped(speech(0, 5, 6), speech(1, 6.5, 7), Pause(6.0, 2.0), speech(2, 7.5, 8)) == [[0, 1, 2]]
+BEFORE = (speech(0, 0, 3), speech(1, 4, 7), speech(2, 8, 10))
+
+
+@pytest.mark.parametrize(
+    ("before", "group", "expected"),
+    [
+        (BEFORE, [speech(3, 11, 12.9)], [1, 2]),  # with all three, it would be longer than the window
+        (BEFORE, [speech(3, 11, 13)], []),  # long enough to be heard by itself
+        (BEFORE, [speech(3, 12, 13)], []),  # too long ago
+        (BEFORE, [speech(3, 11.9, 13)], [1, 2]),
+        (BEFORE, [speech(3, 11, 12, language="pt")], []),
+        ((speech(0, 0, 3), speech(1, 5, 7), speech(2, 8, 10)), [speech(3, 11, 12)], [1, 2]),
+        ((speech(0, 0, 3), speech(1, 4, 5.9), speech(2, 8, 10)), [speech(3, 11, 12)], [2]),
+        (BEFORE, [speech(3, 11, 11.5, cut=True), speech(4, 11.5, 12)], [1, 2]),
+        (BEFORE, [speech(3, 11, 12, cut=True), speech(4, 12, 13)], []),
+        ((), [speech(0, 0, 1)], []),
+    ],
+)
+def test_a_short_group_is_heard_with_what_was_said_just_before_it(before, group, expected):
+    assert [segment.id for segment in lead(before, tuple(group))] == expected
+
+
+def test_the_silence_before_a_short_group_does_not_make_it_long():
+    before, silence_s = speech(2, 8, 10.9), 1.5
+    silent = replace(speech(3, 11, 14), speech_start_sample=round((11 + silence_s) * SAMPLE_RATE))
+    assert lead((before,), (silent,)) == (before,)
 
 
 @st.composite
@@ -90,9 +99,9 @@ def spoken(draw):
     return items
 
 
-@given(spoken(), st.sampled_from([0, 1_000, 2_000]), st.integers(1, 20))
-def test_a_segment_in_progress_closes_the_groups_that_it_closes_when_it_has_ended(items, pause_ms, step):
-    plain, early = Groups(pause_ms), Groups(pause_ms)
+@given(spoken(), st.booleans(), st.integers(1, 20))
+def test_a_segment_in_progress_closes_the_groups_that_it_closes_when_it_has_ended(items, single, step):
+    plain, early = Groups(single=single), Groups(single=single)
     found = [], []
     for item in (*items, EndOfInput()):
         found[0].extend(plain.push(item))

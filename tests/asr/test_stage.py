@@ -30,12 +30,12 @@ OFTEN = DraftOptions(every_ms=300)
 
 
 def stage(
-    recognizer, inbox, outbox, *, pause_ms=1_000, drafts=None, drafter=None, load=None, live=False, reading=False
+    recognizer, inbox, outbox, *, single=False, drafts=None, drafter=None, load=None, live=False, reading=False
 ):
     stats = PipelineStats(clock=lambda: 0.0)  # a machine that needs no time for a draft
     final = FinalRecognition(recognizer, stats)
     layer = LiveDrafts(final, drafter or recognizer, drafts, Context(8_000, 2_000), stats.clock) if drafts else None
-    return AsrStage(inbox, outbox, Groups(pause_ms), final, layer, load, lambda: live, lambda: reading)
+    return AsrStage(inbox, outbox, Groups(single=single), final, layer, load, lambda: live, lambda: reading)
 
 
 def run(recognizer, items, **options):
@@ -96,12 +96,11 @@ def segments():
 
 
 def test_the_segments_of_a_group_are_recognised_together_and_pauses_keep_their_place():
-    recognizer = Scripted()
-    short, long = Pause(7.0, 0.5), Pause(9.0, 1.0)
-    items = [LONG_PAUSE, speech(0, 6, 7), short, speech(1, 8, 9), long, speech(2, 11, 12)]
+    recognizer, pause = Scripted(), Pause(8.0, 1.0)
+    items = [LONG_PAUSE, speech(0, 6, 7, cut=True), speech(1, 7, 8), pause, speech(2, 11, 12)]
     found = run(recognizer, items)
     assert recognizer.calls == [[0, 1], [2]]
-    assert order(found) == [LONG_PAUSE, 0, 1, long, 2, EndOfInput(20.0)]
+    assert order(found) == [LONG_PAUSE, 0, 1, pause, 2, EndOfInput(20.0)]
 
 
 class AtOnce(Scripted):
@@ -119,17 +118,17 @@ class AtOnce(Scripted):
 def test_of_a_recording_four_groups_are_recognised_at_once_and_live_each_alone():
     ten = [speech(number, 4 * number, 4 * number + 1) for number in range(10)]
     both = AtOnce()
-    assert order(run(both, ten, pause_ms=0)) == [*range(10), EndOfInput(20.0)]
+    assert order(run(both, ten, single=True)) == [*range(10), EndOfInput(20.0)]
     assert both.groups == [[[0], [1], [2], [3]], [[4], [5], [6], [7]], [[8], [9]]]
     both = AtOnce()
-    run_live(both, ten, pause_ms=0)
+    run_live(both, ten, single=True)
     assert both.groups == [[[number]] for number in range(10)]
 
 
 def test_while_a_recording_is_read_groups_wait_for_others():
     both = AtOnce()
     run_live(
-        both, [speech(number, 4 * number, 4 * number + 1) for number in range(6)], pause_ms=0, live=False, reading=True
+        both, [speech(number, 4 * number, 4 * number + 1) for number in range(6)], single=True, live=False, reading=True
     )
     assert both.groups == [[[0], [1], [2], [3]], [[4], [5]]]
 
@@ -147,15 +146,15 @@ def test_speech_is_drafted_after_the_final_text_before_it():
 
 
 def test_transcripts_that_are_put_out_are_counted():
-    _, stats = run_live(Scripted(failing={0}), [speech(0, 0, 1), speech(1, 2, 4)], pause_ms=0)
+    _, stats = run_live(Scripted(failing={0}), [speech(0, 0, 1), speech(1, 2, 4)], single=True)
     assert (stats.rejected, stats.withheld_s) == (1, {"failed": 1.0})
 
 
 @pytest.mark.parametrize(
-    ("closing", "closed_s"), [(Pause(2.0, 1.0), 3.0), (EndOfInput(2.5), 2.5), (speech(1, 3.0, 4.0, language="zh"), 4.0)]
+    ("closing", "closed_s"), [(Pause(2.0, 1.0), 3.0), (EndOfInput(2.5), 2.5), (speech(1, 3.0, 4.0, cut=True, language="zh"), 4.0)]
 )
 async def test_a_segment_is_late_from_the_close_of_its_group_on(closing, closed_s):
-    inbox, outbox, segment = WatchedQueue(), asyncio.Queue(), speech(0, 0, 2, language="en")
+    inbox, outbox, segment = WatchedQueue(), asyncio.Queue(), speech(0, 0, 2, cut=True, language="en")
     one = stage(Scripted(), inbox, outbox)
     task = asyncio.create_task(one.run())
     one.stats.segment_closed(segment)

@@ -102,12 +102,12 @@ def test_words_that_the_recogniser_calls_stable_are_steady_at_once(segments):
 
 
 def test_a_stream_that_fails_costs_its_segment(segments):
-    failed, after = finals(run(StreamedSegments(WordByWord(fails_at=0)), segments[:2], pause_ms=0))
+    failed, after = finals(run(StreamedSegments(WordByWord(fails_at=0)), segments[:2], single=True))
     assert (failed.rejected, after.text) == ("failed", text_of(segments[1]))
 
 
 def test_a_stream_that_fails_in_a_pause_costs_nothing(segments):
-    found, _ = run_live(StreamedSegments(WordByWord(fails_at=0)), grown(segments[:2]), pause_ms=0, drafts=OFTEN)
+    found, _ = run_live(StreamedSegments(WordByWord(fails_at=0)), grown(segments[:2]), single=True, drafts=OFTEN)
     assert [each.text for each in finals(found)] == list(map(text_of, segments[:2]))
 
 
