@@ -54,7 +54,9 @@ def test_a_segment_in_progress_that_may_yet_be_cut_closes_nothing_before_its_cut
 
 
 def test_another_language_begins_a_group():
-    said = [speech(number, number, number + 1, cut=True, language=each) for number, each in enumerate(["en", "zh", "zh"])]
+    said = [
+        speech(number, number, number + 1, cut=True, language=each) for number, each in enumerate(["en", "zh", "zh"])
+    ]
     assert grouped(*said) == [[0], [1, 2]]
 
 

@@ -29,9 +29,7 @@ LONG_PAUSE = Pause(5.0, 2.0)
 OFTEN = DraftOptions(every_ms=300)
 
 
-def stage(
-    recognizer, inbox, outbox, *, single=False, drafts=None, drafter=None, load=None, live=False, reading=False
-):
+def stage(recognizer, inbox, outbox, *, single=False, drafts=None, drafter=None, load=None, live=False, reading=False):
     stats = PipelineStats(clock=lambda: 0.0)  # a machine that needs no time for a draft
     final = FinalRecognition(recognizer, stats)
     layer = LiveDrafts(final, drafter or recognizer, drafts, Context(8_000, 2_000), stats.clock) if drafts else None
@@ -151,7 +149,8 @@ def test_transcripts_that_are_put_out_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("closing", "closed_s"), [(Pause(2.0, 1.0), 3.0), (EndOfInput(2.5), 2.5), (speech(1, 3.0, 4.0, cut=True, language="zh"), 4.0)]
+    ("closing", "closed_s"),
+    [(Pause(2.0, 1.0), 3.0), (EndOfInput(2.5), 2.5), (speech(1, 3.0, 4.0, cut=True, language="zh"), 4.0)],
 )
 async def test_a_segment_is_late_from_the_close_of_its_group_on(closing, closed_s):
     inbox, outbox, segment = WatchedQueue(), asyncio.Queue(), speech(0, 0, 2, cut=True, language="en")
