@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -58,6 +59,8 @@ _FAILURE = re.compile(rb'\{"type": "(transcript".*"rejected": "failed"|translati
 _DIGEST_BYTES = 1 << 20
 # Keys that do not change a recording's result.
 _OTHER_KEYS = {"threads", "cached_sentences", "draft"}
+# Segments that may be recognised once more, with a later one; more than a window holds.
+_HEARD_AGAIN = 20
 # Keys of a header that have another name in a configuration file.
 _KEY_NAMES = {"languages.targets": "languages.target"}
 
@@ -188,6 +191,7 @@ class KnownSpeech:
             event for event in _all_events(journal) if isinstance(event, Transcript) and event.speaker == speaker
         )
         self._next = next(self._known, None)
+        self._newest: deque[Transcript] = deque(maxlen=_HEARD_AGAIN)
 
     @property
     def has_more(self) -> bool:
@@ -198,14 +202,6 @@ class KnownSpeech:
         """See ``Recognizer``."""
         (found,) = self._recognised([segments], lambda _: [self._recognizer.transcribe(segments, options)])
         return found
-
-    def transcribe_batch(
-        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
-    ) -> list[list[Transcript]]:
-        """See ``BatchRecognizer``."""
-        if not isinstance(recognizer := self._recognizer, BatchRecognizer):
-            return [self.transcribe(group, options) for group in groups]
-        return self._recognised(groups, lambda others: recognizer.transcribe_batch(others, options))
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """See ``LanguageDetector``."""
@@ -228,6 +224,9 @@ class KnownSpeech:
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
         """The journal's next transcript, if it has one for this segment and its recognition did not fail."""
+        for again in self._newest:
+            if again.segment_id == segment.id:  # a short group is recognised with those before it
+                return again
         known = self._next
         if known is None or known.segment_id > segment.id:  # of a window that is tried again, segment by segment
             return None
@@ -241,7 +240,31 @@ class KnownSpeech:
                 f"from {segment.speech_start_s:.2f} to {segment.end_s:.2f} s; another version wrote it: start again "
                 "with --overwrite"
             )
-        return known if known.rejected != FAILED else None
+        if known.rejected == FAILED:
+            return None
+        self._newest.append(known)
+        return known
+
+
+class _KnownBatchSpeech(KnownSpeech):
+    """Of a recogniser that takes several groups at once."""
+
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
+    ) -> list[list[Transcript]]:
+        """See ``BatchRecognizer``."""
+        recognizer = self._recognizer
+        assert isinstance(recognizer, BatchRecognizer)
+        return self._recognised(groups, lambda others: recognizer.transcribe_batch(others, options))
+
+
+def known_speech(
+    recognizer: Recognizer | StreamingRecognizer, journal: Path, speaker: str | None = None
+) -> KnownSpeech:
+    """A recogniser that returns a journal's transcripts of what a speaker said, and takes several groups at once if
+    ``recognizer`` does."""
+    made = _KnownBatchSpeech if isinstance(recognizer, BatchRecognizer) else KnownSpeech
+    return made(recognizer, journal, speaker)
 
 
 def known_translation(

@@ -21,7 +21,7 @@ from ..sinks.blank import is_blank
 from ..sinks.files import open_sinks, sink_makers
 from ..sinks.sink import Sink, close_all, write_all
 from . import journal
-from .journal import JournalSink, KnownSpeech, known_translation
+from .journal import JournalSink, KnownSpeech, known_speech, known_translation
 from .outputs import Output, label
 from .recordings import Begin, Job, Options, begin, labels_of
 from .results import Result
@@ -229,7 +229,7 @@ def _known(models: Models, translated: Sequence[str], path: Path, speaker: str |
     """Models that return what the journal at ``path`` has of a speaker. ``translated``: the targets that are not spoken."""
     return replace(
         models,
-        recognizer=KnownSpeech(models.recognizer, path, speaker),
+        recognizer=known_speech(models.recognizer, path, speaker),
         translations={
             target: known_translation(model, path, target, speaker) if target in translated else model
             for target, model in models.translations.items()

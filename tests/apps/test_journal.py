@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import Models
 from pipeline.apps import journal
-from pipeline.apps.journal import JournalSink, KnownSpeech, KnownTranslation, difference, header, read_journal_header
+from pipeline.apps.journal import JournalSink, KnownTranslation, difference, header, known_speech, read_journal_header
 from pipeline.asr.options import DraftModel
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
@@ -99,7 +99,7 @@ def test_a_translation_that_failed_is_made_again(demo_models, tmp_path):
 def test_transcripts_come_back_exactly(demo_models, tmp_path):
     segments = cut(read_wav(PHRASES), 1600)[:2]
     heard = demo_models.recognizer.transcribe([segments[0]])[0]
-    speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [heard]))
+    speech = known_speech(demo_models.recognizer, journal_of(tmp_path / "journal", [heard]))
     assert speech.transcribe([segments[0]])[0] == heard
     assert speech.transcribe([segments[1]])[0].segment_id == segments[1].id
 
@@ -111,14 +111,22 @@ def test_only_windows_that_are_not_known_are_recognised(demo_models, tmp_path):
     assert isinstance(recognizer, WhisperRecognizer)
     whole = recognizer.transcribe_batch([[first], [second, third], [fourth]])
     known = [dataclasses.replace(one, no_speech_probability=0.5) for each in whole for one in each][:2]
-    speech = KnownSpeech(recognizer, journal_of(tmp_path / "journal", known))
+    speech = known_speech(recognizer, journal_of(tmp_path / "journal", known))
     assert speech.transcribe_batch([[first], [second, third], [fourth]]) == [
         known[:1],
         [known[1], whole[1][1]],
         whole[2],
     ]
-    speech = KnownSpeech(Refusing(), journal_of(tmp_path / "journal", [one for each in whole for one in each]))
+    speech = known_speech(Refusing(), journal_of(tmp_path / "journal", [one for each in whole for one in each]))
     assert speech.transcribe_batch([[first], [second, third]]) == whole[:2]
+
+
+def test_what_is_heard_again_with_a_later_segment_is_known(demo_models, tmp_path):
+    first, second, third = cut(read_wav(PHRASES), 1600)[:3]
+    whole = [Transcript(one.id, one.speech_start_s, one.end_s, "Hello.", "en") for one in (first, second, third)]
+    speech = known_speech(Refusing(), journal_of(tmp_path / "journal", whole))
+    assert speech.transcribe_batch([[first], [first, second]]) == [whole[:1], whole[:2]]
+    assert speech.transcribe_batch([[first, second, third]]) == [whole]
 
 
 def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(demo_models, tmp_path):
@@ -127,7 +135,7 @@ def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(
         Transcript(one.id, one.speech_start_s, one.end_s, "Hello. " * 2000, "en") for one in segments
     ]  # more than is read ahead
     journal = journal_of(tmp_path / "journal", heard)
-    speech = KnownSpeech(Refusing(), journal)
+    speech = known_speech(Refusing(), journal)
     lines = journal.read_bytes().splitlines(keepends=True)
     with journal.open("r+b") as file:
         file.truncate(sum(map(len, lines[:-1])))
@@ -143,7 +151,7 @@ class Refusing:
 
 
 def test_segments_that_differ_from_the_journals_are_refused(demo_models, tmp_path):
-    speech = KnownSpeech(demo_models.recognizer, journal_of(tmp_path / "journal", [SAID]))
+    speech = known_speech(demo_models.recognizer, journal_of(tmp_path / "journal", [SAID]))
     with pytest.raises(UsageError, match=r"from 1\.00 to 5\.00 s where this run finds one from 2\.00 to .*--overwrite"):
         speech.transcribe([SpeechSegment(0, 32_000, read_wav(PHRASES)[:16_000])])
 
@@ -287,7 +295,7 @@ def test_a_transcript_that_failed_and_one_of_another_speaker_are_not_taken(tmp_p
         ("Bob", ["heard again"] * 3),
         (None, ["heard again"] * 3),
     ):
-        speech = KnownSpeech(Heard(), path, speaker)
+        speech = known_speech(Heard(), path, speaker)
         assert speech.has_more is (speaker == "Ann")
         assert [speech.transcribe([one])[0].text for one in segments] == texts
 
@@ -296,10 +304,10 @@ def test_the_last_segment_alone_may_end_elsewhere(tmp_path):
     path = journal_of(
         tmp_path / "journal", [Transcript(number, 2.0 * number, 2.0 * number + 1, "known", "en") for number in range(2)]
     )
-    speech = KnownSpeech(Heard(), path)
+    speech = known_speech(Heard(), path)
     assert [speech.transcribe([segment(*each)])[0].text for each in ((0, 0, 1), (1, 2, 4))] == ["known", "heard again"]
     with pytest.raises(UsageError, match="another version wrote it"):
-        KnownSpeech(Heard(), path).transcribe([segment(0, 0, 1.5)])
+        known_speech(Heard(), path).transcribe([segment(0, 0, 1.5)])
 
 
 class Again:

@@ -175,11 +175,9 @@ class WhisperRecognizer:
         """
         shares = [self._shares(packed, result) for packed, result in searched]
         options = replace(options, language=options.language or self._only_language)
-        unknown = [share.segment for each in shares for share in each if share.unsure]
-        alone = self._each_alone(unknown, options)
-        neighbours = [one for each in shares for one in doubted(each, alone)]
-        alone |= self._each_alone(neighbours, options)
-        return [in_order(each, alone) for each in shares]
+        alone = self._each_alone([[share.segment for share in each if share.unsure] for each in shares], options)
+        neighbours = self._each_alone([doubted(each, own) for each, own in zip(shares, alone, strict=True)], options)
+        return [in_order(each, own | more) for each, own, more in zip(shares, alone, neighbours, strict=True)]
 
     def _shares(self, packed: Pack, result: Search) -> list[Share]:
         """What a pack's search says of each segment: nothing if it is doubtful or its words cannot be placed."""
@@ -252,14 +250,18 @@ class WhisperRecognizer:
         language = options.language or self._only_language or self._decide(encoded, segment, options.before)
         return replace(encoded, language=language)
 
-    def _each_alone(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> dict[int, Transcript]:
-        """The transcripts, by segment id, of segments that are recognised each alone but share the decoder's runs."""
-        encoded = [self._encode(segment.samples, self.config.window_s, options.language) for segment in segments]
-        results = self._searcher.search_several(encoded, self._search(options))
-        return {
-            segment.id: self._checked(segment, result, options)
-            for segment, result in zip(segments, results, strict=True)
-        }
+    def _each_alone(
+        self, packs: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
+    ) -> list[dict[int, Transcript]]:
+        """Of each pack, the transcripts, by segment id, of segments that are recognised each alone but share the decoder's runs."""
+        encoded = [
+            [self._encode(segment.samples, self.config.window_s, options.language) for segment in segments]
+            for segments in packs
+        ]
+        results = iter(self._searcher.search_several([one for each in encoded for one in each], self._search(options)))
+        return [
+            {segment.id: self._checked(segment, next(results), options) for segment in segments} for segments in packs
+        ]
 
     def _encode(self, samples: Samples, window_s: float, language: str | None = None) -> EncodedAudio:
         return replace(self.engine.encode(samples, window_s), language=language or self.languages[0])

@@ -144,9 +144,10 @@ def test_a_segment_keeps_its_few_words_if_it_is_rejected_alone(demo_models, monk
     segments = cut(read_wav(PHRASES), 1600)[:3]
     rejected = []
 
-    def uncertain(self, some, *_):
+    def uncertain(self, packs, *_):
+        (some,) = packs
         rejected.extend(one.id for one in some)
-        return {one.id: Transcript(one.id, one.start_s, one.end_s, "", "en", rejected="uncertain") for one in some}
+        return [{one.id: Transcript(one.id, one.start_s, one.end_s, "", "en", rejected="uncertain") for one in some}]
 
     expected = recognizer.transcribe_batch([segments])
     monkeypatch.setattr(WhisperRecognizer, "_each_alone", uncertain)
@@ -193,7 +194,7 @@ def test_only_segments_that_a_window_leaves_out_are_recognised_again(demo_models
     each_alone = WhisperRecognizer._each_alone
 
     def noted(self, some, *more):
-        again.extend(one.id for one in some)
+        again.extend(one.id for each in some for one in each)
         return each_alone(self, some, *more)
 
     monkeypatch.setattr(WhisperRecognizer, "_each_alone", noted)
