@@ -23,7 +23,7 @@ DRAFT_S, FINAL_S = 3.0, 6.0
 
 # From the beginning, or once drafts have been shown.
 @pytest.mark.parametrize(
-    "slow", [pytest.param(range(12), marks=pytest.mark.slow), range(5, 12)], ids=["at first", "later"]
+    "slow", [pytest.param(range(4), marks=pytest.mark.slow), range(5, 8)], ids=["at first", "later"]
 )
 def test_drafts_are_left_out_while_behind_and_nothing_that_was_said_is(
     slow, demo_config, demo_models, monkeypatch, capsys
