@@ -64,7 +64,7 @@ def test_a_recogniser_slower_than_real_time_hears_the_same(case, pace):
     alone = Models(Slow(models.recognizer, pace, 0.0, 0.0, slow=()), models.translations)  # a group at a time
     expected = final(events_of(for_recordings(config), alone, Recording(audio)))
     pace.forget()
-    slow = Slow(models.recognizer, pace, draft_s=0.7, final_s=12.0, slow=range(1_000))
+    slow = Slow(models.recognizer, pace, draft_s=0.7, final_s=4.0, slow=range(1_000))
     source = Steady(chunks(read_wav(audio)), pace)
     events = events_of(config, Models(slow, models.translations), source, live=True)
     assert final(events) == expected
