@@ -28,6 +28,7 @@ from .words import (
     scored_units,
     shown_units,
     source_texts,
+    steady_kept,
     target_texts,
 )
 
@@ -69,6 +70,8 @@ class TextMeasures:
     """Share of the final words that had another word in their place before. Case and punctuation do not count."""
     changed_late: float
     """Share of those that changed more than ``LATE_S`` seconds after something was shown in their place."""
+    kept: float
+    """Share of the words that were called steady that the final text has, in order."""
     displayed_lagging: Scores | None
     """Of the text as displayed: a unit counts from its last display."""
     final_lagging: Scores | None
@@ -144,8 +147,8 @@ def measured(
     # A reference without times covers the whole recording.
     timed = [replace(one, duration_ms=min(one.duration_ms, duration_s * 1000)) for one in references]
     return LiveMeasures(
-        _text_measures(source, source_units, ends_s, unit_of(spoken_language), source_references, own),
-        _text_measures(target, target_units, target_ends_s, unit_of(language), timed, own),
+        _text_measures(source, source_units, ends_s, spoken_language, source_references, own),
+        _text_measures(target, target_units, target_ends_s, language, timed, own),
         Spread.of(_first_text_delays(source, target)),
         None if spoken is None else word_errors([unit.text for unit in spoken], texts),
         None if wanted is None else word_errors(wanted, texts),
@@ -156,14 +159,16 @@ def _text_measures(
     texts: Sequence[Newest],
     shown: Sequence[ShownUnit],
     ends_s: Sequence[float | None],
-    unit: Unit,
+    language: str,
     references: Sequence[Reference],
     sentences: Sequence[SourceSentence],
 ) -> TextMeasures:
+    unit = unit_of(language)
     displayed = _emitted(texts, unit)
     final = _emitted([one for one in texts if is_final(one.state)], unit)
     count = sum(map(len, displayed.values()))
     timed = [(one, end_s) for one, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
+    kept, promised = steady_kept(texts, language)
     return TextMeasures(
         unit,
         count,
@@ -173,6 +178,7 @@ def _text_measures(
         normalized_erasure(erased_units(texts, unit), count),
         sum(one.changed for one in shown) / max(1, len(shown)),
         sum(one.changed_late for one in shown) / max(1, len(shown)),
+        kept / max(1, promised),
         lagging(displayed, unit, references, sentences),
         lagging(final, unit, references, sentences),
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import LCSseq, Levenshtein
 
 from ..captions.states import State
 from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
@@ -148,6 +148,29 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
                 unit.placed_s = min(unit.placed_s, one.elapsed_s)
             _see(unit, one.elapsed_s, there=i is not None and displayed[i] == unit.text)
     return found
+
+
+def steady_kept(texts: Sequence[Newest], language: str) -> tuple[int, int]:
+    """How many of the units that were called steady the final text has, in order, and how many were: over the whole stream, since
+    words move from one sentence to its neighbour.
+    """
+    steady: dict[int, tuple[list[str], bool]] = {}
+    promised, final = list[str](), dict[int, list[str]]()
+    for one in texts:
+        number, text = one.state.sentence, one.state.text
+        if is_final(one.state):
+            final[number] = scored_units(text, language)
+        length = len(text) if is_final(one.state) else one.state.steady
+        steady[number] = scored_units(text[:length], language), length == len(text)
+        ahead = list[str]()
+        for each in sorted(steady):
+            units, whole = steady[each]
+            ahead += units
+            if not whole:
+                break
+        promised += ahead[len(promised) :]
+    stands = [unit for number in sorted(final) for unit in final[number]]
+    return int(LCSseq.similarity(promised, stands)), len(promised)
 
 
 def ends_frame(texts: Sequence[Newest], at: int) -> bool:

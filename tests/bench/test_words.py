@@ -11,6 +11,7 @@ from pipeline.bench.words import (
     scored_units,
     shown_units,
     source_texts,
+    steady_kept,
     target_texts,
 )
 from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
@@ -97,6 +98,20 @@ def test_a_word_that_has_been_read_changes_late():
     assert [unit.changed_late for unit in found] == [False, False]
     found = shown_units(states((1.0, "go Rome"), (4.5, "go home")), "en")
     assert [unit.changed_late for unit in found] == [False, True]
+
+
+def test_steady_words_that_the_final_text_lacks_are_not_kept():
+    texts = [
+        Newest(SourceText(0, "en", "Howdy, Mary, to", steady=12), 1.0),  # two words are steady
+        Newest(SourceText(0, "en", "Had he married a", steady=0), 2.0),  # and are called so no more
+        Newest(SourceText(1, "en", "Woman.", steady=6), 2.0),  # what is before it is not
+        Newest(SourceSentence(0, "en", "Howdy, Mary, to a"), 3.0),
+        Newest(SourceSentence(1, "en", "Woman."), 3.0),
+    ]
+    assert steady_kept(texts, "en") == (5, 5)
+    texts[3] = Newest(SourceSentence(0, "en", "had he Mary to a"), 3.0)
+    assert steady_kept(texts, "en") == (4, 6), "the words after the steady ones are final"
+    assert steady_kept([], "en") == (0, 0)
 
 
 def test_text_that_is_dropped_leaves_no_word():
