@@ -213,13 +213,20 @@ class KnownSpeech:
         recognise: Callable[[Sequence[Sequence[SpeechSegment]]], list[list[Transcript]]],
     ) -> list[list[Transcript]]:
         """If any transcript of a group is missing, recognise all its segments again: the group affects the result."""
-        known = [[self._transcript_of(segment) for segment in group] for group in groups]
+        known: list[list[Transcript | None]] = []
+        earlier: list[set[int]] = []  # those that are only heard again
+        for group in groups:
+            earlier.append({one.segment_id for one in self._newest})
+            known.append([self._transcript_of(segment) for segment in group])
         others = [group for group, before in zip(groups, known, strict=True) if None in before]
         again = iter(recognise(others) if others else ())
         now = [next(again) if None in before else before for before in known]
         return [
-            [old or new for old, new in zip(before, after, strict=True)]  # type: ignore[misc]  # one of them is there
-            for before, after in zip(known, now, strict=True)
+            [
+                new if old is None or old.segment_id in heard else old  # type: ignore[misc]  # one of them is there
+                for old, new in zip(before, after, strict=True)
+            ]
+            for before, after, heard in zip(known, now, earlier, strict=True)
         ]
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:

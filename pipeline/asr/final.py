@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..errors import PipelineError
 from ..events import SpeechSegment, Transcript
+from ..languages.marks import letters
 from ..run.stats import PipelineStats
 from ..run.worker import FAILED, FailedCalls
 from .groups import Group, lead
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 # Segments that are kept for later groups: more than a window has room for.
 _KEPT = 20
+# Letters of the end of a text by which two are compared: a word, or the end of one.
+_END_LETTERS = 6
 
 
 class FinalRecognition:
@@ -43,6 +46,8 @@ class FinalRecognition:
         self._language = ""
         self._before: Group = ()
         """The last segments of the groups before."""
+        self._newest: Transcript | None = None
+        """That of the last of them."""
         self._calls = FailedCalls()
 
     def parts(self, segment: SpeechSegment) -> list[SpeechSegment]:
@@ -76,7 +81,7 @@ class FinalRecognition:
 
     def take(self, group: Group, transcripts: Sequence[Transcript]) -> None:
         """Remember what later groups depend on: a group that has closed, and its transcripts."""
-        self._before = (*self._before, *group)[-_KEPT:]
+        self._before, self._newest = (*self._before, *group)[-_KEPT:], transcripts[-1]
         for transcript in transcripts:
             if transcript.is_sure:
                 self._language = transcript.language
@@ -131,15 +136,28 @@ class FinalRecognition:
     def _batch(
         self, recognizer: BatchRecognizer, groups: Sequence[Group], leads: Sequence[Group]
     ) -> list[list[Transcript]]:
-        heard = [(*known, *group) for known, group in zip(leads, groups, strict=True)]
-        found = recognizer.transcribe_batch(heard, self.options)
+        """The transcripts of groups, each heard together with its lead, unless that is heard to end otherwise than before: then a
+        word may have come to the wrong side.
+        """
+        heard = self._checked(recognizer, [(*known, *group) for known, group in zip(leads, groups, strict=True)])
+        found, before = list[list[Transcript]](), self._newest
+        for known, group, transcripts in zip(leads, groups, heard, strict=True):
+            own = transcripts[len(known) :]
+            if known and (before is None or _end(transcripts[len(known) - 1]) != _end(before)):
+                (own,) = self._checked(recognizer, [group])
+            found.append(own)
+            before = own[-1]
+        return found
+
+    def _checked(self, recognizer: BatchRecognizer, groups: Sequence[Group]) -> list[list[Transcript]]:
+        found = recognizer.transcribe_batch(groups, self.options)
         if not isinstance(found, list) or len(found) != len(groups):
             raise PipelineError(
                 f"transcribe_batch returned {str(found)[:60]}; expected a list for each of {len(groups)} groups"
             )
-        for group, transcripts in zip(heard, found, strict=True):
+        for group, transcripts in zip(groups, found, strict=True):
             check_transcripts(group, transcripts)
-        return [transcripts[len(known) :] for known, transcripts in zip(leads, found, strict=True)]
+        return found
 
     def _group(self, group: Group) -> list[Transcript]:
         (known,) = self._leads([group])
@@ -172,3 +190,8 @@ class FinalRecognition:
             )
         self._calls.worked()
         return found
+
+
+def _end(transcript: Transcript) -> str:
+    """The last letters of what was heard."""
+    return letters(transcript.text)[-_END_LETTERS:]

@@ -11,6 +11,7 @@ from pipeline import Models
 from pipeline.apps import journal
 from pipeline.apps.journal import JournalSink, KnownTranslation, difference, header, known_speech, read_journal_header
 from pipeline.asr.options import DraftModel
+from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
@@ -127,6 +128,9 @@ def test_what_is_heard_again_with_a_later_segment_is_known(demo_models, tmp_path
     speech = known_speech(Refusing(), journal_of(tmp_path / "journal", whole))
     assert speech.transcribe_batch([[first], [first, second]]) == [whole[:1], whole[:2]]
     assert speech.transcribe_batch([[first, second, third]]) == [whole]
+    heard = [dataclasses.replace(one, text="Good bye.") for one in whole]
+    speech = known_speech(Hearing(heard), journal_of(tmp_path / "begun", whole[:1]))
+    assert speech.transcribe_batch([[first], [first, second]]) == [whole[:1], heard[:2]], "as they are heard together"
 
 
 def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(demo_models, tmp_path):
@@ -140,6 +144,19 @@ def test_the_last_transcript_is_known_while_the_journal_is_rewritten_from_there(
     with journal.open("r+b") as file:
         file.truncate(sum(map(len, lines[:-1])))
     assert speech.transcribe_batch([segments]) == [heard]
+
+
+class Hearing:
+    def __init__(self, heard: list[Transcript]) -> None:
+        self.heard = heard
+
+    def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
+        return [self.heard[segment.id] for segment in segments]
+
+    def transcribe_batch(
+        self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
+    ) -> list[list[Transcript]]:
+        return [self.transcribe(group, options) for group in groups]
 
 
 class Refusing:

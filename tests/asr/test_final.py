@@ -94,6 +94,24 @@ def test_a_recogniser_that_hears_each_segment_alone_is_not_given_those_before():
     assert recognizer.calls == several.calls == [[0], [1], [2], [3]]
 
 
+class Displacing(AtOnce):
+    """Of a window, it gives the first segment the first word of the second, too."""
+
+    def transcribe(self, segments, options):
+        first, *others = super().transcribe(segments, options)
+        if not others:
+            return [first]
+        word, rest = others[0].text.split(" ", 1)
+        return [replace(first, text=f"{first.text} {word}"), replace(others[0], text=rest), *others[1:]]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2])
+def test_a_short_group_is_heard_alone_if_what_was_said_before_ends_otherwise_with_it(at_a_time):
+    final = FinalRecognition(Displacing())
+    found = [one for at in range(0, 2, at_a_time) for one in final.recognised(SHORT[at : at + at_a_time])]
+    assert found == [Scripted().transcribe(group, None) for group in SHORT[:2]]
+
+
 def test_a_failure_in_what_was_said_before_costs_a_short_group_nothing():
     found = FinalRecognition(AtOnce(failing={0})).recognised(SHORT)
     assert [each.rejected for (each,) in found] == ["failed", None, None, None]

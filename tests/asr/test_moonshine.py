@@ -199,7 +199,7 @@ def test_a_chain_runs_on_it_alone():
     config = parse_config(table, ROOT / "moonshine.toml")
     events = events_of(config, load_models(config), Recording(MEETING))
     text = " ".join(event.text for event in events if isinstance(event, SourceSentence))
-    assert len(set(words(SAID)) - set(words(text))) <= 3
+    assert len(set(words(SAID)) - set(words(text))) <= 4
 
 
 @pytest.mark.slow
