@@ -244,7 +244,7 @@ class Directory:
                 address = known
             else:
                 sessions, most = len(self._service.sessions), self._service.limits.max_sessions
-                load = 1.0 if self._service.draining else sessions / most
+                load = 1.0 if self._service.draining or self._service.hung else sessions / most
                 address = self.peers.with_place(room, first.source, first.targets, load)
         elif isinstance(first, Resume | Watch | Listen):
             name = first.session
@@ -342,7 +342,7 @@ class Directory:
             "address": self.address,
             "capacity": service.limits.max_sessions,
             "languages": languages,
-            "draining": service.draining,
+            "draining": service.draining or service.hung,  # it takes nobody
             "sessions": {session.id: session.room or "" for session in service.sessions.values()},
             "kept": dict(
                 [(session.id, room) for room, session in service.rooms.items() if session.id not in service.sessions][

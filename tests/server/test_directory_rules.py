@@ -70,11 +70,14 @@ def test_a_client_is_sent_where_its_session_is(first, access, query, code, here)
 
 
 @pytest.mark.parametrize(
-    ("draining", "sessions", "elsewhere"), [(False, 1, False), (False, 2, True), (False, 3, True), (True, 0, True)]
+    ("state", "sessions", "elsewhere"),
+    [("", 1, False), ("", 2, True), ("", 3, True), ("draining", 0, True), ("hung", 0, True)],
 )
-def test_a_new_room_begins_on_the_least_loaded_server(draining, sessions, elsewhere, here):
+def test_a_new_room_begins_on_the_least_loaded_server_that_takes_it(state, sessions, elsewhere, here, monkeypatch):
     here._take(report(sessions={"only": ""}))
-    here._service.draining = draining
+    monkeypatch.setattr(type(here._service), "hung", state == "hung")
+    here._service.draining = state == "draining"
+    assert json.loads(here._report())["draining"] == bool(state)
     here._service.sessions |= dict.fromkeys(map(str, range(sessions)))
     expected = pytest.raises(ProtocolError, match="another server takes this") if elsewhere else nullcontext()
     with expected:
