@@ -126,7 +126,7 @@ class ShortageError(OSError):
     """No connection can be accepted for now: the process or the machine lacks descriptors or memory."""
 
 
-class Listener(socket.socket):
+class ListeningSocket(socket.socket):
     """A listening socket that says in one line a minute that it cannot accept.
 
     asyncio then stops reading it for a second, but first tries again as often as its backlog, with a traceback each time.
@@ -171,7 +171,7 @@ def _listener(host: str, ports: Sequence[int]) -> socket.socket:
     for port in ports:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         try:
-            listener = Listener(fileno=socket.create_server(found[0][4][:2], family=found[0][0]).detach())
+            listener = ListeningSocket(fileno=socket.create_server(found[0][4][:2], family=found[0][0]).detach())
         except OSError as error:
             if error.errno == errno.EADDRINUSE and port != ports[-1]:
                 continue

@@ -342,7 +342,7 @@ async def serve(
 
 
 def _without_shortages(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what asyncio reports, but for a shortage, which ``Listener`` has told."""
+    """Log what asyncio reports, but for a shortage, which ``ListeningSocket`` has told."""
     if not isinstance(context.get("exception"), ShortageError):
         loop.default_exception_handler(context)
 
