@@ -26,11 +26,13 @@ NEXT = "\x1e"
 """Stands between the subtitles of one text, and is kept like a line break."""
 _TOKEN = re.compile(
     r"""
-    (?P<line> (?<![^\S\n\x1e]) [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
+    (?P<word> <(code|kbd|samp)\b [^<>]* > [^<]{0,1000} </(code|kbd|samp)\s*>
+        | (?<!\w) \w{0,20} <su[bp]> (?!st<|nd<|rd<|th<) [\w+-]{1,9} </su[bp]> \w{0,20}
+        | %(?:\d+\$)?[sdif@](?!\w) | %\(\w+\)[sdif] | \$?\{\{?[\w.,:\ -]+\}?\} | `[^`\n]+`
+        | (?<![\w@]) [@\#] \w* [^\W\d] \w* )
+    | (?P<line> (?<![^\S\n\x1e]) [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
     | (?P<open> < (?P<opened> [A-Za-z][\w.:-]* ) (?: \s [^<>\n]* )? (?<!/) > | \{\\ (?P<style>[ibus]) 1\} )
     | (?P<close> </ (?P<closed> [A-Za-z][\w.:-]* ) \s* > | \{\\ (?P<styled>[ibus]) 0\} )
-    | (?P<word> %(?:\d+\$)?[sdif@](?!\w) | %\(\w+\)[sdif] | \$?\{\{?[\w.,:\ -]+\}?\} | `[^`\n]+`
-        | (?<![\w@]) [@\#] \w* [^\W\d] \w* )
     | (?P<bold> \*\* )
     | (?P<mark> < (?=[\w!?/]) [^<>\n]* > | \{\\ [^{}\n]* \} | [♩-♯\U0001f3b5\U0001f3b6]+ | [<>{}] | &[lg]t; )
     """,
@@ -52,6 +54,7 @@ _GOES_ON = re.compile(r"[^\W\d_A-Z]|I\b")
 _NEAR = 8
 """Tokens looked at on either side of a line break."""
 _STAND_IN = re.compile(r"\bX(\d+)\b")
+_LAST_STAND_IN, _STAND_IN_PLACE = re.compile(r"\bX\d{1,8}$"), re.compile(r"( ?)\b(X\d+)\b( ?)")
 # A first word that is no name, and may be written in small letters within a sentence.
 _FIRST_WORD = re.compile(r"(?!I\b)[^\W\d_][^\WA-Z\d_]*(?![\w.])")
 
@@ -66,6 +69,8 @@ class Fragment:
     """What stands for each word that stays as it is → that word."""
     entities: Mapping[str, str] = field(default_factory=dict)
     """Character → the reference that stood for it."""
+    touching: frozenset[tuple[str, bool]] = frozenset()
+    """Names of ``words`` that have a letter beside them, and whether it is after them."""
 
     @property
     def needs_alignment(self) -> bool:
@@ -100,7 +105,12 @@ class Fragment:
             pieces += [mark.text if at or mark not in lost else f"{mark.text.lstrip()} "]
             before = at
         whole = "".join([*pieces, self._with_entities(text[before:])])
-        return _STAND_IN.sub(lambda name: self.words.get(name.group(), name.group()), whole)
+        return _STAND_IN_PLACE.sub(self._word, whole)
+
+    def _word(self, found: re.Match[str]) -> str:
+        before, name, after = found.groups()
+        blanks = ("" if (name, side) in self.touching else blank for side, blank in ((False, before), (True, after)))
+        return self.words.get(name, name).join(blanks)
 
     def _names(self) -> list[str]:
         return [name.group() for name in _STAND_IN.finditer(self.text) if name.group() in self.words]
@@ -120,15 +130,8 @@ def parts(text: str, *, one_text: bool = False) -> list[str | Fragment]:
     at = 0
     for token in _TOKEN.finditer(text):
         tokens += [("text", text[at : token.start()], "")] * (token.start() > at)
-        kind = (
-            token.lastgroup
-            if token.lastgroup in ("line", "word", "bold", "mark")
-            else "open"
-            if token["open"]
-            else "close"
-        )
         name = token["opened"] or token["closed"] or token["style"] or token["styled"] or ""
-        tokens.append((kind or "mark", token.group(), name.lower()))
+        tokens.append((token.lastgroup or "mark", token.group(), name.lower()))
         at = token.end()
     tokens += [("text", text[at:], "")] * (at < len(text))
     begin = 0
@@ -208,6 +211,7 @@ class _Reader:
         self.marks: list[Mark] = []
         self.words: dict[str, str] = {}
         self.entities: dict[str, str] = {}
+        self.touching: set[tuple[str, bool]] = set()
         taken = {found.group() for kind, text, _ in tokens if kind == "text" for found in _STAND_IN.finditer(text)}
         self._names = (name for name in (f"X{number}" for number in count(1)) if name not in taken)
 
@@ -236,11 +240,18 @@ class _Reader:
                     names[other] -= 1
                 for at in (own, -1):
                     self.marks[at] = replace(self.marks[at], pair=own)
-        return Fragment(self.text, tuple(self.marks), self.words, self.entities)
+        return Fragment(self.text, tuple(self.marks), self.words, self.entities, frozenset(self.touching))
 
     def _add(self, text: str) -> None:
         """Add text; the blanks at its ends are those of the marks beside them, if there is no word on the other side."""
         text = _BLANKS.sub(" ", text)
+        name, at_mark = (
+            _LAST_STAND_IN.search(self.text, max(0, len(self.text) - 9)),
+            self.marks and self.marks[-1].at == len(self.text),
+        )
+        if name and name.group() in self.words and text[:1].isalnum() and not at_mark:
+            self.touching.add((name.group(), True))
+            text = f" {text}"
         if (not self.text or self.text.endswith(" ")) and text.startswith(" "):
             if self.marks and self.marks[-1].at == len(self.text) and not self.marks[-1].after:
                 self.marks[-1] = replace(self.marks[-1], text=self.marks[-1].text + " ")
@@ -260,6 +271,9 @@ class _Reader:
 
     def _stand_in(self, word: str) -> str:
         name = next(self._names)
+        if self.text[-1:].isalpha():
+            self.touching.add((name, False))
+            self.text += " "
         self.words[name] = word
         return name
 
