@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +30,6 @@ from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, tr
 from .terms.term_repair import Repair, repairing
 from .terms.term_search import TermSearch, Wording, given
 from .translator import TranslationRequest
-
-if TYPE_CHECKING:
-    from .judge import Judge
 
 FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
 """The families of models: the first one that knows the files of a directory loads it."""
@@ -62,8 +58,6 @@ class MarianModel(ModelText):
         self.knows_print_only = knows_print_only
         self.cache = SentenceCache(self.options.cached_sentences)
         self._spellers = {}
-        self.judge: Judge | None = None
-        """Checks final translations; see ``pipeline.nmt.judge``."""
 
     @classmethod
     def load(cls, directory: Path, options: NmtConfig | None = None) -> MarianModel:
@@ -170,7 +164,6 @@ class MarianModel(ModelText):
             terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
             missed_terms=tuple(missed),
             heard_s=sentence.heard_s,
-            doubtful=not request.draft and any(token.doubtful for token in text.tokens),
         )
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token]) -> NDArray[np.float32] | None:
@@ -204,9 +197,6 @@ class MarianModel(ModelText):
         preferred = drafted.shown(number) if draft and drafted is not None else ()
         request = SearchRequest(self.decoder, source, generation, part.begun, preferred, search, stopwatch.expired)
         tokens = self._searched(request, search, wording, draft=draft)
-        if self.judge is not None and not draft:
-            otherwise = partial(self._otherwise, request, search, target)
-            tokens = repairing(tokens, partial(self.judge, part, search=otherwise), lambda token: False)
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens
@@ -224,21 +214,6 @@ class MarianModel(ModelText):
             if ended and not draft and generation == self.generation and not stopwatch.expired():
                 self.cache.put(key, tuple(found))
             yield token
-
-    def _otherwise(
-        self, request: SearchRequest, search: RunningSearch, target: str, part: SourcePart, beams: int
-    ) -> list[Token]:
-        """Translate another source instead of that of ``request``, with at least ``beams``; none if the time is over."""
-        options = replace(request.options, beams=max(request.options.beams, beams))
-        request = replace(request, source=part.ids, committed=part.begun, options=options)
-        tokens: list[Token] = []
-        if not request.expired():
-            for token in self._searched(request, search, self.wording(part.terms, target), draft=False):
-                if isinstance(token, Rewind):
-                    del tokens[token.kept :]
-                else:
-                    tokens.append(token)
-        return tokens
 
     def _searched(
         self, request: SearchRequest, search: RunningSearch, wording: Wording | None, *, draft: bool
