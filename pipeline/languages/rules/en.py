@@ -123,5 +123,7 @@ RULES = Rules(
         r"(?=\s*(?:[.;!?—–]|,(?!\s*[\"“])|$)|\s+(?:as|while|when|and|with)\b)"
     ),
     agreeing=_agreeing,
+    before_nouns=frozenset(["a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "this", "that", "these", "those"]),
+    plurals=(("s", "ses"), ("x", "xes"), ("z", "zes"), ("ch", "ches"), ("sh", "shes"), ("ay", "ays"), ("ey", "eys"), ("oy", "oys"), ("y", "ies"), ("", "s")),
     singular=re.compile(r"(?:ss|us|is)$"),
 )  # fmt: skip

@@ -102,6 +102,11 @@ RULES = Rules(
         word="no ex vi",
     ),
     agreeing=_agreeing,
+    before_nouns=frozenset({*_FORMS, *_MASCULINES}),
+    plurals=(
+        ("ês", "eses"), ("s", "s"), ("ão", "ões"), ("m", "ns"), ("al", "ais"), ("el", "éis"), ("ol", "óis"), ("ul", "uis"), ("il", "is"), ("r", "res"),
+        ("z", "zes"), ("", "s"),
+    ),
     singular=re.compile(r"(?:ês|ônibus|lápis|pires)$"),
     head_first=True,
 )  # fmt: skip

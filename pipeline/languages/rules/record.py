@@ -120,6 +120,10 @@ class Rules:
     # Nouns.
     agreeing: Callable[[list[str], str, str], tuple[list[str], str]] | None = None
     """The words before a noun, and the one after it, as they are with this noun."""
+    before_nouns: frozenset[str] = frozenset()
+    """Articles, possessives and the like, in small letters."""
+    plurals: Sequence[tuple[str, str]] = ()
+    """Endings of nouns in the singular and in the plural; the first that fits."""
     singular: re.Pattern[str] | None = None
     """Singular nouns that end in s, as plurals do. Without it, the number of a noun is unknown."""
     head_first: bool = False
