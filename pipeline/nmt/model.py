@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,11 +25,18 @@ from .model_text import ModelText, SourcePart, differs, target_or_own
 from .options import NmtConfig
 from .search.beams import beam_search, greedy
 from .search.draft_tokens import PartDraft, steady_sources
-from .search.recovery import LoopGuard, Rewind, draft_limit, recovering
+from .search.recovery import LoopGuard, Rewind, draft_limit, recovering, without_rewinds
 from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, translated
 from .terms.term_repair import Repair, repairing
 from .terms.term_search import TermSearch, Wording, given
 from .translator import TranslationRequest
+
+
+def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
+    """The mean log-probability of the tokens of a translation."""
+    found = [token.log_probability for token in without_rewinds(tokens)]
+    return sum(found) / len(found) if found else -math.inf
+
 
 FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
 """The families of models: the first one that knows the files of a directory loads it."""
@@ -122,9 +129,12 @@ class MarianModel(ModelText):
         missed: list[str] = []
         text, steady, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
         for number, part in enumerate(parts):
+            if number and (alone := part.alone) and not text.part[-1].truncated:  # short: goes on from the one before
+                before = parts[number - 1].alone or parts[number - 1]
+                part = alone.after(before.ids[:-1], tuple(token.id for token in text.part[:-1]), part.margin)
             search, wording = RunningSearch(request.on_start), self.wording(part.terms, target)
             last = number == len(parts) - 1
-            text.begin_part()
+            text.begin_part(capital=part.capital)
             for token in self._tokens(part, number, request, target, search, wording):
                 if isinstance(token, Rewind):
                     text.rewind(token.kept)
@@ -186,8 +196,13 @@ class MarianModel(ModelText):
             yield from given(part.given)
             yield Token(self.generation.end_token, 0.0, last=True)
             return
+        if part.margin is not None and part.alone is not None:
+            ways = (replace(part, margin=None), wording), (part.alone, self.wording(part.alone.terms, target))
+            after, other = (list(self._tokens(way, number, asked, target, search, terms)) for way, terms in ways)
+            yield from after if _likelihood(after) > _likelihood(other) + part.margin else other
+            return
         source, draft, drafted = part.ids, asked.draft, asked.drafted
-        key = source if wording is None else (source, wording.terms)
+        key = (source, part.begun, wording and wording.terms) if part.begun or wording else source
         # The attention of a draft is known of a search only.
         if not (draft and drafted is not None) and (cached := self.cache.get(key)) is not None:
             yield from cached

@@ -61,6 +61,30 @@ def test_a_short_text_is_translated_without_what_often_follows_it(students, pair
     assert students[pair].translate(text) == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Você fala inglês?", "Do you speak English?"),
+        ("Vocês concordam?", "Do you agree?"),
+        ("Alguém quer café?", "Does anyone want coffee?"),
+    ],
+)
+def test_a_short_question_stays_one(students, text, wanted):
+    assert students["pt-en"].translate(text) == wanted
+
+
+def test_a_short_sentence_follows_the_one_before_it(students):
+    assert students["en-pt"].translate("Turn right. Go straight. Stop.") == "Vire à direita. Vá em frente. Pare."
+    (first, second) = students["en-pt"].parts("Turn right. Go straight.", "en", "pt", complete=True, neighbours=True)
+    assert first.begun
+    assert second.begun
+
+
+def test_a_translation_begins_with_a_capital_if_its_source_does(students):
+    assert students["en-pt"].translate("It lasted 1:45.") == "Durou 1:45."
+    assert students["pt-en"].translate("O pH é 7,365.").startswith(("The pH", "pH"))
+
+
 def test_the_neighbour_of_a_short_text_is_not_shown(students):
     events = list(students["en-pt"].stream(TranslationRequest(SourceSentence(0, "en", "Thank you."))))
     shown = [event.text for event in events if isinstance(event, TargetText)]
@@ -77,10 +101,10 @@ def test_the_neighbour_of_a_short_text_is_not_shown(students):
 def test_a_short_text_keeps_the_terms_of_a_glossary(students):
     *_, made = students["en-pt"].stream(
         TranslationRequest(
-            SourceSentence(0, "en", "Where is Berlin?"), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
+            SourceSentence(0, "en", "Berlin is old."), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
         )
     )
-    assert made.text == "Onde está Nova Lisboa?"
+    assert made.text == "Nova Lisboa é antiga."
     assert made.terms == ("Berlin",)
 
 
@@ -110,13 +134,15 @@ def test_sounds_with_a_hyphen_are_left_out_or_stay_whole(language, said, left):
     ("text", "short"),
     [
         ("Yes.", True),
-        ("I do not know.", True),  # four words
-        ("I really do not know.", False),
+        ("I do not know.", True),
+        ("I really do not know.", True),
+        ("I really do not know it.", False),
+        ("Do you know?", False),
         ("I do", False),  # in progress
         ("I do,", False),
         ("314!", False),
         ("", False),
     ],
 )
-def test_a_sentence_of_four_words_is_short(text, short):
+def test_a_statement_of_five_words_is_short(text, short):
     assert _is_short(text) is short
