@@ -132,10 +132,7 @@ def written(text: str, language: str, *, complete: bool, rules: frozenset[TextRu
 
 
 def _without_fillers(text: str, language: str, complete: bool) -> str:
-    known = rules_of(language)
-    if known.fillers is None or known.stutter is None:
-        return text
-    shorter = known.stutter.sub(r"\1", known.fillers.sub("", text))
+    shorter = rules_of(language).stutter.sub(r"\1", rules_of(language).fillers.sub("", text))
     return shorter if letters(shorter) else text
 
 
@@ -172,7 +169,7 @@ def _clock_time(found: re.Match[str], spoken: SpokenTimes) -> str:
     hour, minute, other, to, later = (group and group.lower().replace(" ", "-") for group in found.groups())
     hours = spoken.hours.get(hour or later) or int(later)
     minutes = 60 * hours + spoken.minutes[minute or other] * (-1 if to else 1)
-    return f"{(minutes // 60 - 1) % 12 + 1}:{minutes % 60:02}"
+    return f"{minutes // 60 % 24 if hours > 12 else minutes // 60 or 12}:{minutes % 60:02}"
 
 
 def _fraction(before: str, sign: str) -> str:

@@ -57,7 +57,11 @@ def preferred(text, target):
             "pt",
             [("$1,250.50", "1.250,50 dólares"), ("19.99", "19,99"), ("42.195", "42,195")],
         ),
-        ("$1.153 billion and Python 3.11", "pt", [("$1.153 billion", "1,153"), ("3.11", "3.11")]),
+        (
+            "$1.153 billion and Python 3.11 and iOS 17.4",
+            "pt",
+            [("$1.153 billion", "1,153"), ("3.11", "3.11"), ("17.4", "17.4")],
+        ),
         (
             "report_v2.pdf at example.com.br, 3.11.7",
             "pt",
@@ -318,6 +322,7 @@ def test_students_lose_no_word_for_a_literal(source, target, count):
         ("pt-en", "No século 19, Lisboa mudou.", "In the 19th century, Lisbon changed."),
         ("pt-en", "Nasci no dia 21.", "I was born on the 21st."),
         ("pt-en", "São vinte e quatro horas de viagem.", "It's 24 hours of travel."),
+        ("pt-en", "Das 8h30 às 17h.", "From 8:30 a.m. to 5 p.m."),
         ("pt-en", "Leia em publico.pt/ciencia.", "Read in publico.pt/ciencia."),
         ("en-pt", "It's at sapo.pt/noticias.", "Está no sapo.pt/noticias."),
         ("en-pt", "The loan is ¥5,000,000.", "O empréstimo é de 5.000.000 de ienes."),

@@ -76,7 +76,7 @@ RULES = Rules(
     ),
     # Students read "half past nine" as the half of nine.
     spoken_times=spoken_times(
-        r"(?:(?<=\bat )|(?<=\bby )|(?<=\buntil )|(?<=\bset for ))({0}) ({1})(?![-\w])"
+        r"(?:(?<=\bat )|(?<=\bby )|(?<=\buntil )|(?<=\bset for ))({0})[ -]({1})(?![-\w])"
         r"|(?:(?<=\bat )|(?<=\bby )|(?<=\bit['’]s )|(?<=\bit is )|\b(?=(?:a )?quarter\b|[\w-]+(?: \w+){{0,2}} past\b))"
         r"({1})(?: minutes)? (?:past|(to)) ({0}|1[0-2]|[1-9])(?![-\w])",
         {in_words(hour): hour for hour in range(1, 13)},

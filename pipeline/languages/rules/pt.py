@@ -60,6 +60,7 @@ RULES = Rules(
     stutter=stutter("as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
     corrections=(
         (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1:\2"),
+        (re.compile(r"\bfaltam (?=\d?\d:)", re.IGNORECASE), "são "),  # dez para as sete
         (re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE), "-"),
     ),
     question=re.compile(
@@ -71,9 +72,10 @@ RULES = Rules(
     ),
     # Students read "nove e meia" as nine and a half.
     spoken_times=spoken_times(
-        r"(?:(?<=\b[àa]s )|(?<=\bà )|(?<=\bsão )|(?<=\bé )(?=uma\b))({0}) e ({1})(?![-\w])"
+        r"(?:(?<=\b[àa]s )|(?<=\bà )|(?<=\bsão )|(?:(?<=\bé )|(?<=\bao ))(?=uma\b|mei))({0}) e ({1})(?![-\w])"
         r"|\b({1}) (para) (?:as?|o) ({0})(?![-\w])",
-        {word: hour for hour, word in enumerate(_HOURS, 1)} | {"meio-dia": 12, "meia-noite": 12},
+        {word: hour for hour, word in enumerate((*_HOURS, *_ONES[12:]), 1)}
+        | {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23, "meio-dia": 12, "meia-noite": 24},
         _MINUTES,
     ),
     digits=".,",

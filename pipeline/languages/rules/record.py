@@ -59,9 +59,9 @@ class Rules:
     """Target language → short texts that are not translated word by word, as ``letters``, and their translations."""
 
     # Speech as it would be in print; see ``pipeline.nmt.preparation``.
-    fillers: re.Pattern[str] | None = None
+    fillers: re.Pattern[str] = re.compile("(?!)")
     """Sounds that mean nothing, with the comma after them."""
-    stutter: re.Pattern[str] | None = None
+    stutter: re.Pattern[str] = re.compile("(?!)()")
     """Words that are said twice only by mistake."""
     corrections: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = ()
     """What is written otherwise in print, and how; one after the other."""

@@ -77,7 +77,7 @@ _LIKE_WORDS = re.compile(r"[^\s\"“”()]*[^\s\"“”()!?,;:.]")
 _LIKE_DATES = re.compile(r"(?:[^\W\d_]+ )?\d[\d/.-]*(?:st|nd|rd|th)?(?: de [^\W\d_]+ de \d{4}|, \d{4})?", re.IGNORECASE)
 _LIKE_TELEPHONES = re.compile(r"[+(]?\d(?:[\d ()/-]*\d)?")
 # What stands before a number that is no amount: "version 2.10", "Python 3.11".
-_NAMED = re.compile(r"(?:\b[Vv]ers\w+|\w \W?[A-Z]\w+) $")
+_NAMED = re.compile(r"(?:\b[Vv]ers\w+|\w \W?[a-z]?[A-Z]\w+) $")
 _AMBIGUOUS = re.compile(r"\d{1,3}[.,]\d{3}")
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _TURNED = str.maketrans(".,", ",.")

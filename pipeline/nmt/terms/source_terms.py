@@ -126,9 +126,8 @@ def terms_in(
         places = [(at, *span) for at, span in enumerate(spans, first)]
         touching = [at for at, start, end in places if start < match.end and end > match.start]
         inside = [at for at, start, end in places if match.start <= start < end <= match.end]
-        kept = match.term.target is None
         # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
-        targets = tuple(map(str if kept else written, match.term.targets))
+        targets = tuple(map(str if match.term.target is None else written, match.term.targets))
         one = SourceTerm(match.term.source, tuple(touching), tuple(inside), targets, match.term.exact_case)
         if isinstance(match, Literal):
             refused = tuple(map(written, match.refused))
