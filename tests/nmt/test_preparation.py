@@ -11,6 +11,7 @@ from pipeline.events import SourceSentence
 from pipeline.nmt.decode.tokenizer import MarianTokenizer
 from pipeline.nmt.preparation import ALL_RULES, TextRule, capitalised, prepared, written
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.terms import stand_ins
 from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import ROOT, TINY, golden
 
@@ -261,6 +262,8 @@ def test_a_rule_of_the_model_can_be_left_out(student, monkeypatch, rule, text):
 def test_a_capital_that_the_vocabulary_lacks_is_written_small_in_words_that_it_knows(text, read):
     tokenizer = load_translation_model("pt", "en", load_config("demo-pt-en").nmt).tokenizer
     assert tokenizer.without_unknown_signs(text) == read
+    # Its translation is not written with the letter of its source: Índia is India.
+    assert stand_ins.readable(text, tokenizer.without_unknown_signs, tokenizer.knows) == (read, ())
 
 
 @pytest.mark.parametrize(

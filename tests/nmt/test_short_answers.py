@@ -10,7 +10,7 @@ from pipeline.events import SourceSentence, TargetText
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.model_text import _is_short
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.preparation import written
+from pipeline.nmt.preparation import ALL_RULES, TextRule, written
 from pipeline.nmt.search.sentence_text import translated
 from pipeline.nmt.translator import TranslationRequest
 
@@ -78,6 +78,19 @@ def test_a_short_sentence_follows_the_one_before_it(students):
     (first, second) = students["en-pt"].parts("Turn right. Go straight.", "en", "pt", complete=True, neighbours=True)
     assert first.begun
     assert second.begun
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.04, False), (0.06, True)])
+def test_a_statement_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_margin(
+    students, monkeypatch, gain, taken
+):
+    model, text = students["en-pt"], "Your order is ready."
+    monkeypatch.setattr(model, "rules", ALL_RULES - {TextRule.NEIGHBOUR})
+    alone = model.translate(text)
+    monkeypatch.setattr(model, "rules", ALL_RULES)
+    likelihoods = iter([gain - 1.0, -1.0])
+    monkeypatch.setattr("pipeline.nmt.model._likelihood", lambda tokens: next(likelihoods))
+    assert (model.translate(text) != alone) is taken
 
 
 def test_a_translation_begins_with_a_capital_if_its_source_does(students):
