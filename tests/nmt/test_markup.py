@@ -309,7 +309,21 @@ def cost_s(divide, text):
             "X1",
             "X1 ",
         ),
-        *("a\n", "- ", "-", ">>", "♪", ".)", "\x1e", "<a>", "</b>", "<a></b>", "<pre></p>", "<pre>a</pre>"),
+        *(
+            "a\n",
+            "- ",
+            "-",
+            ">>",
+            "♪",
+            ".)",
+            "\x1e",
+            "<a>",
+            "</b>",
+            "<a></b>",
+            "<a><b></a>",
+            "<pre></p>",
+            "<pre>a</pre>",
+        ),
         *("<code>", "<code>a", "<code>a</kbd>", "a<sub>", "a<sub>b</sub>", "<sub>1</sub>", "{a}b", "a{b}"),
     ],
 )
@@ -351,3 +365,16 @@ def test_words_that_stay_stand_apart_from_letters_beside_them(text, read):
 def test_blanks_go_only_where_a_letter_was():
     (fragment,) = parts("You have {count}items and {more} bags.")
     assert fragment.written("Você tem X1 itens e X2 sacos.", "en", "pt") == "Você tem {count}itens e {more} sacos."
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("<b>quick <i>brown</b> fox</i>", "<b>quick <i>brown</i></b> <i>fox</i>"),
+        ('<i>a <b class="k">b</i> c</b> d', '<i>a <b class="k">b</b></i> <b class="k">c</b> d'),
+        ("<b>a</b> <i>b</i>", "<b>a</b> <i>b</i>"),
+    ],
+)
+def test_tags_that_cross_are_mended_at_the_words_they_were_on(text, mended):
+    (fragment,) = parts(text)
+    assert fragment.written(fragment.text, "en", "pt") == mended
