@@ -336,7 +336,7 @@ class Translation:
     missed_terms: tuple[str, ...] = ()
     """Those without an accepted translation in the text. The others are kept."""
     doubtful: bool = False
-    """True if the translator of the other direction hardly finds the source in the text: something is probably missing or wrong."""
+    """True if the text is what was said, because there is no translator from its language."""
     error: str | None = None
     """Why the translator failed, in one line; then there is no text. None if it did not fail."""
     instead: str | None = None

@@ -23,8 +23,6 @@ from .config import PipelineConfig
 from .errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from .languages import language_tag
 from .nmt.by_language import by_language
-from .nmt.compiled import other_direction
-from .nmt.judge import Judge
 from .nmt.load import find_translation_models, in_sequence, loaded_as, loaded_translator
 from .nmt.model import MarianModel
 from .nmt.options import NmtConfig
@@ -127,7 +125,6 @@ def load_shared(
             }
             for config, each in zip(configs, found, strict=True)
         ]
-        shared.add_judges(unique)
         shared.recognizers |= {one: recognizers[one].result() for one in speech}
         return [
             Models(
@@ -222,10 +219,6 @@ class SharedModels:
             self._sizes[key] = _MEMORY_FACTOR * sum(path.stat().st_size for path in files)
         unused = [key for key in self._kept if key not in directories]
         while (needed := sum(self._sizes[key] for key in {*self._translators, *directories})) > self.limit_bytes:
-            if judged := [model for model in self._translators.values() if model.judge is not None]:  # they go first
-                for model in judged:
-                    model.judge = None
-                continue
             if not unused:
                 raise MemoryLimitError(
                     f"the translators in use would take {megabytes(needed)}, and {megabytes(int(self.limit_bytes))} are allowed "
@@ -248,23 +241,7 @@ class SharedModels:
         with self.loading:
             steps = {loaded_as(*step): step for step in found}
             self.make_room({key: directory for key, (_, directory) in steps.items()})
-            models = [self.translator(key, *step) for key, step in steps.items()]
-            self.add_judges(steps)
-        return models
-
-    def add_judges(self, steps: Mapping[NmtConfig, tuple[NmtConfig, Path]]) -> None:
-        """Give loaded translators their judges, as far as these are on this machine and there is room for them."""
-        for key, (nmt, _) in steps.items():
-            model = self._translators[key]
-            if not nmt.judge or model.judge is not None or not model.attends:
-                continue
-            if (other := other_direction(model.languages)) is None:
-                continue
-            back = dataclasses.replace(nmt, model=other[0], revision=None)
-            known, size = loaded_as(back, other[1]), self._sizes.get(key, 0)  # students are of one size
-            if known in self._translators or self.used_bytes + size <= self.limit_bytes:
-                self._sizes[known] = size
-                model.judge = Judge(model, self.translator(known, back, other[1]))
+            return [self.translator(key, *step) for key, step in steps.items()]
 
 
 @dataclass(frozen=True)

@@ -213,13 +213,13 @@ _recognizers: dict[Any, Any] = {}
 
 
 def _load_translator(directory: Path, options: NmtConfig | None = None) -> MarianModel:
-    """Load a translator, or share the memory of one that was loaded before, without its judge and the sentences that it keeps."""
+    """Load a translator, or share the memory of one that was loaded before, without the sentences that it keeps."""
     files = [(path.name, path.stat().st_mtime_ns) for path in sorted(Path(directory).iterdir())]
     key = os.path.realpath(directory), options, tuple(files)
     if key not in _translators:
         _translators[key] = _TRANSLATOR(directory, options)
     model = copy.copy(_translators[key])
-    model.judge, model.cache = None, SentenceCache(model.cache.bound)
+    model.cache = SentenceCache(model.cache.bound)
     return model
 
 

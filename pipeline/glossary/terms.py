@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..languages import same_language
+from ..languages.noun_agreement import plural
 
 # English plural and possessive endings of a term that ends in a Latin letter, with straight and curly apostrophe. The
 # apostrophe after a plural is not part of it: it may be a quotation mark.
@@ -68,10 +69,12 @@ class Glossary:
     def between(self, source: str, target: str) -> Glossary:
         """The terms for translating from ``source`` into ``target``: reversed if the glossary is for the other direction.
 
-        If it is not for one of these languages, the terms that keep their spelling and, in ``source``, no others remain.
+        If it is not for one of these languages, the terms that keep their spelling and, in ``source``, no others remain. Nouns
+        get their plurals as variants, where those of a language are known.
         """
         spoken = self.spoken(source)
-        return spoken if self._concerns(target) else spoken._kept
+        terms = (spoken if self._concerns(target) else spoken._kept).terms
+        return replace(spoken, terms=tuple(_with_plurals(term, source, target) for term in terms))
 
     def is_for(self, source: str, target: str) -> bool:
         """Whether all terms are used for translating from ``source`` into ``target``."""
@@ -135,6 +138,15 @@ class Glossary:
                 pattern = _pattern(form, exact_case=term.exact_case)
                 forms.setdefault(form.split()[0][0].casefold()[:1], []).append((pattern, term))
         return forms
+
+
+def _with_plurals(term: Term, source: str, target: str) -> Term:
+    if term.target is None:
+        return term
+    plurals = (plural(form, source) for form in term.sources)
+    said = dict.fromkeys([*term.sources, *(form for form in plurals if not Glossary((term,)).found_in(form))])
+    written = dict.fromkeys([*term.targets, *(plural(form, target) for form in term.targets)])
+    return replace(term, variants=tuple(said)[1:], target_variants=tuple(written)[1:])
 
 
 def _pattern(form: str, *, exact_case: bool) -> re.Pattern[str]:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
+from .marks import CLAUSE_MARKS, MARKS
 from .rules import rules
 from .rules.record import Rules
 
 
 def with_noun(before: list[str], noun: str, after: str, language: str) -> tuple[list[str], str]:
     """The words before a noun of a language, and the one after it, as they are with this noun. Others stay as they are."""
-    known = rules(language).agreeing
-    return (list(before), after) if known is None else known(before, noun, after)
+    if (known := rules(language).agreeing) is None:
+        return list(before), after
+    word = after.rstrip(MARKS + CLAUSE_MARKS)
+    before, agreeing = known(before, noun, word)
+    return before, agreeing + after[len(word) :]
+
+
+def is_before_noun(word: str, language: str) -> bool:
+    """Whether it is an article, a possessive or the like."""
+    return word.strip().lower() in rules(language).before_nouns
 
 
 def numbered(forms: tuple[str, ...], word: str, source: str, target: str) -> tuple[str, ...]:
@@ -19,10 +29,25 @@ def numbered(forms: tuple[str, ...], word: str, source: str, target: str) -> tup
     own, other = rules(source), rules(target)
     if own.singular is None or other.singular is None or forms[0][:1].isupper():
         return forms
-    plural = word.endswith("s") and not own.singular.search(word)
-    return tuple(sorted(forms, key=lambda form: _counted(form, other).endswith("s") != plural))
+    many = _is_plural(word, own) and word[-2:-1] not in "'’"
+    return tuple(sorted(forms, key=lambda form: _is_plural(form, other) != many))
 
 
-def _counted(noun: str, known: Rules) -> str:
-    """The part of a noun of several words that shows its number."""
-    return re.split(r"[\s-]", noun)[0] if known.head_first else noun
+def plural(noun: str, language: str) -> str:
+    """The plural of a noun of one or more words; the noun itself if it is one, or a name, or if the language's are unknown.
+
+    Where the head comes first, words after it agree ("partes interessadas") up to a preposition ("listas de pendências").
+    """
+    known, words = rules(language), noun.split(" ")
+    if not known.plurals or not noun.islower() or _is_plural(noun, known):
+        return noun
+    agreeing = takewhile(lambda at: words[at][-1] in "aol" and words[at] not in "da do a o", range(1, len(words)))
+    for at in (0, *agreeing) if known.head_first else (-1,):
+        one, many = next(pair for pair in known.plurals if words[at].endswith(pair[0]))
+        words[at] = words[at][: len(words[at]) - len(one)] + many
+    return " ".join(words)
+
+
+def _is_plural(noun: str, known: Rules) -> bool:
+    head = re.split(r"[\s-]", noun)[0] if known.head_first else noun
+    return head.endswith("s") and not (known.singular and known.singular.search(head))

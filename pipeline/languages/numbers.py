@@ -15,6 +15,11 @@ from .rules.record import Rules
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 # Kept after the digits (1.5 million), which is how they are printed.
 _POWERS = re.compile(r"[mbt]r?il[hl]?(?:[iãõó]\w*|h\w+|ones)", re.IGNORECASE)
+# Before a year. Of other numbers, those with a mark of thousands are translated best ("1,200 dollars").
+_YEAR = re.compile(r"\b(?:in|since|until|year|em|desde|até|ano)\s$", re.IGNORECASE)
+# A hundred is 100.
+_ARTICLE = re.compile(r"(?<!\w)a $", re.IGNORECASE)
+_AFTER_ARTICLE = ("hundred", "thousand", "million", "billion")
 # What makes another number of the one before it: one million and a half.
 _HALF = re.compile(r"\s+(?:and a half|e mei[ao]|y medi[ao]|et demie?)\b", re.IGNORECASE)
 
@@ -67,6 +72,11 @@ def in_digits(text: str, language: str, *, complete: bool = True) -> str:
         start, end = group[0].words[0].start, group[-1].words[-1].end
         goes_on = _HALF.match(text, end) or (not complete and not text[end:].strip())
         if not goes_on and (digits := _one_number(group, language, known)):
+            is_quantity = len(group) == 1 and not _YEAR.search(text, 0, start) and not "1500" < digits < "2100"
+            if is_quantity and len(digits) == 4 and digits.isdigit():
+                digits = f"{digits[0]}{known.digits[0]}{digits[1:]}"
+            if group[0].words[0].value.lower() in _AFTER_ARTICLE and _ARTICLE.search(text, done, start):
+                start -= 2
             made += [text[done:start], digits]
             done = end
     return "".join(made) + text[done:]
@@ -108,7 +118,7 @@ def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | 
 
 
 def _grouped(digits: str, thousands: str, decimal: str) -> str:
-    """Digits with separators of thousands, from five digits on."""
+    """Digits with separators of thousands, from five digits on; shorter ones may be years."""
     whole, mark, rest = digits.partition(decimal)
     if len(whole) > 4 and whole.isdigit():
         whole = f"{int(whole):,}".replace(",", thousands)

@@ -17,12 +17,12 @@ from ..store.cache import locked, translate_read_errors
 from ..store.firefox import PREFIX, is_student
 from ..store.known import known_translator
 from ..store.packages import assets
-from ..store.resolve import cached_commit, local_directory, local_model
+from ..store.resolve import cached_commit, local_directory
 from ..store.transfer import digest_of
 from .compile import VERSION
 from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
 from .options import NmtConfig
-from .routing import licence_of, student_routes
+from .routing import licence_of
 
 logger = logging.getLogger(__name__)
 
@@ -65,16 +65,6 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
             refusal = error
     logger.warning("%s cannot be compiled and is run as downloaded, which is slower: %s", config.model, refusal)
     return _runnable_directory(config, snapshot)
-
-
-def other_direction(languages: tuple[str | None, str | None]) -> tuple[str, Path] | None:
-    """The name and the directory of the student that translates back, if it is on this machine."""
-    source, target = languages
-    route = student_routes().get((target or "", source or ""), ())
-    if len(route) != 1:
-        return None
-    directory = local_model(ModelRef(route[0].repository))
-    return None if directory is None else (route[0].repository, directory)
 
 
 def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:

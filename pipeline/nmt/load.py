@@ -64,6 +64,4 @@ def loaded_translator(source: str, target: str, nmt: NmtConfig, models: Sequence
 
 def loaded_as(step: NmtConfig, directory: Path) -> NmtConfig:
     """Return a key for ``MarianModel.load``: equal if the same directory is loaded with the same options."""
-    return dataclasses.replace(
-        step, model=os.path.realpath(directory), revision=None, via="none", judge=False, **_OF_URL
-    )
+    return dataclasses.replace(step, model=os.path.realpath(directory), revision=None, via="none", **_OF_URL)

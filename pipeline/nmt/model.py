@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +25,18 @@ from .model_text import ModelText, SourcePart, differs, target_or_own
 from .options import NmtConfig
 from .search.beams import beam_search, greedy
 from .search.draft_tokens import PartDraft, steady_sources
-from .search.recovery import LoopGuard, Rewind, draft_limit, recovering
+from .search.recovery import LoopGuard, Rewind, draft_limit, recovering, without_rewinds
 from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, translated
 from .terms.term_repair import Repair, repairing
 from .terms.term_search import TermSearch, Wording, given
 from .translator import TranslationRequest
 
-if TYPE_CHECKING:
-    from .judge import Judge
+
+def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
+    """The mean log-probability of the tokens of a translation."""
+    found = [token.log_probability for token in without_rewinds(tokens)]
+    return sum(found) / len(found) if found else -math.inf
+
 
 FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
 """The families of models: the first one that knows the files of a directory loads it."""
@@ -62,8 +65,6 @@ class MarianModel(ModelText):
         self.knows_print_only = knows_print_only
         self.cache = SentenceCache(self.options.cached_sentences)
         self._spellers = {}
-        self.judge: Judge | None = None
-        """Checks final translations; see ``pipeline.nmt.judge``."""
 
     @classmethod
     def load(cls, directory: Path, options: NmtConfig | None = None) -> MarianModel:
@@ -128,9 +129,12 @@ class MarianModel(ModelText):
         missed: list[str] = []
         text, steady, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
         for number, part in enumerate(parts):
+            if number and (alone := part.alone) and not text.part[-1].truncated:  # short: goes on from the one before
+                before = parts[number - 1].alone or parts[number - 1]
+                part = alone.after(before.ids[:-1], tuple(token.id for token in text.part[:-1]), part.margin)
             search, wording = RunningSearch(request.on_start), self.wording(part.terms, target)
             last = number == len(parts) - 1
-            text.begin_part()
+            text.begin_part(capital=part.capital)
             for token in self._tokens(part, number, request, target, search, wording):
                 if isinstance(token, Rewind):
                     text.rewind(token.kept)
@@ -170,7 +174,6 @@ class MarianModel(ModelText):
             terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
             missed_terms=tuple(missed),
             heard_s=sentence.heard_s,
-            doubtful=not request.draft and any(token.doubtful for token in text.tokens),
         )
 
     def _attention(self, search: RunningSearch, tokens: Sequence[Token]) -> NDArray[np.float32] | None:
@@ -193,8 +196,13 @@ class MarianModel(ModelText):
             yield from given(part.given)
             yield Token(self.generation.end_token, 0.0, last=True)
             return
+        if part.margin is not None and part.alone is not None:
+            ways = (replace(part, margin=None), wording), (part.alone, self.wording(part.alone.terms, target))
+            after, other = (list(self._tokens(way, number, asked, target, search, terms)) for way, terms in ways)
+            yield from after if _likelihood(after) > _likelihood(other) + part.margin else other
+            return
         source, draft, drafted = part.ids, asked.draft, asked.drafted
-        key = source if wording is None else (source, wording.terms)
+        key = (source, part.begun, wording and wording.terms) if part.begun or wording else source
         # The attention of a draft is known of a search only.
         if not (draft and drafted is not None) and (cached := self.cache.get(key)) is not None:
             yield from cached
@@ -204,9 +212,6 @@ class MarianModel(ModelText):
         preferred = drafted.shown(number) if draft and drafted is not None else ()
         request = SearchRequest(self.decoder, source, generation, part.begun, preferred, search, stopwatch.expired)
         tokens = self._searched(request, search, wording, draft=draft)
-        if self.judge is not None and not draft:
-            otherwise = partial(self._otherwise, request, search, target)
-            tokens = repairing(tokens, partial(self.judge, part, search=otherwise), lambda token: False)
         found: list[Token | Rewind] = []
         while True:
             with stopwatch:  # exclude the time that the consumer takes between two tokens
@@ -224,21 +229,6 @@ class MarianModel(ModelText):
             if ended and not draft and generation == self.generation and not stopwatch.expired():
                 self.cache.put(key, tuple(found))
             yield token
-
-    def _otherwise(
-        self, request: SearchRequest, search: RunningSearch, target: str, part: SourcePart, beams: int
-    ) -> list[Token]:
-        """Translate another source instead of that of ``request``, with at least ``beams``; none if the time is over."""
-        options = replace(request.options, beams=max(request.options.beams, beams))
-        request = replace(request, source=part.ids, committed=part.begun, options=options)
-        tokens: list[Token] = []
-        if not request.expired():
-            for token in self._searched(request, search, self.wording(part.terms, target), draft=False):
-                if isinstance(token, Rewind):
-                    del tokens[token.kept :]
-                else:
-                    tokens.append(token)
-        return tokens
 
     def _searched(
         self, request: SearchRequest, search: RunningSearch, wording: Wording | None, *, draft: bool

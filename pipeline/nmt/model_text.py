@@ -10,12 +10,12 @@ from ..errors import UsageError
 from ..glossary.terms import Glossary, Match, Term
 from ..languages import language_tag
 from ..languages.chinese import Convert, simplified
-from ..languages.marks import MARKS, final_marks
+from ..languages.marks import MARKS, final_marks, letters
 from ..languages.rules import rules
 from ..sentences.splitting import fit, split_sentences
 from .decode.decoder import Decoder
 from .decode.tokenizer import MarianTokenizer
-from .preparation import capitalised, prepared, written
+from .preparation import ALL_RULES, TextRule, capitalised, prepared, written
 from .scripts import check_script, choose_code, needed_conversion
 from .search.draft_tokens import SteadySource
 from .terms import stand_ins
@@ -25,8 +25,10 @@ from .terms.term_search import Wording
 
 UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""
-# Words of a sentence that is translated after a neighbour. Longer ones gain nothing; see docs/benchmarks.md.
-_SHORT = 4
+# Words of a sentence that is translated after a neighbour, and of one that is translated alone as well; see docs/benchmarks.md.
+_SHORT, _ALWAYS = 5, 2
+# Such as iPhone, which a sentence may begin with.
+_CAMEL = re.compile(r"\b[a-z]+[A-Z]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -46,15 +48,19 @@ class SourcePart:
     """Its whole translation, if that is not the model's."""
     alone: SourcePart | None = None
     """The same without ``begun`` and the sentence that it translates."""
+    margin: float | None = None
+    """It is translated ``alone`` as well, unless this translation is likelier by so much: log-probability, mean of the tokens."""
+    capital: bool = False
+    """Whether it begins with a capital, which its translation then has as well."""
 
-    def after(self, before: tuple[int, ...], begun: tuple[int, ...]) -> SourcePart:
+    def after(self, before: tuple[int, ...], begun: tuple[int, ...], margin: float | None = None) -> SourcePart:
         """The same after a sentence and its translation; see ``ModelText.neighbour``."""
 
         def moved(tokens: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(len(before) + at for at in tokens)
 
         terms = tuple(replace(one, tokens=moved(one.tokens), inside=moved(one.inside)) for one in self.terms)
-        return SourcePart((*before, *self.ids), terms, begun=begun, alone=self)
+        return SourcePart((*before, *self.ids), terms, begun=begun, alone=self, margin=margin, capital=self.capital)
 
 
 def target_or_own(target: str | None, languages: tuple[str | None, str | None]) -> str:
@@ -74,6 +80,8 @@ class ModelText:
     max_source_tokens: int
     knows_print_only: bool
     """Whether sentences are translated as they would be printed; see ``pipeline.nmt.preparation.written``."""
+    rules: frozenset[TextRule] = ALL_RULES
+    """Those that are applied."""
     _spellers: dict[str, Speller]
     """By target."""
 
@@ -135,27 +143,39 @@ class ModelText:
         """
         code = self.target_code(target)
         first = 0 if code is None else 1  # token of text
-        neighbour = self.neighbour(language, target) if neighbours and code is None else None
+        may_follow = neighbours and code is None and TextRule.NEIGHBOUR in self.rules
+        neighbour = self.neighbour(language, target) if may_follow else None
         found = []
         for heard, read, words, ids in self._split(text, language, code, complete=complete):
             if neighbours and (given := self._given(prepared(heard, language), language, target)):
                 found.append(SourcePart(ids, given=given))
                 continue
-            part = SourcePart(ids, self._terms(heard, read, words, glossary, language, target, first))
-            found.append(part.after(*neighbour) if neighbour is not None and _is_short(read) else part)
+            terms = self._terms(heard, read, words, glossary, language, target, first)
+            part = SourcePart(ids, terms, capital=heard[:1].isupper() and not _CAMEL.search(heard))
+            if neighbour is not None and _is_short(read):
+                doubted = len(read.split()) > _ALWAYS
+                part = part.after(*neighbour, rules(language).neighbour_margin if doubted else None)
+            found.append(part)
         return found
 
     def _given(self, text: str, language: str, target: str) -> tuple[int, ...]:
         """The target tokens of a text that needs no model."""
-        phrase = rules(language).phrase(text, language_tag(target).language) if self.knows_print_only else None
-        if phrase:
+        phrase = rules(language).phrases.get(language_tag(target).language, {}).get(letters(text))
+        if phrase and self.knows_print_only and TextRule.PHRASES in self.rules:
             return self.speller(target).copy(phrase + final_marks(text))
+        if TextRule.COPIES not in self.rules:
+            return ()
         made = rest = text
-        for literal in reversed(literals(text, target, language)):
+        for literal in reversed(self._literals(text, language, target)):
             form = self.writing(target)(literal.term.targets[0])
             made = made[: literal.start] + form + made[literal.end :]
             rest = rest[: literal.start] + rest[literal.end :]
         return () if any(map(str.isalpha, rest)) else self.speller(target).copy(made)
+
+    def _literals(self, text: str, language: str, target: str) -> tuple[Literal, ...]:
+        if TextRule.LITERALS not in self.rules:
+            return ()
+        return literals(text, target, language, clock=TextRule.CLOCK_TIMES in self.rules)
 
     def neighbour(self, language: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """A sentence to put before a short one, as source tokens, and its translation as target tokens.
@@ -176,24 +196,27 @@ class ModelText:
         def as_printed(text: str) -> str:
             if not self.knows_print_only:
                 return text
-            return written(self.tokenizer.with_capitals(text), language, complete=complete)
+            text = self.tokenizer.with_capitals(text) if capitals else text
+            return written(text, language, complete=complete, rules=self.rules)
 
         def readable(text: str) -> tuple[str, tuple[Literal, ...]]:
-            text, near = prepared(text, language, self.scripts[0]), self.tokenizer.without_unknown_signs
-            if not self.knows_print_only:
-                return near(text), ()
-            return stand_ins.readable(
-                with_named_currencies(text, language, self.tokenizer.knows), near, self.tokenizer.knows
-            )
+            text = prepared(text, language, self.scripts[0], capitals=capitals)
+            near, knows = self.tokenizer.without_unknown_signs, self.tokenizer.knows
+            if self.knows_print_only and TextRule.CURRENCIES in self.rules:
+                text = with_named_currencies(text, language, knows)
+            if self.knows_print_only and TextRule.STAND_INS in self.rules:
+                return stand_ins.readable(text, near, knows)
+            return near(text), ()
 
         def fits(text: str) -> bool:
             return len(self.tokenizer.encode(readable(text)[0], code)) <= self.max_source_tokens
 
+        capitals = TextRule.CAPITALS in self.rules
         # Lone surrogates are not characters and cannot be encoded.
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
         nothing = tuple(self.tokenizer.encode("", code))
         found = map(as_printed, split_sentences(text, language))
-        wholes = [capitalised(whole, language_tag(language).language) for whole in found]
+        wholes = [capitalised(whole, language_tag(language).language) if capitals else whole for whole in found]
         heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
         for part in heard:
             text, words = readable(part)
@@ -213,7 +236,7 @@ class ModelText:
     ) -> tuple[SourceTerm, ...]:
         """The terms of a glossary and the literals in a part. ``first``: the number of its first token of text."""
         matches: list[Match] = [] if glossary is None else list(self._terms_as_read(heard, text, glossary))
-        for found in (words, literals(text, target, language)):
+        for found in (words, self._literals(text, language, target)):
             matches += [one for one in found if all(one.end <= two.start or two.end <= one.start for two in matches)]
         pieces = self.tokenizer.source_pieces(text) if matches else []
         languages = language_tag(language).language, language_tag(target).language
@@ -250,8 +273,8 @@ class ModelText:
 
 
 def _is_short(text: str) -> bool:
-    """Whether a text is a sentence of a few words."""
-    return len(text.split()) <= _SHORT and text[-1:] in MARKS and any(map(str.isalpha, text))
+    """Whether a text is a statement of a few words. After another statement, a question would lose its form."""
+    return len(text.split()) <= _SHORT and text[-1:] in MARKS and text[-1:] not in "?？" and any(map(str.isalpha, text))
 
 
 def differs(asked: str, own: str | None) -> bool:

@@ -46,9 +46,6 @@ class NmtConfig(CheckedOptions):
     time_limit_s: float = within(0.0, 0, 86_400)
     # Number of translations kept for repeated sentences.
     cached_sentences: int = within(256, 0, 1_000_000)
-    # Look for a better translation where the student of the other direction hardly finds the source, and mark what stays doubtful. The
-    # student is not fetched for this. It takes 40 to 60 MB, and final translations take 2 to 3 times as long.
-    judge: bool = True
     # A server with OpenAI's chat interface (llama.cpp, Ollama, vLLM), such as http://127.0.0.1:8080/v1, that translates finished sentences
     # instead; model makes the drafts, and stands in. What is said is sent there. Its key is taken from SPEECH_TRANSLATE_NMT_KEY.
     url: str | None = None

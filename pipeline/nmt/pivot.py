@@ -84,7 +84,6 @@ class PivotTranslator:
                     event,
                     truncated=event.truncated or first.truncated,
                     searched_again=event.searched_again or first.searched_again,
-                    doubtful=event.doubtful or first.doubtful,
                     terms=tuple(match.term.source for match in carried.matches),
                     missed_terms=carried.missed(event.text),
                 )

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 from ..languages import language_tag
 from ..languages.chinese import simplified
 from ..languages.marks import letters
 from ..languages.numbers import in_digits
-from ..languages.rules import rules
+from ..languages.rules import rules as rules_of
 from ..languages.rules.clock import SpokenTimes
 
 # Characters replaced by their NFKC equivalents: Latin ligatures, Roman numerals, Arabic presentation forms,
@@ -46,7 +48,7 @@ _PROSE = re.compile(r"(?<![\w@/.:$-])[^\W\d_]{2,}(?![\w@]|[./-]\w|://)")
 _MIN_CAPITALS = 8
 
 
-def prepared(text: str, language: str, script: str | None = None) -> str:
+def prepared(text: str, language: str, script: str | None = None, *, capitals: bool = True) -> str:
     """Normalise ``text``, a sentence of ``language``, for the translator.
 
     Mandarin Chinese is converted to simplified characters, which models translate best, unless ``script``, the source
@@ -57,7 +59,8 @@ def prepared(text: str, language: str, script: str | None = None) -> str:
         text = common_characters(text)
         if tag.language == "zh" and script != "Hant":
             text = simplified(text)
-    return lowered(_SPACE.sub(" ", _DROPPED.sub("", text)), tag.language)
+    text = _SPACE.sub(" ", _DROPPED.sub("", text))
+    return lowered(text, tag.language) if capitals else text
 
 
 def common_characters(text: str) -> str:
@@ -95,43 +98,78 @@ def capitalised(text: str, language: str) -> str:
     return text[: first.start()] + _title(text[first.start()], language) + text[first.start() + 1 :]
 
 
-def written(text: str, language: str, *, complete: bool) -> str:
+class TextRule(StrEnum):
+    """What is done to the text of a student, or to its translation; ``bench texts`` measures each by leaving it out."""
+
+    CAPITALS = "capitals"  # of print, where a text has none or is all in capitals
+    FILLERS = "fillers"  # are left out, and words that are said twice by mistake
+    SPOKEN_TIMES = "spoken times"  # half past nine is 9:30
+    SPOKEN_NUMBERS = "spoken numbers"  # of two words or more are digits
+    CORRECTIONS = "corrections"  # see ``Rules.corrections``
+    END = "end"  # a full stop or a question mark where there is none; see ``Rules.question``
+    CURRENCIES = "currencies"  # signs that the vocabulary lacks are words: €45 is 45 euros
+    STAND_INS = "stand-ins"  # codes for words that the vocabulary lacks
+    PHRASES = "phrases"  # translations of short texts; see ``Rules.phrases``
+    COPIES = "copies"  # texts without words, such as 12:30
+    NEIGHBOUR = "neighbour"  # short sentences are translated after another; see ``ModelText.neighbour``
+    LITERALS = "literals"  # numbers, codes and addresses that a translation lacks are written into it
+    CLOCK_TIMES = "clock times"  # so are times of day
+
+
+ALL_RULES = frozenset(TextRule)
+
+
+def written(text: str, language: str, *, complete: bool, rules: frozenset[TextRule] = ALL_RULES) -> str:
     """Write a sentence that was spoken as it would be in print: no fillers, no stutter, and a mark at its end.
 
     Students were trained on printed text. Without a mark at the end they leave out words ("two hundred and fifty three euros
     and forty cents" lost the euros), and "where do you live" is no question. ``complete``: a sentence in progress gets no mark.
     """
-    language, known = language_tag(language).language, rules(language)
-    if known.fillers is not None and known.stutter is not None:
-        shorter = known.stutter.sub(r"\1", known.fillers.sub("", text))
-        text = shorter if letters(shorter) else text
-    for pattern, correct in known.corrections:
+    language = language_tag(language).language
+    for rule, write in _WRITERS.items():  # in this order
+        text = write(text, language, complete) if rule in rules else text
+    return text
+
+
+def _without_fillers(text: str, language: str, complete: bool) -> str:
+    shorter = rules_of(language).stutter.sub(r"\1", rules_of(language).fillers.sub("", text))
+    return shorter if letters(shorter) else text
+
+
+def _corrected(text: str, language: str, complete: bool) -> str:
+    for pattern, correct in rules_of(language).corrections:
         text = pattern.sub(correct, text)
-    if (spoken := known.spoken_times) is not None:
-        text = spoken.pattern.sub(lambda found: _clock_time(found, spoken), text)
-    text = in_digits(text, language, complete=complete)
-    if known.minus is not None:
-        text = known.minus.sub("-", text)
-    bare = text.rstrip()
-    if (
-        not complete
-        or not _PROSE.search(bare)
-        or known.question is None
-        or not bare
-        or not (bare[-1].isalnum() or bare[-1] in "%€£$")
-    ):
+    return text
+
+
+def _with_clock_times(text: str, language: str, complete: bool) -> str:
+    spoken = rules_of(language).spoken_times
+    return text if spoken is None else spoken.pattern.sub(lambda found: _clock_time(found, spoken), text)
+
+
+def _with_end(text: str, language: str, complete: bool) -> str:
+    question, bare = rules_of(language).question, text.rstrip()
+    open_end = complete and bool(bare) and (bare[-1].isalnum() or bare[-1] in "%€£$")
+    if question is None or not open_end or not _PROSE.search(bare):
         return text
-    return f"{bare}?" if known.question.match(bare) else f"{bare}."
+    return f"{bare}?" if question.match(bare) else f"{bare}."
+
+
+_WRITERS: Mapping[TextRule, Callable[[str, str, bool], str]] = {
+    TextRule.FILLERS: _without_fillers,
+    TextRule.SPOKEN_TIMES: _with_clock_times,
+    TextRule.SPOKEN_NUMBERS: lambda text, language, complete: in_digits(text, language, complete=complete),
+    TextRule.CORRECTIONS: _corrected,
+    TextRule.END: _with_end,
+}
 
 
 def _clock_time(found: re.Match[str], spoken: SpokenTimes) -> str:
     """9:30 for "half past nine", 8:45 for "a quarter to nine"."""
-    hour, minute, *named = (group and group.lower() for group in found.groups())
-    if minute:
-        return f"{spoken.hours[hour]}:{spoken.minutes[minute]:02}"
-    part, hour = named
-    before = part.endswith("to")
-    return f"{(spoken.hours.get(hour) or int(hour)) - before or 12}:{30 if part.startswith('half') else 45 if before else 15}"
+    hour, minute, other, to, later = (group and group.lower().replace(" ", "-") for group in found.groups())
+    hours = spoken.hours.get(hour or later) or int(later)
+    minutes = 60 * hours + spoken.minutes[minute or other] * (-1 if to else 1)
+    return f"{minutes // 60 % 24 if hours > 12 else minutes // 60 or 12}:{minutes % 60:02}"
 
 
 def _fraction(before: str, sign: str) -> str:
@@ -140,7 +178,7 @@ def _fraction(before: str, sign: str) -> str:
 
 
 def _lower(word: str, language: str) -> str:
-    known = rules(language)
+    known = rules_of(language)
     if known.capitals and re.match(rf"{known.capitals}\b", word):
         return known.capitals + word[len(known.capitals) :].lower()
     if known.dotted_i:
@@ -149,4 +187,4 @@ def _lower(word: str, language: str) -> str:
 
 
 def _title(letter: str, language: str) -> str:
-    return "İ" if letter == "i" and rules(language).dotted_i else letter.title()
+    return "İ" if letter == "i" and rules_of(language).dotted_i else letter.title()

@@ -295,7 +295,9 @@ class PipelineStats:
         if self.instead:
             lines.append(f"{self.instead} translations are local, because the server of nmt.url gave none")
         if self.doubtful:
-            lines.append(f"doubtful translations, in which the source is hardly found: {self.doubtful}")
+            lines.append(
+                f"texts without a translation, because there is no translator from their language: {self.doubtful}"
+            )
         if self.appended_otherwise:
             lines.append(f"{self.appended_otherwise} words were sent in deltas otherwise than in the final text")
         if self.overflows or self.lost_s:

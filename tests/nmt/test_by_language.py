@@ -16,6 +16,7 @@ from pipeline.nmt.by_language import ByLanguage
 from pipeline.nmt.routing import resolve, student_routes
 from pipeline.nmt.search.draft_tokens import DraftTokens
 from pipeline.nmt.translator import TranslationRequest
+from pipeline.sinks.jsonl import line, read_event
 from tests.chain import events_of
 from tests.conftest import ROOT, read_wav, write_wav
 from tests.fixtures.student import write_student
@@ -164,6 +165,7 @@ def test_translators_are_loaded_for_final_text_and_so_many_stay(caplog):
         [*model.stream(TranslationRequest(SourceSentence(0, code, "Foo bar.")))][-1].doubtful for code in ("en", "xx")
     ]
     assert doubtful == [False, True]
+
     now[0] = 61.0
     assert texts("xx")[-1] == ("Foo bar.", 8)
     assert len(caplog.records) == 1
@@ -190,3 +192,10 @@ def test_a_translator_that_cannot_be_had_is_an_error_where_its_language_is_named
     catalogue.answer = b"{}"
     with pytest.raises(DownloadError):
         load_shared([with_overrides(DEMO, source="en,zh", targets="en")])
+
+
+def test_the_mark_is_in_jsonl_only_where_it_is_set():
+    plain = Translation(0, "pt", "a")
+    assert "doubtful" not in line(plain)
+    record = {"type": "translation", "sentence": 0, "language": "pt", "text": "a", "doubtful": True}
+    assert read_event(record) == replace(plain, doubtful=True)

@@ -277,7 +277,7 @@ def test_a_model_is_loaded_once_for_options_that_do_not_change_it(tmp_path):
         return loaded_as(NmtConfig("x/any", **options), TINY)
 
     (tmp_path / "link").symlink_to(TINY)
-    same = [{"revision": "a"}, {"via": "de"}, {"judge": False}, {"url": "http://h/v1"}, {"url_model": "m"}]
+    same = [{"revision": "a"}, {"via": "de"}, {"url": "http://h/v1"}, {"url_model": "m"}]
     assert [options for options in (*same, {"url_tokens": 5}, {"url_timeout_s": 9.0}) if key(**options) != key()] == []
     assert loaded_as(NmtConfig("y/other"), tmp_path / "link") == key()
     others = [{"beam_size": 2}, {"threads": 2}, {"max_tokens": 9}, {"weights": "int4"}, {"cached_sentences": 0}]

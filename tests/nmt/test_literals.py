@@ -58,6 +58,11 @@ def preferred(text, target):
             [("$1,250.50", "1.250,50 dólares"), ("19.99", "19,99"), ("42.195", "42,195")],
         ),
         (
+            "$1.153 billion and Python 3.11 and iOS 17.4",
+            "pt",
+            [("$1.153 billion", "1,153"), ("3.11", "3.11"), ("17.4", "17.4")],
+        ),
+        (
             "report_v2.pdf at example.com.br, 3.11.7",
             "pt",
             [(one, one) for one in ("report_v2.pdf", "example.com.br", "3.11.7")],
@@ -313,6 +318,15 @@ def test_students_lose_no_word_for_a_literal(source, target, count):
         ("en-pt", "Pay in €, the ¥ is weak.", "Pague em euros, o iene é fraco."),
         ("pt-en", "Custa 50 € e 45 £.", "It costs 50 euros and 45 pounds."),
         ("pt-en", "12h30 na porta do cinema.", "12:30 at the door of the cinema."),
+        ("pt-en", "Nos anos 1960 tudo mudou.", "In the 1960s everything changed."),
+        ("pt-en", "No século 19, Lisboa mudou.", "In the 19th century, Lisbon changed."),
+        ("pt-en", "Nasci no dia 21.", "I was born on the 21st."),
+        ("pt-en", "São vinte e quatro horas de viagem.", "It's 24 hours of travel."),
+        ("pt-en", "Das 8h30 às 17h.", "From 8:30 a.m. to 5 p.m."),
+        ("pt-en", "Leia em publico.pt/ciencia.", "Read in publico.pt/ciencia."),
+        ("en-pt", "It's at sapo.pt/noticias.", "Está no sapo.pt/noticias."),
+        ("en-pt", "The loan is ¥5,000,000.", "O empréstimo é de 5.000.000 de ienes."),
+        ("en-pt", "Version 2.10 is out.", "A versão 2.10 está fora."),
         ("pt-en", "A temperatura caiu para menos 12,5 graus.", "The temperature dropped to -12.5 degrees."),
     ],
 )

@@ -309,7 +309,22 @@ def cost_s(divide, text):
             "X1",
             "X1 ",
         ),
-        *("a\n", "- ", "-", ">>", "♪", ".)", "\x1e", "<a>", "</b>", "<a></b>", "<pre></p>", "<pre>a</pre>"),
+        *(
+            "a\n",
+            "- ",
+            "-",
+            ">>",
+            "♪",
+            ".)",
+            "\x1e",
+            "<a>",
+            "</b>",
+            "<a></b>",
+            "<a><b></a>",
+            "<pre></p>",
+            "<pre>a</pre>",
+        ),
+        *("<code>", "<code>a", "<code>a</kbd>", "a<sub>", "a<sub>b</sub>", "<sub>1</sub>", "{a}b", "a{b}"),
     ],
 )
 def test_no_opening_takes_much_longer_than_plain_text(opening):
@@ -325,3 +340,41 @@ def test_closing_tags_are_not_compared_with_all_open_ones(text):
     # 4 times as long as plain text; 21 times, if they were.
     plain = "Hello there. " * (len(text) // 13)
     assert any(cost_s(parts, text) <= 12 * cost_s(parts, plain) for _ in range(10))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("You have {count}items.", "You have X1 items."),
+        ("{first}{last} logged in.", "X1 X2 logged in."),
+        ("Use --{flag}now, or a{b}c.", "Use --X1 now, or a X2 c."),
+        ('Type <code>print("hello")</code> to see.', "Type X1 to see."),
+        ("Water is H<sub>2</sub>O here.", "Water is X1 here."),
+        ("E is mc<sup>2</sup>.", "E is X1."),
+        ("The 19<sup>th</sup> century", "The 19th century"),
+        ("You have {count} items.", "You have X1 items."),
+    ],
+)
+def test_words_that_stay_stand_apart_from_letters_beside_them(text, read):
+    (fragment,) = parts(text)
+    assert fragment.text == read
+    if "19" not in text:  # marks of a word are around it
+        assert fragment.written(read, "en", "pt") == text
+
+
+def test_blanks_go_only_where_a_letter_was():
+    (fragment,) = parts("You have {count}items and {more} bags.")
+    assert fragment.written("Você tem X1 itens e X2 sacos.", "en", "pt") == "Você tem {count}itens e {more} sacos."
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("<b>quick <i>brown</b> fox</i>", "<b>quick <i>brown</i></b> <i>fox</i>"),
+        ('<i>a <b class="k">b</i> c</b> d', '<i>a <b class="k">b</b></i> <b class="k">c</b> d'),
+        ("<b>a</b> <i>b</i>", "<b>a</b> <i>b</i>"),
+    ],
+)
+def test_tags_that_cross_are_mended_at_the_words_they_were_on(text, mended):
+    (fragment,) = parts(text)
+    assert fragment.written(fragment.text, "en", "pt") == mended

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pipeline import MarianModel, load_config, load_translation_model
 from pipeline.events import SourceSentence
 from pipeline.nmt.decode.tokenizer import MarianTokenizer
-from pipeline.nmt.preparation import capitalised, prepared, written
+from pipeline.nmt.preparation import ALL_RULES, TextRule, capitalised, prepared, written
 from pipeline.nmt.search.sentence_text import translated
+from pipeline.nmt.terms import stand_ins
 from pipeline.nmt.translator import TranslationRequest
 from tests.conftest import ROOT, TINY, golden
 
@@ -173,6 +174,13 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model():
         ("en", "a quarter to one, A quarter past Six", "12:45, 6:15"),
         ("en", "at half past 6, at 7.35, by 7.35, at 1.234", "at 6:30, at 7:35, by 7.35, at 1.234."),
         ("en", "at two thirty, two thirty dollars", "at 2:30, two thirty dollars."),
+        ("en", "Dinner is at seven fifty-one or at six oh five", "Dinner is at 7:51 or at 6:05."),
+        ("en", "It's ten to twelve, at seven-thirty", "It's 11:50, at 7:30."),
+        ("en", "We counted from five to nine", "We counted from five to nine."),
+        ("en", "at twenty five minutes past seven, at five to one", "at 7:25, at 12:55."),
+        ("en", "Breakfast is served at 735.", "Breakfast is served at 7:35."),
+        ("en", "It boils at 735 degrees, at 795", "It boils at 735 degrees, at 795."),
+        ("en", "There were a hundred and twenty people", "There were 120 people."),
         ("en", "What I mean is this", "What I mean is this."),
         ("en", "when i was young i'd go", "when I was young I'd go."),
         ("en", "um so, uh, i was going to to the, the store", "so, I was going to the store."),
@@ -185,6 +193,13 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model():
         ("pt", "caiu para menos 12,5 graus", "caiu para -12,5 graus."),
         ("pt", "eu quero menos 3 bilhetes", "eu quero menos 3 bilhetes."),
         ("pt", "O trem sai às nove e meia, nove e meia", "O trem sai às 9:30, nove e meia."),
+        ("pt", "Abre às onze e vinte e oito", "Abre às 11:28."),
+        ("pt", "São vinte para as três, cinco para o meio-dia", "São 2:40, 11:55."),
+        ("pt", "São três e meia da tarde", "São 3:30 da tarde."),
+        ("pt", "É às vinte e duas e trinta, às treze e quarenta", "É às 22:30, às 13:40."),
+        ("pt", "Vem à meia-noite e quinze, é meio-dia e meia, quinze para a meia-noite", "Vem à 0:15, é 12:30, 23:45."),
+        ("pt", "Faltam dez para as sete", "são 6:50."),
+        ("pt", "O café é servido às 735.", "O café é servido às 7:35."),
         ("pt", "onde você mora", "onde você mora?"),
         ("pt", "o que você quer", "o que você quer?"),
         ("pt", "o que você quer é um café", "o que você quer é um café."),
@@ -200,6 +215,55 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model():
 def test_what_was_said_is_written_as_it_is_printed(language, said, printed):
     assert written(said, language, complete=True) == printed
     assert printed.startswith(written(said, language, complete=False))
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (TextRule.FILLERS, "um, I saw the the dog"),
+        (TextRule.CORRECTIONS, "i saw the dog"),
+        (TextRule.SPOKEN_TIMES, "it was half past nine"),
+        (TextRule.SPOKEN_NUMBERS, "I saw thirty five dogs"),
+        (TextRule.END, "I saw the dog"),
+    ],
+)
+def test_a_rule_can_be_left_out(rule, text):
+    assert written(text, "en", complete=True, rules=ALL_RULES - {rule}).removesuffix(".") == text
+    assert written(text, "en", complete=True, rules=frozenset({rule})) != text
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (TextRule.CAPITALS, "THE BOTTLE FELL AND BROKE."),
+        (TextRule.CURRENCIES, "It costs €45."),
+        (TextRule.STAND_INS, "Follow @anna_k on it."),
+        (TextRule.PHRASES, "Bye."),
+        (TextRule.COPIES, "12:30"),
+        (TextRule.NEIGHBOUR, "It was late."),
+        (TextRule.LITERALS, "The rate is 1.085."),
+        (TextRule.CLOCK_TIMES, "We meet at 9:30 p.m."),
+    ],
+)
+def test_a_rule_of_the_model_can_be_left_out(student, monkeypatch, rule, text):
+    whole = student.parts(text, "en", "pt", complete=True, neighbours=True)
+    monkeypatch.setattr(student, "rules", ALL_RULES - {rule})
+    assert student.parts(text, "en", "pt", complete=True, neighbours=True) != whole
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("À noite faz frio.", "à noite faz frio."),
+        ("Às oito, na Índia.", "às oito, na India."),
+        ("A Ângela chegou.", "A Angela chegou."),
+    ],
+)
+def test_a_capital_that_the_vocabulary_lacks_is_written_small_in_words_that_it_knows(text, read):
+    tokenizer = load_translation_model("pt", "en", load_config("demo-pt-en").nmt).tokenizer
+    assert tokenizer.without_unknown_signs(text) == read
+    # Its translation is not written with the letter of its source: Índia is India.
+    assert stand_ins.readable(text, tokenizer.without_unknown_signs, tokenizer.knows) == (read, ())
 
 
 @pytest.mark.parametrize(

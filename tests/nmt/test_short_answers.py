@@ -10,7 +10,7 @@ from pipeline.events import SourceSentence, TargetText
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.nmt.model_text import _is_short
 from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.preparation import written
+from pipeline.nmt.preparation import ALL_RULES, TextRule, written
 from pipeline.nmt.search.sentence_text import translated
 from pipeline.nmt.translator import TranslationRequest
 
@@ -61,6 +61,43 @@ def test_a_short_text_is_translated_without_what_often_follows_it(students, pair
     assert students[pair].translate(text) == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Você fala inglês?", "Do you speak English?"),
+        ("Vocês concordam?", "Do you agree?"),
+        ("Alguém quer café?", "Does anyone want coffee?"),
+    ],
+)
+def test_a_short_question_stays_one(students, text, wanted):
+    assert students["pt-en"].translate(text) == wanted
+
+
+def test_a_short_sentence_follows_the_one_before_it(students):
+    assert students["en-pt"].translate("Turn right. Go straight. Stop.") == "Vire à direita. Vá em frente. Pare."
+    (first, second) = students["en-pt"].parts("Turn right. Go straight.", "en", "pt", complete=True, neighbours=True)
+    assert first.begun
+    assert second.begun
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.04, False), (0.06, True)])
+def test_a_statement_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_margin(
+    students, monkeypatch, gain, taken
+):
+    model, text = students["en-pt"], "Your order is ready."
+    monkeypatch.setattr(model, "rules", ALL_RULES - {TextRule.NEIGHBOUR})
+    alone = model.translate(text)
+    monkeypatch.setattr(model, "rules", ALL_RULES)
+    likelihoods = iter([gain - 1.0, -1.0])
+    monkeypatch.setattr("pipeline.nmt.model._likelihood", lambda tokens: next(likelihoods))
+    assert (model.translate(text) != alone) is taken
+
+
+def test_a_translation_begins_with_a_capital_if_its_source_does(students):
+    assert students["en-pt"].translate("It lasted 1:45.") == "Durou 1:45."
+    assert students["pt-en"].translate("O pH é 7,365.").startswith(("The pH", "pH"))
+
+
 def test_the_neighbour_of_a_short_text_is_not_shown(students):
     events = list(students["en-pt"].stream(TranslationRequest(SourceSentence(0, "en", "Thank you."))))
     shown = [event.text for event in events if isinstance(event, TargetText)]
@@ -77,10 +114,10 @@ def test_the_neighbour_of_a_short_text_is_not_shown(students):
 def test_a_short_text_keeps_the_terms_of_a_glossary(students):
     *_, made = students["en-pt"].stream(
         TranslationRequest(
-            SourceSentence(0, "en", "Where is Berlin?"), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
+            SourceSentence(0, "en", "Berlin is old."), glossary=Glossary((Term("Berlin", "Nova Lisboa"),))
         )
     )
-    assert made.text == "Onde está Nova Lisboa?"
+    assert made.text == "Nova Lisboa é antiga."
     assert made.terms == ("Berlin",)
 
 
@@ -110,13 +147,15 @@ def test_sounds_with_a_hyphen_are_left_out_or_stay_whole(language, said, left):
     ("text", "short"),
     [
         ("Yes.", True),
-        ("I do not know.", True),  # four words
-        ("I really do not know.", False),
+        ("I do not know.", True),
+        ("I really do not know.", True),
+        ("I really do not know it.", False),
+        ("Do you know?", False),
         ("I do", False),  # in progress
         ("I do,", False),
         ("314!", False),
         ("", False),
     ],
 )
-def test_a_sentence_of_four_words_is_short(text, short):
+def test_a_statement_of_five_words_is_short(text, short):
     assert _is_short(text) is short

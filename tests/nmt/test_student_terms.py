@@ -7,7 +7,7 @@ import pytest
 from pipeline import load_translation_model
 from pipeline.events import SourceSentence
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.languages.noun_agreement import numbered, with_noun
+from pipeline.languages.noun_agreement import numbered, plural, with_noun
 from pipeline.nmt.compile.measure import chrf
 from pipeline.nmt.options import NmtConfig
 from pipeline.nmt.translator import TranslationRequest
@@ -105,6 +105,40 @@ def test_a_term_has_the_number_and_gender_of_its_place(students, text, term, fou
     assert made.missed_terms == ()
 
 
+@pytest.mark.parametrize(
+    ("pair", "text", "wanted"),
+    [
+        ("en-pt", "My tickets are here.", "Minhas passagens estão aqui."),
+        ("en-pt", "He bought two old tickets.", "Ele comprou duas passagens antigas."),
+        ("en-pt", "Your ticket's price is wrong.", "O preço da sua passagem está errado."),
+        ("pt-en", "As minhas passagens estão aqui.", "My tickets are here."),
+    ],
+)
+def test_plurals_need_no_entry_and_possessives_stay(students, pair, text, wanted):
+    glossary = Glossary((Term("ticket", "passagem"),), ("en", "pt")).between(*pair.split("-"))
+    assert translation(students[pair], text, *glossary.terms).text == wanted
+
+
+@pytest.mark.parametrize(
+    ("noun", "language", "many"),
+    [
+        ("lista de pendências", "pt", "listas de pendências"),
+        ("parte interessada", "pt", "partes interessadas"),
+        ("data limite", "pt", "datas limite"),
+        ("iteração", "pt", "iterações"),
+        ("mês", "pt", "meses"),
+        ("passagens", "pt", "passagens"),
+        ("landing page", "en", "landing pages"),
+        ("bus", "en", "buses"),
+        ("city", "en", "cities"),
+        ("Berlin", "en", "Berlin"),
+        ("Haus", "de", "Haus"),
+    ],
+)
+def test_the_plural_of_a_noun(noun, language, many):
+    assert plural(noun, language) == many
+
+
 def test_a_draft_has_terms_too(students):
     *_, end = students["en-pt"].stream(
         TranslationRequest(
@@ -131,6 +165,7 @@ def test_a_term_without_a_place_is_said_and_nothing_else_is_lost(students):
         ("numa", "cartão", "", "pt", "num"),
         ("as", "problema", "", "pt", "os"),
         ("Ela viu o", "nota fiscal", "a", "pt", "Ela viu a a"),
+        ("os", "moradias", "antigos.", "pt", "as antigas."),
         ("o", "Ana", "", "pt", "o"),
         ("a", "ecrã", "", "pt", "a"),
         ("is a", "invoice", "", "en", "is an"),

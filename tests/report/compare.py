@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 
 from sacrebleu import corpus_chrf
 
+from pipeline.bench.texts import NOTABLE_CHRF, is_lost_question
 from pipeline.bench.words import edits, scored_units
 
 COLUMNS = ("", "texts", "changed", "better", "worse", "chrF", "wrong", "lost ?", "CPU s", "MB", "lines")
-NOTABLE_CHRF = 3.0
-"""A text whose chrF differs by more is counted as better or worse."""
-_QUESTION = re.compile(r"\?[\s\"'”’»)\]<>/\w]{0,12}$")
-_AUXILIARIES = (
-    "am|is|are|was|were|do|does|did|have|has|had|can|could|will|would|shall|should|may|might|must|"
-    "(?:is|are|was|were|do|does|did|have|has|had|ca|could|wo|would|should|must)n[’']t"
-)
-# Where an English question has its form: a word that asks, or an auxiliary, begins a clause; or the auxiliary is before a pronoun.
-_ASKS = re.compile(
-    r"(?:^|[,;:.!?–—-] *|\b(?:and|but|so|or|then|in|on|at|for|with|from|to|of|by) )\W*"
-    rf"(?:who|whom|whose|what|which|when|where|why|how|any|{_AUXILIARIES})\b"
-    rf"|\b(?:{_AUXILIARIES}) (?:i|you|he|she|it|we|they|there)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -110,13 +96,6 @@ def _whole(parts: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
     return [pair for pair in pairs if pair[1]]
 
 
-def is_lost_question(item: Item, target: str) -> bool:
-    """Whether a question has no question mark any more or, in English, the word order of a statement."""
-    if not _QUESTION.search(item.source):
-        return False
-    return not _QUESTION.search(item.text) or (target == "en" and not _ASKS.search(item.text))
-
-
 def as_text(old: Result, new: Result, names: tuple[str, str]) -> str:
     """All changes, each once, and the table. ``names``: of the revisions."""
     places: dict[tuple[object, ...], tuple[Change, list[str]]] = {}
@@ -169,7 +148,7 @@ def row(name: str, old: InputSet, new: InputSet, compared: Sequence[Change]) -> 
         str(sum(gain < -NOTABLE_CHRF for gain in gains)),
         both([chrf(old.items), chrf(new.items)], "{:.1f}"),
         both([words_wrong(one.items, languages[0]) for one in (old, new)], "{:.1%}"),
-        both([sum(is_lost_question(item, languages[2]) for item in one.items) for one in (old, new)]),
+        both([sum(is_lost_question(item.source, item.text, languages[2]) for item in one.items) for one in (old, new)]),
         both([old.cpu_s, new.cpu_s], "{:.1f}"),
         both([old.peak_mb, new.peak_mb]),
         both([old.lines, new.lines]),

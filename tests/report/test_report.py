@@ -7,22 +7,11 @@ from dataclasses import replace
 import pytest
 from sacrebleu import corpus_chrf
 
+from pipeline.bench.texts import is_lost_question
 from tests.conftest import ROOT
 from tests.report import __main__ as report
 from tests.report import runner
-from tests.report.compare import (
-    COLUMNS,
-    InputSet,
-    Item,
-    as_json,
-    as_text,
-    changes,
-    chrf,
-    from_json,
-    is_lost_question,
-    row,
-    words_wrong,
-)
+from tests.report.compare import COLUMNS, InputSet, Item, as_json, as_text, changes, chrf, from_json, row, words_wrong
 
 NAMES = ("main", "the working tree")
 HOUSE = Item("names 1", "The house is old.", "A casa é velha.", "A casa é velha.")
@@ -136,12 +125,12 @@ def test_the_parts_of_a_recording_are_scored_as_a_whole():
     ],
 )
 def test_a_question_is_lost_without_its_mark_or_its_order(source, text, lost):
-    assert is_lost_question(Item("", source, text), "en") is lost
+    assert is_lost_question(source, text, "en") is lost
 
 
 def test_a_question_in_portuguese_needs_its_mark_alone():
-    assert not is_lost_question(Item("", "Is he at home?", "Ele está em casa?"), "pt")
-    assert is_lost_question(Item("", "Is he at home?", "Ele está em casa."), "pt")
+    assert not is_lost_question("Is he at home?", "Ele está em casa?", "pt")
+    assert is_lost_question("Is he at home?", "Ele está em casa.", "pt")
 
 
 def test_results_are_the_same_after_they_were_stored():

@@ -190,7 +190,7 @@ def test_a_language_does_not_lose_what_it_has_translated_by_an_older_sentence():
             "2 of 9 terms translated as given; missed 7: b, a, c, d, e",
         ),
         ({"instead": 2}, "2 translations are local, because the server of nmt.url gave none"),
-        ({"doubtful": 2}, "doubtful translations, in which the source is hardly found: 2"),
+        ({"doubtful": 2}, "texts without a translation, because there is no translator from their language: 2"),
         ({"appended_otherwise": 2}, "2 words were sent in deltas otherwise than in the final text"),
         ({"overflows": 1}, "audio was lost 1 times: this machine does not keep up"),
         ({"overflows": 0, "lost_s": 0.5}, "audio was lost 0 times: this machine does not keep up"),

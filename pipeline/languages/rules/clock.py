@@ -47,11 +47,13 @@ class SpokenTimes:
     """Times in words."""
 
     pattern: re.Pattern[str]
-    """With the groups hour and minute, or part (half past) and number."""
+    """With the groups hour and minute, or minute, the word for "to", and hour."""
     hours: Mapping[str, int]
     minutes: Mapping[str, int]
+    """Words, with hyphens between them → minutes."""
 
 
 def spoken_times(pattern: str, hours: Mapping[str, int], minutes: Mapping[str, int]) -> SpokenTimes:
     """``pattern``: {0} stands for the words of hours, {1} for those of minutes."""
-    return SpokenTimes(re.compile(pattern.format("|".join(hours), "|".join(minutes)), re.IGNORECASE), hours, minutes)
+    words = ("|".join(sorted(each, key=len, reverse=True)).replace("-", "[ -]") for each in (hours, minutes))
+    return SpokenTimes(re.compile(pattern.format(*words), re.IGNORECASE), hours, minutes)

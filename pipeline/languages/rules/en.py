@@ -45,19 +45,22 @@ def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]
 
 RULES = Rules(
     neighbour="I know that.",
+    neighbour_margin=0.05,
     phrases={
         "pt": {
             "uhhuh": "Aham", "mmhmm": "Uhum", "umhmm": "Uhum", "uhhmm": "Uhum", "hmmhmm": "Uhum", "bye": "Tchau",
             "excuseme": "Com licença", "gotit": "Entendi", "nevermind": "Não importa", "notatall": "De modo algum",
-            "meneither": "Nem eu", "youarewelcome": "De nada", "yourewelcome": "De nada",
+            "thankyouall": "Obrigado a todos", "thankyoueveryone": "Obrigado a todos", "meneither": "Nem eu", "youarewelcome": "De nada", "yourewelcome": "De nada",
         }
     },
     fillers=fillers(r"u[hm]+|uhm|erm?|hmm+"),
     stutter=stutter("a|an|and|at|but|for|he|i|if|in|it|my|of|on|or|she|the|they|this|to|we|with|you"),
     corrections=(
         (re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)"), "I"),
-        # As in "at 7.35".
+        # As in "at 7.35" and "at 735".
+        (re.compile(r"(?<=\bat )([1-9]|1[0-2])([0-5][05])(?=\W*$)"), r"\1:\2"),
         (re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))"), ":"),
+        (re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE), "-"),  # which students read as "less than" in Portuguese
         # "Ask not what" is read as a statement.
         (
             re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE),
@@ -73,12 +76,14 @@ RULES = Rules(
     ),
     # Students read "half past nine" as the half of nine.
     spoken_times=spoken_times(
-        r"(?<=\bat )({0}) ({1})\b|\b(half past|(?:a )?quarter (?:past|to)) ({0}|\d\d?)\b",
+        r"(?:(?<=\bat )|(?<=\bby )|(?<=\buntil )|(?<=\bset for ))({0})[ -]({1})(?![-\w])"
+        r"|(?:(?<=\bat )|(?<=\bby )|(?<=\bit['’]s )|(?<=\bit is )|\b(?=(?:a )?quarter\b|[\w-]+(?: \w+){{0,2}} past\b))"
+        r"({1})(?: minutes)? (?:past|(to)) ({0}|1[0-2]|[1-9])(?![-\w])",
         {in_words(hour): hour for hour in range(1, 13)},
-        {in_words(minute): minute for minute in range(10, 60, 5)},
+        {in_words(minute): minute for minute in range(10, 60)}
+        | {f"oh-{in_words(minute)}": minute for minute in range(1, 10)}
+        | {"five": 5, "half": 30, "quarter": 15, "a-quarter": 15},
     ),
-    # Which students read as "less than" in Portuguese.
-    minus=re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE),
     capitals="I",
     digits=",.",
     zero=("oh", "o"),
@@ -123,5 +128,7 @@ RULES = Rules(
         r"(?=\s*(?:[.;!?—–]|,(?!\s*[\"“])|$)|\s+(?:as|while|when|and|with)\b)"
     ),
     agreeing=_agreeing,
+    before_nouns=frozenset(["a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "this", "that", "these", "those"]),
+    plurals=(("s", "ses"), ("x", "xes"), ("z", "zes"), ("ch", "ches"), ("sh", "shes"), ("ay", "ays"), ("ey", "eys"), ("oy", "oys"), ("y", "ies"), ("", "s")),
     singular=re.compile(r"(?:ss|us|is)$"),
 )  # fmt: skip

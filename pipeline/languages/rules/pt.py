@@ -6,6 +6,10 @@ from .clock import HOUR, MORNING, NOT_IN_NUMBER, Clock, spoken_times
 from .record import FullStops, Rules, fillers, stutter
 
 _HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
+_TENS = {"vinte": 20, "trinta": 30, "quarenta": 40, "cinquenta": 50}
+_ONES = ("um", "dois", *_HOURS[2:], "treze", "quatorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove")
+_MINUTES = {word: minute for minute, word in enumerate(_ONES, 1)} | {"meia": 30, "catorze": 14} | _TENS
+_MINUTES |= {f"{ten}-e-{word}": tens + one for ten, tens in _TENS.items() for one, word in enumerate(_ONES[:9], 1)}
 _ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
 # Words before a noun, masculine → feminine.
 _FORMS = {
@@ -46,6 +50,7 @@ RULES = Rules(
     phrases={
         "en": {
             "hãhã": "Uh-huh", "ahã": "Uh-huh", "aham": "Uh-huh", "uhum": "Mm-hmm", "tá": "Okay", "valeu": "Thanks",
+            "muitoobrigadoatodos": "Thank you all very much", "muitoobrigadaatodos": "Thank you all very much",
             "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
             "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise",
             "comovai": "How are you", "fiqueàvontade": "Make yourself at home",
@@ -53,6 +58,11 @@ RULES = Rules(
     },
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
     stutter=stutter("as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
+    corrections=(
+        (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1:\2"),
+        (re.compile(r"\bfaltam (?=\d?\d:)", re.IGNORECASE), "são "),  # dez para as sete
+        (re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE), "-"),
+    ),
     question=re.compile(
         rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
         rf"|o que (?:é (?:isso|isto|aquilo)|{_ELES}\b(?!.*\b(?:é|são|foi|era)\b))|(?:de|para|até) onde (?:{_ELES}|é|são|vem|vai|vamos|vão)"
@@ -62,11 +72,12 @@ RULES = Rules(
     ),
     # Students read "nove e meia" as nine and a half.
     spoken_times=spoken_times(
-        r"(?<=\bàs )({0}) e ({1})\b",
-        {word: hour for hour, word in enumerate(_HOURS, 1)},
-        {"dez": 10, "quinze": 15, "vinte": 20, "meia": 30, "trinta": 30, "quarenta": 40, "cinquenta": 50},
+        r"(?:(?<=\b[àa]s )|(?<=\bà )|(?<=\bsão )|(?:(?<=\bé )|(?<=\bao ))(?=uma\b|mei))({0}) e ({1})(?![-\w])"
+        r"|\b({1}) (para) (?:as?|o) ({0})(?![-\w])",
+        {word: hour for hour, word in enumerate((*_HOURS, *_ONES[12:]), 1)}
+        | {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23, "meio-dia": 12, "meia-noite": 24},
+        _MINUTES,
     ),
-    minus=re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE),
     digits=".,",
     separators=".,",
     scales=((" bilhões", 9), (" milhões", 6), (" mil", 3)),
@@ -79,7 +90,7 @@ RULES = Rules(
         "R$": (("R$ ", ""), ("R$", ""), ("", " reais"), ("", " real")),
     },
     clock=Clock(
-        pattern=rf"{NOT_IN_NUMBER}{HOUR}(?:\s?(?P<sign>h(?:oras?)?\b)|[:h](?P<minute>[0-5]\d)(?:min)?)?"
+        pattern=rf"{NOT_IN_NUMBER}(?!(?<=\bsão )\d+ ?h(?:oras)? de\b){HOUR}(?:\s?(?P<sign>h(?:oras?)?\b)|[:h](?P<minute>[0-5]\d)(?:min)?)?"
         r"(?:\s(?P<part>da\s(?:manhã|tarde|noite|madrugada)))?",
         parts={
             "da manhã": MORNING, "da madrugada": range(7), "da tarde": range(12, 20), "da noite": {0, *range(18, 24)},
@@ -102,6 +113,11 @@ RULES = Rules(
         word="no ex vi",
     ),
     agreeing=_agreeing,
+    before_nouns=frozenset({*_FORMS, *_MASCULINES}),
+    plurals=(
+        ("ês", "eses"), ("s", "s"), ("ão", "ões"), ("m", "ns"), ("al", "ais"), ("el", "éis"), ("ol", "óis"), ("ul", "uis"), ("il", "is"), ("r", "res"),
+        ("z", "zes"), ("", "s"),
+    ),
     singular=re.compile(r"(?:ês|ônibus|lápis|pires)$"),
     head_first=True,
 )  # fmt: skip

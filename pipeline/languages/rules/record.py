@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..marks import letters
 from .clock import Clock, SpokenTimes
 
 Affixes = Sequence[tuple[str, str]]
@@ -54,21 +53,21 @@ class Rules:
     # Short texts.
     neighbour: str = ""
     """"I know that.": the sentence that a short one is translated after; see ``pipeline.nmt.model_text``."""
+    neighbour_margin: float = 0.0
+    """How much likelier a translation after the neighbour must be than one without it; see ``SourcePart.margin``."""
     phrases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Target language → short texts that are not translated word by word, as ``letters``, and their translations."""
 
     # Speech as it would be in print; see ``pipeline.nmt.preparation``.
-    fillers: re.Pattern[str] | None = None
+    fillers: re.Pattern[str] = re.compile("(?!)")
     """Sounds that mean nothing, with the comma after them."""
-    stutter: re.Pattern[str] | None = None
+    stutter: re.Pattern[str] = re.compile("(?!)()")
     """Words that are said twice only by mistake."""
     corrections: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = ()
     """What is written otherwise in print, and how; one after the other."""
     question: re.Pattern[str] | None = None
     """The beginning of a question. Without it, a sentence gets no mark at its end."""
     spoken_times: SpokenTimes | None = None
-    minus: re.Pattern[str] | None = None
-    """The word for a minus sign before a number, with the blank after it."""
 
     # Letters.
     capitals: str = ""
@@ -120,14 +119,14 @@ class Rules:
     # Nouns.
     agreeing: Callable[[list[str], str, str], tuple[list[str], str]] | None = None
     """The words before a noun, and the one after it, as they are with this noun."""
+    before_nouns: frozenset[str] = frozenset()
+    """Articles, possessives and the like, in small letters."""
+    plurals: Sequence[tuple[str, str]] = ()
+    """Endings of nouns in the singular and in the plural; the first that fits."""
     singular: re.Pattern[str] | None = None
     """Singular nouns that end in s, as plurals do. Without it, the number of a noun is unknown."""
     head_first: bool = False
     """Whether the first word of a noun of several shows its number."""
-
-    def phrase(self, text: str, target: str) -> str | None:
-        """The translation of a whole text, without marks at its end, if it is one of ``phrases``."""
-        return self.phrases.get(target, {}).get(letters(text))
 
 
 def fillers(sounds: str) -> re.Pattern[str]:

@@ -61,8 +61,6 @@ class Token:
     """A guard (bad word, repeated n-gram) masked a more probable token."""
     searched_again: bool = False
     """Set on the last token of a sentence if the first search looped or reached its limit and was replaced."""
-    doubtful: bool = False
-    """Set on the last token of a sentence if the source is hardly found in its translation; see ``pipeline.nmt.judge``."""
 
 
 @dataclass(frozen=True)

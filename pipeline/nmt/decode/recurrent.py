@@ -140,10 +140,7 @@ class RecurrentDecoder(StreamingDecoder):
         """That of the step graph."""
         return self._first
 
-    def encode(
-        self, source: Sequence[int], on_start: Callable[[DecoderState], None] | None = None, also: Sequence[int] = ()
-    ) -> DecoderState:
-        """See ``Decoder``. ``also``: target tokens that are scored even if the shortlist has none of them."""
+    def encode(self, source: Sequence[int], on_start: Callable[[DecoderState], None] | None = None) -> DecoderState:
         state = RecurrentState({}, ids=self.output_ids)
         if on_start:
             on_start(state)
@@ -153,7 +150,7 @@ class RecurrentDecoder(StreamingDecoder):
         ids = list(source)
         embedded = values[ids] * (scales[ids] * self._scale)[:, None] + self._positions[: len(ids)]
         if self._shortlist is not None:
-            state.ids = np.union1d(self._shortlist.candidates(source), np.array(also, np.int64))
+            state.ids = self._shortlist.candidates(source)
             values, scales = self._target
             rows = values[state.ids] * scales[state.ids, None]
             state.fixed = {"rows": _value(rows), "biases": _value(self._bias[state.ids])}

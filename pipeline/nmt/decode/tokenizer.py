@@ -21,6 +21,7 @@ _SPECIAL = ("</s>", "<unk>", "<pad>")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _TARGET_CODE = re.compile(r">>([^<>]+)<<")
 _WORD = re.compile(r"(?<![\w.@/'’-])[^\W\d_]{2,}(?![\w@/]|\.\w)")
+_CAPITALISED = re.compile(r"(?<!\w)[À-Ž](?:[^\WA-Z]*)(?!\w)")
 # Of log-probabilities. Of 7,077 words of Tatoeba's English sentences it changes 309: names, days, months and nationalities, and
 # about 60 others (Bay, Tiger, Queen).
 _MARGIN = 2.0
@@ -97,10 +98,14 @@ class MarianTokenizer:
     def without_unknown_signs(self, text: str) -> str:
         """Replace signs that the vocabulary lacks by similar ones that it knows.
 
-        Accented letters become their base letters: a model reads "Muller" better than "M<unk>ller". Typographic quotes and
-        dashes become plain ones. Letters of other scripts are kept.
+        Accented letters become their base letters: a model reads "Muller" better than "M<unk>ller". A word that is known with a
+        small letter gets that instead (À noite). Typographic quotes and dashes become plain ones. Letters of other scripts are kept.
         """
-        return text if text.isascii() else "".join(map(self._known_form, text))
+        return text if text.isascii() else "".join(map(self._known_form, _CAPITALISED.sub(self._small, text)))
+
+    def _small(self, word: re.Match[str]) -> str:
+        small = word.group().lower()
+        return small if len(self.source_pieces(small)) == 1 and not self.knows(word.group()) else word.group()
 
     def _known_form(self, character: str) -> str:
         if character.isascii():

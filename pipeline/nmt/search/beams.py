@@ -144,15 +144,19 @@ def _expand(
     """Return the 2·beams best continuations of the running hypotheses, each with the index of its parent."""
     options, count = request.options, len(running[0].history)
     rows: list[NDArray[np.float64]] = []
+    tokens: list[
+        NDArray[np.int64]
+    ] = []  # of each row; those that cannot be chosen are left out, which are most with a shortlist
     guarded: list[bool] = []
     likeliest: list[int] = []
     plain: list[NDArray[np.float64]] = []
     for hypothesis, state in zip(running, states, strict=True):
-        scores = request.decoder.step(state, hypothesis.history[-1]).astype(np.float64)
+        scores = request.decoder.step(state, hypothesis.history[-1])
         # As in transformers' beam search, bad words and forced tokens apply after a softmax over all tokens.
-        log_probabilities = log_softmax(scores)
-        plain.append(log_probabilities)
-        masked = log_probabilities.copy()
+        scored = np.flatnonzero(scores > -np.inf)
+        plain.append(np.full(len(scores), -np.inf))
+        plain[-1][scored] = log_softmax(scores[scored].astype(np.float64))
+        masked = plain[-1].copy()
         masked[options.pad_token] = -np.inf
         likeliest.append(int(np.argmax(masked)))
         mask(masked, list(hypothesis.history), options)
@@ -161,18 +165,18 @@ def _expand(
         if only >= 0:
             masked[:] = -np.inf
             masked[only] = 0.0
-        if options.renormalize:
-            masked = log_softmax(masked)
-        rows.append(masked + hypothesis.score)
+        tokens.append(np.flatnonzero(masked > -np.inf))
+        left = masked[tokens[-1]]
+        rows.append((log_softmax(left) if options.renormalize and len(left) else left) + hypothesis.score)
     flat = np.concatenate(rows)
     width = min(2 * options.beams, len(flat))
-    best = np.argpartition(-flat, width - 1)[:width]
+    best = np.argpartition(-flat, width - 1)[:width] if width else np.zeros(0, np.int64)
     best = best[np.argsort(-flat[best], kind="stable")]
+    starts = np.cumsum([0, *map(len, rows)])
     found: list[tuple[_Hypothesis, int]] = []
     for index in best:
-        if flat[index] == -np.inf:
-            break  # the rest is masked
-        parent, token = divmod(int(index), len(rows[0]))
+        parent = int(np.searchsorted(starts, index, side="right")) - 1
+        token = int(tokens[parent][index - starts[parent]])
         at_limit, base = count == options.max_tokens, running[parent]
         newest = Token(
             token,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -36,6 +36,17 @@ class Rewind:
     """Withdraws all yielded tokens after the first ``kept``; the following tokens replace them."""
 
     kept: int
+
+
+def without_rewinds(tokens: Iterable[Token | Rewind]) -> list[Token]:
+    """The tokens that are left in the end."""
+    found: list[Token] = []
+    for token in tokens:
+        if isinstance(token, Rewind):
+            del found[token.kept :]
+        else:
+            found.append(token)
+    return found
 
 
 def recovering(

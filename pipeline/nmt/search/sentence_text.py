@@ -25,8 +25,9 @@ class SentenceText:
         """As they were searched; the last one of each part is marked as such."""
         self.begin_part()
 
-    def begin_part(self) -> None:
-        self._before = len(self.tokens)
+    def begin_part(self, *, capital: bool = False) -> None:
+        """``capital``: whether it begins with one."""
+        self._before, self._capital = len(self.tokens), capital
         self.texts: list[str] = []
         """Of the part's tokens."""
         self._detokenizer = self._tokenizer.detokenizer()
@@ -41,8 +42,10 @@ class SentenceText:
         text = self._detokenizer.push(token.id)
         if token.last:
             text += self._detokenizer.flush()
-        if text and self.text and not any(self.texts):
-            text = self._separator + text
+        if text and not any(self.texts):
+            if self._capital and (first := text.lstrip())[:1].islower():
+                text = text.replace(first[0], first[0].title(), 1)
+            text = self._separator * bool(self.text) + text
         self.tokens.append(token)
         self.texts.append(text)
         self.text += text

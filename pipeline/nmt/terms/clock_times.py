@@ -15,6 +15,7 @@ _LEAD = re.compile(
     r"\b(?:at|by|before|after|from|until|till|to|around|about|since|às|as|à|das|até|pelas|entre|são|ser|\d\d?h(?:\d\d)? (?:e|a|ou))\s$",
     re.IGNORECASE,
 )
+_LATE = re.compile(r"\b(?:1[3-9]|2[0-3])(?:h|:\d\d)")
 _AFTER = r"(?![\d/:%°]|[.,-]\d|[A-Za-z])"
 
 
@@ -61,7 +62,8 @@ def times(text: str, language: str) -> Iterator[Time]:
             hour = next((one for one in (hour % 12, hour % 12 + 12) if one in hours), hour % 12 + 12)
             yield Time(*match.span(), hour, int(minute or 0), known=True, said=True)
         else:
-            yield Time(*match.span(), hour % 24, int(minute or 0), known=hour > 12 or hour == 0, said=False)
+            in_24 = clock.counts_to_24 and hour <= 12 and _LATE.search(text) is not None  # das 9h às 18h
+            yield Time(*match.span(), hour % 24, int(minute or 0), known=hour > 12 or hour == 0 or in_24, said=in_24)
 
 
 @functools.cache

@@ -32,14 +32,19 @@ _SCALES = {
 }  # fmt: skip
 _SCALE = r"hundred\b|thousand\b|million\b|billion\b|trillion\b|百万|千万|万亿|[百千万亿]"
 # Of hosts and files that are named without more.
-ENDINGS = "com|org|net|edu|gov|io|br|pdf|docx?|xlsx?|pptx?|txt|csv|zip|jpe?g|png|gif|svg|mp[34]|wav|py|json|xml|html?"
+_ENDINGS = (
+    "com|org|net|edu|gov|io|br|pt|uk|de|fr|es|eu|ai|tv|dev|app|info"
+    "|pdf|docx?|xlsx?|pptx?|txt|csv|zip|jpe?g|png|gif|svg|mp[34]|wav|py|json|xml|html?"
+)
+HOST = rf"[\w-]+ (?:\.[\w-]+)* \. (?: [a-z]{{2,}} / [\w.~/?#=&%+:@-]* (?<![.?:]) | (?:{_ENDINGS}) \b (?![\w@/]) )"
+"""A host or a file, with any ending if a path follows it; verbose."""
 # What follows a number that may be written otherwise: a part of a longer one, a unit, a time (10点30分), a decade, a month.
 _OTHER = r"[\w:/月点时刻]|[.,-]\d|分(?!钟)|年代"
 _LITERAL = re.compile(
     rf"""
     (?<![\w.@/])
     (?P<address> (?:https?://|www\.) [\w.~/?#=&%+:@-]* [\w/] | [\w.+-]+ @ [\w-]+ (?:\.[\w-]+)+
-        | [\w-]+ (?:\.[\w-]+)* \. (?:{ENDINGS}) \b (?![\w@/]) )
+        | {HOST} )
     |
     (?<![\w$€£¥-]) (?P<code> (?-i:[A-Z][A-Z-]*\d[A-Z\d-]* | \d+[A-Z]) ) (?![\w-])
     |
@@ -71,6 +76,8 @@ _PRICE = re.compile(rf"(?<!\w)(?:([€£¥])\s?{_AMOUNT}|{_AMOUNT}\s?([€£¥])
 _LIKE_WORDS = re.compile(r"[^\s\"“”()]*[^\s\"“”()!?,;:.]")
 _LIKE_DATES = re.compile(r"(?:[^\W\d_]+ )?\d[\d/.-]*(?:st|nd|rd|th)?(?: de [^\W\d_]+ de \d{4}|, \d{4})?", re.IGNORECASE)
 _LIKE_TELEPHONES = re.compile(r"[+(]?\d(?:[\d ()/-]*\d)?")
+# What stands before a number that is no amount: "version 2.10", "Python 3.11".
+_NAMED = re.compile(r"(?:\b[Vv]ers\w+|\w \W?[a-z]?[A-Z]\w+) $")
 _AMBIGUOUS = re.compile(r"\d{1,3}[.,]\d{3}")
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _TURNED = str.maketrans(".,", ",.")
@@ -96,16 +103,16 @@ def stays(word: str) -> bool:
     return not any(map(str.isalpha, rest))
 
 
-def literals(text: str, target: str, source: str = "en") -> tuple[Literal, ...]:
+def literals(text: str, target: str, source: str = "en", *, clock: bool = True) -> tuple[Literal, ...]:
     """The first literals in ``text``, as terms with their accepted forms in the language ``target``.
 
     The preferred form is the spelling in ``text``, with the separators of ``target``: 1,250.50 is 1.250,50 in Portuguese. In English
     and Chinese, it is the usual one for numbers with a scale word (2.5 million, 250万), of 10,000 or more, and with a currency
     sign, and for days of the month (19th). Other ways to write it in digits are accepted. In other languages, numbers with a scale word or of two digits, which are often words there, are not found; in
-    those that have digits of their own, no numbers. Times are those of ``clock_times``.
+    those that have digits of their own, no numbers. Times, with ``clock``, are those of ``clock_times``.
     """
     source, target = language_tag(source).language, language_tag(target).language
-    return tuple(islice(sorted(_matches(text, source, target), key=lambda found: found.start), _MOST))
+    return tuple(islice(sorted(_matches(text, source, target, clock=clock), key=lambda found: found.start), _MOST))
 
 
 def with_named_currencies(text: str, language: str, known: Callable[[str], bool]) -> str:
@@ -126,9 +133,9 @@ def with_named_currencies(text: str, language: str, known: Callable[[str], bool]
     return _PRICE.sub(written, text) if names else text
 
 
-def _matches(text: str, source: str, target: str) -> Iterator[Literal]:
+def _matches(text: str, source: str, target: str, *, clock: bool) -> Iterator[Literal]:
     found: list[tuple[int, int]] = []
-    for time in times(text, source) if not rules(target).own_digits else ():
+    for time in times(text, source) if clock and not rules(target).own_digits else ():
         found.append((time.start, time.end))
         accepted, refused = time_forms(time, target)
         name = text[time.start : time.end]
@@ -150,7 +157,10 @@ def _like(match: re.Match[str], target: str) -> re.Pattern[str] | None:
         return _LIKE_TELEPHONES if match["telephone"] else _LIKE_DATES
     if match["number"] is None:
         return _LIKE_WORDS if spaced(target) else None
-    return _like_numbers(target, priced=bool(match["currency"] or match["unit"]), scaled=bool(match["scale"]))
+    whole = match["scale"] is None or rules(target).writes_digits
+    return _like_numbers(
+        target, priced=whole and bool(match["currency"] or match["unit"]), scaled=whole and bool(match["scale"])
+    )
 
 
 @functools.cache
@@ -187,11 +197,12 @@ def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     elif match["minus"]:
         for form in _spellings(match, source, target):
             yield from (sign + form for sign in ("-", "−", *known.minus_words))
-    elif not sign or not known.currencies:
+    elif not sign or not known.currencies or (match["scale"] and not known.writes_digits):
         yield from _spellings(match, source, target)
     else:
         for form in _spellings(match, source, target):
-            yield from (before + form + after for before, after in known.currencies[sign])
+            of = " de" if form.endswith(("ões", "000.000")) else ""  # 5 milhões de euros
+            yield from (before + form + of * bool(after) + after for before, after in known.currencies[sign])
 
 
 def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
@@ -201,6 +212,8 @@ def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     if match["scale"]:
         if value is not None and known.writes_digits:
             yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), known)
+        elif value is not None and _AMBIGUOUS.fullmatch(written):  # 585.895 billion are no 585.895 bilhões
+            yield from islice(_number_forms(value, known), 2)
         return
     priced = match["currency"] or match["unit"] or match["minus"]
     if known.own_digits or (not priced and len(written) < (2 if known.writes_digits else 3)):
@@ -210,6 +223,8 @@ def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     if value is not None and known.writes_digits and (value >= 10_000 or "," in written):
         yield from _number_forms(value, known)
     separators = rules(source).separators
+    if _NAMED.search(match.string, 0, match.start()):
+        yield written
     if value is None or not separators or not known.separators:
         yield from (written, written.translate(_TURNED))
     elif separators == known.separators:
@@ -218,6 +233,8 @@ def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
         yield written.translate(_TURNED)  # what is written would be read as another number
     if value is not None:
         yield from _number_forms(value, known)
+    if not priced and written.isdigit() and known.ordinal is not None:  # século 19, anos 1990, anos 90
+        yield from (written + known.ordinal(int(written)), *(f"{century}{written}s" for century in ("", "19")))
 
 
 def _value(written: str, separators: str) -> Decimal | None:

@@ -11,9 +11,9 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, count
+from itertools import accumulate, count, takewhile
 
 from ...languages import sets_sentences_apart
 from ...languages.marks import CLOSERS, MARKS
@@ -26,11 +26,13 @@ NEXT = "\x1e"
 """Stands between the subtitles of one text, and is kept like a line break."""
 _TOKEN = re.compile(
     r"""
-    (?P<line> (?<![^\S\n\x1e]) [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
+    (?P<word> <(code|kbd|samp)\b [^<>]* > [^<]{0,1000} </(code|kbd|samp)\s*>
+        | (?<!\w) \w{0,20} <su[bp]> (?!st<|nd<|rd<|th<) [\w+-]{1,9} </su[bp]> \w{0,20}
+        | %(?:\d+\$)?[sdif@](?!\w) | %\(\w+\)[sdif] | \$?\{\{?[\w.,:\ -]+\}?\} | `[^`\n]+`
+        | (?<![\w@]) [@\#] \w* [^\W\d] \w* )
+    | (?P<line> (?<![^\S\n\x1e]) [^\S\n\x1e]* (?: <br\s*/?> \n? | [\n\x1e] ) [^\S\n\x1e]* )
     | (?P<open> < (?P<opened> [A-Za-z][\w.:-]* ) (?: \s [^<>\n]* )? (?<!/) > | \{\\ (?P<style>[ibus]) 1\} )
     | (?P<close> </ (?P<closed> [A-Za-z][\w.:-]* ) \s* > | \{\\ (?P<styled>[ibus]) 0\} )
-    | (?P<word> %(?:\d+\$)?[sdif@](?!\w) | %\(\w+\)[sdif] | \$?\{\{?[\w.,:\ -]+\}?\} | `[^`\n]+`
-        | (?<![\w@]) [@\#] \w* [^\W\d] \w* )
     | (?P<bold> \*\* )
     | (?P<mark> < (?=[\w!?/]) [^<>\n]* > | \{\\ [^{}\n]* \} | [♩-♯\U0001f3b5\U0001f3b6]+ | [<>{}] | &[lg]t; )
     """,
@@ -52,6 +54,7 @@ _GOES_ON = re.compile(r"[^\W\d_A-Z]|I\b")
 _NEAR = 8
 """Tokens looked at on either side of a line break."""
 _STAND_IN = re.compile(r"\bX(\d+)\b")
+_LAST_STAND_IN, _STAND_IN_PLACE = re.compile(r"\bX\d{1,8}$"), re.compile(r"( ?)\b(X\d+)\b( ?)")
 # A first word that is no name, and may be written in small letters within a sentence.
 _FIRST_WORD = re.compile(r"(?!I\b)[^\W\d_][^\WA-Z\d_]*(?![\w.])")
 
@@ -66,6 +69,8 @@ class Fragment:
     """What stands for each word that stays as it is → that word."""
     entities: Mapping[str, str] = field(default_factory=dict)
     """Character → the reference that stood for it."""
+    touching: frozenset[tuple[str, bool]] = frozenset()
+    """Names of ``words`` that have a letter beside them, and whether it is after them."""
 
     @property
     def needs_alignment(self) -> bool:
@@ -89,8 +94,8 @@ class Fragment:
         text = as_fragment(self.text, translation, target)
         lost = [
             Mark(f" {name}", self.text.index(name) + len(name), after=True)
-            for name in self._names()
-            if name not in text
+            for name in (found.group() for found in _STAND_IN.finditer(self.text))
+            if name in self.words and name not in text
         ]
         found = Places(self.text, source, text, target, alignment).of([*self.marks, *lost])
         pieces, before = [], 0
@@ -100,10 +105,12 @@ class Fragment:
             pieces += [mark.text if at or mark not in lost else f"{mark.text.lstrip()} "]
             before = at
         whole = "".join([*pieces, self._with_entities(text[before:])])
-        return _STAND_IN.sub(lambda name: self.words.get(name.group(), name.group()), whole)
+        return _STAND_IN_PLACE.sub(self._word, whole)
 
-    def _names(self) -> list[str]:
-        return [name.group() for name in _STAND_IN.finditer(self.text) if name.group() in self.words]
+    def _word(self, found: re.Match[str]) -> str:
+        before, name, after = found.groups()
+        blanks = ("" if (name, side) in self.touching else blank for side, blank in ((False, before), (True, after)))
+        return self.words.get(name, name).join(blanks)
 
     def _with_entities(self, text: str) -> str:
         return "".join(self.entities.get(character, character) for character in text) if self.entities else text
@@ -120,15 +127,8 @@ def parts(text: str, *, one_text: bool = False) -> list[str | Fragment]:
     at = 0
     for token in _TOKEN.finditer(text):
         tokens += [("text", text[at : token.start()], "")] * (token.start() > at)
-        kind = (
-            token.lastgroup
-            if token.lastgroup in ("line", "word", "bold", "mark")
-            else "open"
-            if token["open"]
-            else "close"
-        )
         name = token["opened"] or token["closed"] or token["style"] or token["styled"] or ""
-        tokens.append((kind or "mark", token.group(), name.lower()))
+        tokens.append((token.lastgroup or "mark", token.group(), name.lower()))
         at = token.end()
     tokens += [("text", text[at:], "")] * (at < len(text))
     begin = 0
@@ -186,17 +186,12 @@ def as_fragment(source: str, translation: str, target: str) -> str:
 def _goes_on(before: Sequence[tuple[str, str, str]], after: Sequence[tuple[str, str, str]], *, one_text: bool) -> bool:
     """Whether the sentence of a line goes on in the next."""
     said = "".join(text for kind, text, _ in before if kind in ("text", "word")).rstrip()
-    following = "".join(text for kind, text, _ in _until_line(after) if kind in ("text", "word")).lstrip()
+    following = "".join(
+        text for kind, text, _ in takewhile(lambda token: token[0] != "line", after) if kind in ("text", "word")
+    ).lstrip()
     if not said or not following or _ENDED.search(said) or _DASH.match(following):
         return False
     return one_text or _GOES_ON.match(following) is not None
-
-
-def _until_line(tokens: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    for token in tokens:
-        if token[0] == "line":
-            return
-        yield token
 
 
 class _Reader:
@@ -208,16 +203,15 @@ class _Reader:
         self.marks: list[Mark] = []
         self.words: dict[str, str] = {}
         self.entities: dict[str, str] = {}
+        self.touching: set[tuple[str, bool]] = set()
         taken = {found.group() for kind, text, _ in tokens if kind == "text" for found in _STAND_IN.finditer(text)}
         self._names = (name for name in (f"X{number}" for number in count(1)) if name not in taken)
 
     def read(self) -> Fragment:
-        last = max(
-            (n for n, (kind, text, _) in enumerate(self._tokens) if kind in ("text", "word") and text.strip()),
-            default=-1,
-        )
+        words = [n for n, (kind, text, _) in enumerate(self._tokens) if kind in ("text", "word") and text.strip()]
+        last = max(words, default=-1)
         opened: list[tuple[str, int]] = []  # tags without their closing ones: name, number among the marks
-        names = Counter[str]()
+        names, closed_later = Counter[str](), Counter(name for kind, _, name in self._tokens if kind == "close")
         for number, (kind, text, name) in enumerate(self._tokens):
             if kind in ("text", "word"):
                 self._add(self._plain(text) if kind == "text" else self._stand_in(text))
@@ -226,21 +220,38 @@ class _Reader:
             after = kind == "close" or bold or number > last
             self._mark(text, after=after, line=kind == "line")
             name = "**" if kind == "bold" else name
+            closed_later[name] -= kind == "close"
             if kind == "open" or (kind == "bold" and not bold):
                 opened.append((name, len(self.marks) - 1))
                 names[name] += 1
             elif names[name]:
-                other, own = "", 0
-                while other != name:
-                    other, own = opened.pop()
-                    names[other] -= 1
-                for at in (own, -1):
-                    self.marks[at] = replace(self.marks[at], pair=own)
-        return Fragment(self.text, tuple(self.marks), self.words, self.entities)
+                inner, closing = [opened.pop()], self.marks.pop()
+                while inner[-1][0] != name:
+                    inner.append(opened.pop())
+                names.subtract(other for other, _ in inner)
+                own = inner.pop()[1]
+                mended = [
+                    one for one in inner[:_NEAR] if self.marks[one[1]].text[0] == "<" and closed_later[one[0]] > 0
+                ]
+                for other, at in mended:  # closed too late: closed before, and opened again after
+                    self.marks[at] = replace(self.marks[at], pair=at)
+                    self.marks.append(replace(closing, text=f"</{other}>", pair=at))
+                self.marks[own] = replace(self.marks[own], pair=own)
+                self.marks.append(replace(closing, pair=own))
+                for other, at in reversed(mended):
+                    opened.append((other, len(self.marks)))
+                    names[other] += 1
+                    self.marks.append(replace(self.marks[at], at=len(self.text), pair=None))
+        return Fragment(self.text, tuple(self.marks), self.words, self.entities, frozenset(self.touching))
 
     def _add(self, text: str) -> None:
         """Add text; the blanks at its ends are those of the marks beside them, if there is no word on the other side."""
         text = _BLANKS.sub(" ", text)
+        name = _LAST_STAND_IN.search(self.text, max(0, len(self.text) - 9))
+        at_mark = self.marks and self.marks[-1].at == len(self.text)
+        if name and name.group() in self.words and text[:1].isalnum() and not at_mark:
+            self.touching.add((name.group(), True))
+            text = f" {text}"
         if (not self.text or self.text.endswith(" ")) and text.startswith(" "):
             if self.marks and self.marks[-1].at == len(self.text) and not self.marks[-1].after:
                 self.marks[-1] = replace(self.marks[-1], text=self.marks[-1].text + " ")
@@ -260,6 +271,9 @@ class _Reader:
 
     def _stand_in(self, word: str) -> str:
         name = next(self._names)
+        if self.text[-1:].isalpha():
+            self.touching.add((name, False))
+            self.text += " "
         self.words[name] = word
         return name
 

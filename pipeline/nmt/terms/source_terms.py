@@ -9,7 +9,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...glossary.terms import Glossary, Match, Term
 from ...languages import language_tag, spaced
@@ -126,17 +126,14 @@ def terms_in(
         places = [(at, *span) for at, span in enumerate(spans, first)]
         touching = [at for at, start, end in places if start < match.end and end > match.start]
         inside = [at for at, start, end in places if match.start <= start < end <= match.end]
-        kept = match.term.target is None
         # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
-        targets = tuple(map(str if kept else written, match.term.targets))
-        term = match.term
-        literal = isinstance(match, Literal)
-        if not literal:
-            targets = numbered(targets, text[match.start : match.end], *languages)
-        refused = tuple(map(written, match.refused)) if isinstance(match, Literal) else ()
-        like, optional = (match.like, match.optional) if isinstance(match, Literal) else (None, False)
-        tokens = (tuple(touching), tuple(inside))
-        found.append(SourceTerm(term.source, *tokens, targets, term.exact_case, literal, refused, like, optional))
+        targets = tuple(map(str if match.term.target is None else written, match.term.targets))
+        one = SourceTerm(match.term.source, tuple(touching), tuple(inside), targets, match.term.exact_case)
+        if isinstance(match, Literal):
+            refused = tuple(map(written, match.refused))
+            found.append(replace(one, literal=True, refused=refused, like=match.like, optional=match.optional))
+        else:
+            found.append(replace(one, targets=numbered(targets, text[match.start : match.end], *languages)))
     return tuple(found)
 
 

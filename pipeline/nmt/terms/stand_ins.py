@@ -8,7 +8,7 @@ from itertools import count
 
 from ...glossary.terms import Term
 from ...languages.marks import CLAUSE_MARKS, CLOSERS, MARKS
-from .literals import ENDINGS, Literal
+from .literals import HOST, Literal
 
 # A word without the marks around it. Currency signs before and after numbers are a part of these.
 _WORD = re.compile(
@@ -16,7 +16,7 @@ _WORD = re.compile(
 )
 _PRICE = re.compile(r"[-−]?[€£¥]\d[\d.,]*|[-−]?\d[\d.,]*[€£¥]?|[€£¥]|R?\$\S+")
 # Hosts and files, of which students translate parts.
-_ADDRESS = re.compile(rf"[\w-]+(?:\.[\w-]+)*\.(?:{ENDINGS})", re.ASCII | re.IGNORECASE)
+_ADDRESS = re.compile(HOST, re.ASCII | re.IGNORECASE | re.VERBOSE)
 # Students copy such codes, and put them where a noun would be.
 _FIRST = 7
 
@@ -40,7 +40,7 @@ def readable(text: str, near: Callable[[str], str], known: Callable[[str], bool]
         form, start, end = near(word), *match.span("word")
         if known(form) and not address:
             made += near(text[done:start]) + form
-            if word[0].isupper() and form != word:
+            if form[0].isupper() and form != word and not known(word.lower()):  # not Índia, which is India
                 found.append(_literal(made, form, word, optional=True))
         elif found and not found[-1].optional and found[-1].end == len(made) and not text[done:start].strip():
             # Goes on with what stands before it.

@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from ...languages.noun_agreement import with_noun
+from ...languages.noun_agreement import is_before_noun, with_noun
 from ..decode.decoder import DecoderState
 from ..decode.generation import SearchRequest, Token
 from ..search.recovery import Rewind, replace_shown
@@ -185,6 +185,9 @@ class Repair:
             return None
         start, end = run
         speller, done = self._wording.speller, len(self._request.committed)
+        begins = [at for at in range(start + 1, end) if speller.begins_word(ids[at])]
+        for at in begins:  # an article or a possessive looks at its noun as well
+            start = at if is_before_noun(speller.text(ids[start:at]), speller.language) else start
         written = speller.text(ids[start:end]).strip()
         form = term.targets[0]
         words = speller.text(ids[done:start]).split()
