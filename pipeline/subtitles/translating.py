@@ -29,9 +29,7 @@ _MARKUP = re.compile(_TAG)
 _LEAD = re.compile(r"(?:\{(?!\\[ibus]1\})[^{}\n]*\})*")
 _NOTE = r"[♩-♯\U0001f3b5\U0001f3b6]|#(?!\w)"
 # What begins a text of its own: someone else speaks, or sings.
-_BEGINS = re.compile(
-    rf"(?:{_TAG}|\s)*?(?:[-–—‐\[(]|{_NOTE}|>>|<v[.\s]|[^\W\d_a-zß-öø-ÿ][^\W\d_a-zß-öø-ÿ .'’]*:)"
-)
+_BEGINS = re.compile(rf"(?:{_TAG}|\s)*?(?:[-–—‐\[(]|{_NOTE}|>>|<v[.\s]|[^\W\d_a-zß-öø-ÿ][^\W\d_a-zß-öø-ÿ .'’]*:)")
 _ENDS = re.compile(rf"(?:{_NOTE}|^(?:{_TAG}|\s)*(?:\[[^\]]*\]|\([^)]*\)))(?:{_TAG}|\s)*$")
 # A sound, a manner or a language in brackets.
 _LABEL = re.compile(rf"(?P<open>(?:{_TAG}|\s)*[\[(])(?P<text>[^\[\]()<>{{}}]+)(?P<close>[\])](?:{_TAG}|\s)*)")
@@ -66,6 +64,14 @@ def translated_cues(
     if rules.bilingual:
         return [f"{text}\n{cue.text}" if text != cue.text else text for text, cue in zip(whole, cues, strict=True)]
     return whole
+
+
+def too_long(cues: Sequence[FileCue], texts: Sequence[str], rules: SubtitleRules) -> int:
+    """How many subtitles have more lines than the rules allow, and than before."""
+    most = rules.max_lines * (2 if rules.bilingual else 1)
+    return sum(
+        len(text.split("\n")) > max(most, len(cue.text.split("\n"))) for cue, text in zip(cues, texts, strict=True)
+    )
 
 
 def _texts(cues: Sequence[FileCue]) -> tuple[list[_Text], list[tuple[str, list[int]]]]:

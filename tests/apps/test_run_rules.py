@@ -213,7 +213,7 @@ def test_of_what_was_withheld_a_few_stretches_are_named(tmp_path):
     [
         ("film.srt", (), ["film.pt.srt"]),
         ("film.en.srt", (), ["film.pt.srt"]),
-        ("film.EN-gb.SRT", (), ["film.EN-gb.pt.srt"]),
+        ("film.EN-gb.SRT", (), ["film.pt.srt"]),
         ("film.EN.VTT", (), ["film.pt.vtt"]),
         ("film.fr.srt", ("vtt", "srt"), ["film.fr.pt.vtt", "film.fr.pt.srt"]),
         ("en.srt", (), ["en.pt.srt"]),
