@@ -230,10 +230,12 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         raise UsageError("no recording is named; give AUDIO or --manifest")
     folder, stored = options.output_dir, any(isinstance(place, str) for place in [*named, options.output_dir])
     if stored:
-        from .objects import add_stand_ins, stand_in  # an extra
+        from .objects import add_stand_ins, check_place, stand_in  # an extra
 
         named = [add_stand_ins(place, root) if isinstance(place, str) else place for place in named]
-        folder = stand_in(folder, root) if isinstance(folder, str) else folder
+        if isinstance(folder, str):
+            check_place(folder)
+            folder = stand_in(folder, root)
     named, subtitles = with_subtitles(named, config.languages.targets)
     kinds = formats(options.format) if options.format else []
     if subtitles:
