@@ -148,8 +148,8 @@ def some_place(text: str) -> Path | str:
 
 
 def formats(asked: str) -> list[str]:
-    """The formats in a comma-separated list, each once."""
-    kinds = list(dict.fromkeys(kind.strip() for kind in asked.split(",")))
+    """The formats in a comma-separated list, each once, in any case."""
+    kinds = list(dict.fromkeys(kind.strip().lower() for kind in asked.split(",")))
     for kind in kinds:
         if kind not in FORMATS:
             raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
