@@ -543,6 +543,8 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "module"),
     [
+        (("__main__", "live"), "argparse"),
+        (("live",), "argparse"),
         ((*LIVE, "--vtt", "out.vtt"), "numpy._core"),
         ((*LIVE, "--vtt", "out.vtt"), "ctranslate2.models"),
         (("translate", TRAVEL, "--config", "demo-zh", "--output-dir", "."), "av.packet"),

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from pipeline.__main__ import COMMANDS
 from pipeline.apps import check, live, models, nmt, serve, translate
 from pipeline.apps.cli import Parser
+from pipeline.apps.commands import COMMANDS
 from pipeline.bench import __main__ as bench
 from tests.commands import run
 from tests.conftest import HANG_S, ROOT
@@ -66,7 +66,7 @@ def test_help_and_version_import_no_other_package():
     program = (
         "import sys; before = set(sys.modules)\n"
         "import contextlib, io\n"
-        "from pipeline.__main__ import run\n"
+        "from pipeline.apps.program import run\n"
         "for option in ('--help', '--version'):\n"
         "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
         "        run([option], 'x')\n"
