@@ -141,7 +141,7 @@ def _runs(texts: Sequence[_Text], language: str) -> Iterator[Sequence[_Text]]:
 
 def _may_go_on(one: _Text, two: _Text, language: str) -> bool:
     """Whether a sentence may go on from a subtitle to the next one: the same voice, soon after, and no sign or title."""
-    if one.cue is two.cue or one.cue.voice != two.cue.voice or _BEGINS.match(two.text) or _ENDS.search(one.text):
+    if one.cue.voice != two.cue.voice or _BEGINS.match(two.text) or _ENDS.search(one.text):
         return False
     is_soon = 0 <= _pause_ms(one.cue, two.cue) < _LONG_PAUSE_MS
     return is_soon and not _begins_with_capital(one.text, two.text, language)
@@ -164,8 +164,6 @@ def _translated(
     whole, opened, closed = NEXT.join(one.text for one in run), "", ""
     if len(run) == 1 and (inside := _LABEL.fullmatch(whole) or _HASH.fullmatch(whole)):
         whole, opened, closed = inside["text"], inside["open"], inside["close"]
-    if not any(map(str.isalnum, _MARKUP.sub("", whole))):  # "[♪♪♪]"
-        return [opened + one + closed for one in whole.split(NEXT)]
     found = ""
     for part in parts(whole, one_text=True):
         found += (
