@@ -22,9 +22,8 @@ WRITTEN_KINDS = {"srt": "srt", "vtt": "vtt", "ass": "ass", "ssa": "ssa", "ttml":
 """Suffix → format, of those that are read and written."""
 KINDS = WRITTEN_KINDS | {"sub": "microdvd", "smi": "sami", "sami": "sami"}
 """Suffix → format, of those that are read."""
-_TIMES = re.compile(
-    r"(?:(\d+):)?(\d\d):(\d\d)(?:[.,](\d{3}))?[ \t]+-->[ \t]+(?:(\d+):)?(\d\d):(\d\d)(?:[.,](\d{3}))?(?!\S).*"
-)
+_TIME = r"(?:(\d+):)?(\d\d):(\d\d)(?:[.,](\d{3}))?"
+_TIMES = re.compile(rf"{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d).*")
 # SubRip's line of times, after a number or a blank line; without hours or milliseconds in some files.
 _SRT_TIME = r"(?:(\d+):)?(\d+):(\d+)(?:[.,](\d{1,3}))?"
 _SRT_TIMES = re.compile(rf"^(?<![^\d\n]\n)([ \t]*-?){_SRT_TIME}([ \t]*-->[ \t]*-?){_SRT_TIME}(?!\S)", re.MULTILINE)
@@ -149,35 +148,38 @@ def _place(text: str) -> str:
 
 
 class _Vtt:
-    """WebVTT: blocks of lines, with a blank line between two."""
+    """WebVTT: blocks of lines, with a blank line between two. A line with --> ends a text, too."""
 
     reversed_times = 0
 
     def __init__(self, text: str) -> None:
         if not text.startswith("WEBVTT"):
             raise UsageError("it does not begin with WEBVTT")
-        self._ends_line = text.endswith("\n") and not text.endswith("\n\n")
-        text = text.removesuffix("\n") if self._ends_line else text
-        self._blocks = [block.split("\n") for block in re.split(r"(\n{2,})", text)]
-        self._at: list[tuple[int, int]] = []  # block, line of the times
+        self._lines = lines = text.split("\n")
+        self._at: list[tuple[int, int]] = []  # the first line of a text, and the line after its last
         self.cues = []
-        for number, lines in enumerate(self._blocks):
-            for line, content in enumerate(lines[:2]):
-                if (times := _TIMES.fullmatch(content)) is not None:
-                    self._at.append((number, line))
-                    start_ms, end_ms = (_ms(times.groups()[at : at + 4]) for at in (0, 4))
-                    said = "\n".join(lines[line + 1 :])
-                    if _WORD_TIME.search(said):
-                        said = _WORD_CLASS.sub("", _WORD_TIME.sub("", said))
-                    self.cues.append(FileCue(start_ms, end_ms, said, "".join(_VOICE.findall(said)[:1])))
-                    break
+        number = line_of_block = 0
+        while number < len(lines):
+            line_of_block = line_of_block + 1 if lines[number] else 0
+            times = _TIMES.fullmatch(lines[number])
+            number += 1
+            if times is None or line_of_block > 2:
+                continue
+            start, line_of_block = number, 0
+            while number < len(lines) and lines[number] and "-->" not in lines[number]:
+                number += 1
+            said = "\n".join(lines[start:number])
+            if _WORD_TIME.search(said):
+                said = _WORD_CLASS.sub("", _WORD_TIME.sub("", said))
+            start_ms, end_ms = (_ms(times.groups()[at : at + 4]) for at in (0, 4))
+            self._at.append((start, number))
+            self.cues.append(FileCue(start_ms, end_ms, said, "".join(_VOICE.findall(said)[:1])))
 
     def written(self, texts: Sequence[str], language: str = "") -> str:
-        if language and self._blocks:
-            self._blocks[0] = [re.sub(r"(?<=^Language: ).*", language, line) for line in self._blocks[0]]
-        for (number, line), text in zip(self._at, texts, strict=True):
-            self._blocks[number][line + 1 :] = [text]
-        return "".join("\n".join(lines) for lines in self._blocks) + "\n" * self._ends_line
+        for (start, end), text in reversed([*zip(self._at, texts, strict=True)]):
+            self._lines[start:end] = [text] if text else []
+        whole = "\n".join(self._lines)
+        return re.sub(r"\A((?:.+\n)+Language: ).*", rf"\g<1>{language}", whole) if language else whole
 
 
 class _Ttml:

@@ -233,6 +233,38 @@ def test_the_first_voice_of_a_webvtt_cue_is_its_voice_and_times_are_in_its_first
     assert [(cue.voice, cue.text) for cue in read_document(vtt, "vtt").cues] == [("Ana", "<v Ana>Yes, <v Ben>no")]
 
 
+SPACING = """WEBVTT
+
+00:00.000-->00:02.000line:40%
+One
+00:02.000 --> 00:04.000
+Two
+
+00:04.000 --> 00:06.000
+Three
+-->
+of no subtitle
+
+00:06.000 --> 00:08.000
+00:06 --> 00:08
+Four"""
+
+
+def test_an_arrow_of_webvtt_ends_a_text_and_needs_no_blanks():
+    """As the tests of vtt.js have it: ``file-layout/cue-spacing.vtt`` and others."""
+    document = read_document(SPACING, "vtt")
+    assert [(cue.start_ms, cue.text) for cue in document.cues] == [
+        (0, "One"),
+        (2000, "Two"),
+        (4000, "Three"),
+        (6000, ""),
+        (6000, "Four"),
+    ]
+    assert document.written(["1", "2", "3", "", "4"]) == (
+        SPACING.replace("One", "1").replace("Two", "2").replace("Three", "3").replace("Four", "4")
+    )
+
+
 def test_empty_subtitles_of_subrip_are_left_out():
     srt = "1\n00:00:01,000 --> 00:00:02,000\n \n\n2\n00:00:03,000 --> 00:00:04,000\nYes.\n"
     assert [cue.text for cue in read_document(srt, "srt").cues] == ["Yes."]
@@ -357,6 +389,8 @@ def test_rolling_captions_are_read_once_and_lose_the_times_of_their_words():
     written = document.written(texts, "pt")
     assert written.startswith("WEBVTT\nKind: captions\nLanguage: pt\n\n00:00.000 -->")
     assert written.endswith("AND WHY\n")
+    named = read_document("WEBVTT\n\n00:01.000 --> 00:02.000\nLanguage: en\n", "vtt")
+    assert named.written(["Language: en"], "pt").endswith("\nLanguage: en\n")
 
 
 def test_lines_that_roll_up_in_several_subtitles_are_read_once():
