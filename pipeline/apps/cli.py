@@ -183,9 +183,16 @@ class Parser(argparse.ArgumentParser):
         if examples:
             settings["epilog"] = "\n  ".join(["examples:", *examples])
         super().__init__(**settings)
+        self._given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {escaped(message)}; {self.prog} --help shows what is possible\n")
+        file = next((name for name in self._given if re.match("-.", name) and os.path.isfile(name)), None)
+        hint = f"write ./{file} for the file" if file is not None else f"{self.prog} --help shows what is possible"
+        self.exit(2, f"error: {escaped(f'{message}; {hint}')}\n")
 
 
 def description_of(docstring: str | None) -> str:

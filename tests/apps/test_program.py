@@ -236,3 +236,13 @@ def test_an_unknown_shell_is_wrong_usage():
     done = typed("--print-completion", "cmd")
     assert done.returncode == 2
     assert "choose from 'bash', 'zsh', 'fish'" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["live", "translate", "check"])
+def test_a_file_whose_name_begins_with_a_dash_gets_a_hint(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for hint in ("--help shows what is possible\n", "; write ./-dash.wav for the file\n"):
+        with pytest.raises(SystemExit, match="2"):
+            PARSERS[command]().parse_args(["-dash.wav"])
+        assert capsys.readouterr().err.endswith(hint)
+        (tmp_path / "-dash.wav").touch()
