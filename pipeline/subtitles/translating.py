@@ -29,7 +29,8 @@ _MARKUP = re.compile(_TAG)
 _LEAD = re.compile(r"(?:\{(?!\\[ibus]1\})[^{}\n]*\})*")
 _NOTE = r"[♩-♯\U0001f3b5\U0001f3b6]|#(?!\w)"
 # What begins a text of its own: someone else speaks, or sings.
-_BEGINS = re.compile(rf"(?:{_TAG}|\s)*?(?:[-–—‐\[(]|{_NOTE}|>>|<v[.\s]|[^\W\d_a-zß-öø-ÿ][^\W\d_a-zß-öø-ÿ .'’]*:)")
+_BEGINS = re.compile(rf"(?:{_TAG}|\s)*?(?:[-–—‐\[(]|{_NOTE}|>>|<v[.\s])")
+_SPEAKER = re.compile(rf"(?:{_TAG}|\s)*([^\W\d_][\w .'’]*):(?!\d)")
 _ENDS = re.compile(rf"(?:{_NOTE}|^(?:{_TAG}|\s)*(?:\[[^\]]*\]|\([^)]*\)))(?:{_TAG}|\s)*$")
 # A sound, a manner or a language in brackets.
 _LABEL = re.compile(rf"(?P<open>(?:{_TAG}|\s)*[\[(])(?P<text>[^\[\]()<>{{}}]+)(?P<close>[\])](?:{_TAG}|\s)*)")
@@ -89,7 +90,7 @@ def _texts(cues: Sequence[FileCue]) -> tuple[list[_Text], list[tuple[str, list[i
                 break
         shown.append((_lead(cue.text), numbers))
         for position, line in enumerate(lines):
-            own = position == 0 or _BEGINS.match(line) or _ENDS.search(lines[position - 1])
+            own = position == 0 or _begins(line) or _ENDS.search(lines[position - 1]) is not None
             if own or rolling:
                 numbers.append(len(texts))
                 texts.append(_Text(cue, line, not own))
@@ -98,13 +99,19 @@ def _texts(cues: Sequence[FileCue]) -> tuple[list[_Text], list[tuple[str, list[i
     return texts, shown
 
 
+def _begins(text: str) -> bool:
+    """Whether a text begins like one of another voice: with a dash, a note, a bracket, or a name in capitals."""
+    speaker = _SPEAKER.match(text)
+    return _BEGINS.match(text) is not None or (speaker is not None and not any(map(str.islower, speaker[1])))
+
+
 def _lead(text: str) -> str:
     return _LEAD.match(text).group()  # type: ignore[union-attr]  # matches every text
 
 
 def _lines(text: str) -> list[str]:
     """The lines of a subtitle without the marks that begin it."""
-    return [line.strip() for line in text[len(_lead(text)) :].split("\n") if line.strip()]
+    return [re.sub(r"[ \t]+", " ", line.strip()) for line in text[len(_lead(text)) :].split("\n") if line.strip()]
 
 
 def _repeated(earlier: FileCue, cue: FileCue, *, whole: bool) -> int:
@@ -141,7 +148,7 @@ def _runs(texts: Sequence[_Text], language: str) -> Iterator[Sequence[_Text]]:
 
 def _may_go_on(one: _Text, two: _Text, language: str) -> bool:
     """Whether a sentence may go on from a subtitle to the next one: the same voice, soon after, and no sign or title."""
-    if one.cue.voice != two.cue.voice or _BEGINS.match(two.text) or _ENDS.search(one.text):
+    if one.cue.voice != two.cue.voice or _begins(two.text) or _ENDS.search(one.text):
         return False
     is_soon = 0 <= _pause_ms(one.cue, two.cue) < _LONG_PAUSE_MS
     return is_soon and not _begins_with_capital(one.text, two.text, language)

@@ -293,6 +293,8 @@ def runs(*cues, languages=("en", "en"), rules=SubtitleRules()):  # noqa: B008
         ("[door slams]", "and we go."),
         ("where is it", "(sighs)"),
         ("where is it", "MARY: there"),
+        ("where is it", "MAN 2: there"),
+        ("где он", "АННА: там"),
         ("London, 1943", "Push to open"),
         ("Push to open", "Room 12"),
         ("NORTH STATION", "Two years later"),
@@ -312,6 +314,8 @@ def test_songs_labels_and_titles_are_texts_of_their_own(first, second):
         ("that is what", "I mean."),
         ("THAT IS WHAT", "HE MEANS."),
         ("that is what", "he means."),
+        ("почему", "он сказал: нет."),
+        ("this is the", "A 10:30 train."),
     ],
 )
 def test_other_capitals_do_not_part_a_sentence(first, second):
