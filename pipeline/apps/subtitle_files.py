@@ -44,17 +44,17 @@ def is_subtitles(path: Path) -> bool:
     return _kind(path) is not None
 
 
-def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """The recordings and folders among the named paths, and the subtitle files.
+def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[Path], list[tuple[Path, Path]]]:
+    """The recordings and folders among the named paths, and the subtitle files, each with its folder below a named one.
 
     Those of a folder are its subtitle files if it has no recordings, whose subtitles they would be. What ends with a target
     language, as NAME.pt.srt, was written by this program. NAME.sub beside NAME.idx has pictures.
     """
     others: list[Path] = []
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
     for path in named:
         if not path.is_dir():
-            found |= {path: None} if is_subtitles(path) else {}
+            found |= {path: Path()} if is_subtitles(path) else {}
             others += [] if is_subtitles(path) else [path]
             continue
         inside = [Path(here) / name for here, _, names in os.walk(path) for name in sorted(names) if name[0] != "."]
@@ -68,12 +68,15 @@ def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[
         if not subtitles or any(one.suffix.lower() in SUFFIXES for one in inside):
             others.append(path)
         else:
-            found |= dict.fromkeys(subtitles)
-    return others, list(found)
+            found |= {one: one.parent.relative_to(path) for one in subtitles}
+    return others, list(found.items())
 
 
-def translate_subtitles(files: Sequence[Path], options: SubtitleOptions) -> bool:
-    """Translate every file into every target, and say what was written. Return whether all went well."""
+def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOptions) -> bool:
+    """Translate every file into every target, and say what was written. Return whether all went well.
+
+    ``files``: see ``with_subtitles``.
+    """
     spoken, targets = options.config.languages.only_spoken, options.config.languages.targets
     if spoken is None:
         raise UsageError("the language of subtitles is not recognised; name it with --source")
@@ -81,8 +84,10 @@ def translate_subtitles(files: Sequence[Path], options: SubtitleOptions) -> bool
         raise UsageError(
             f"subtitles are not translated into the format {wrong[0]!r}; allowed are srt, vtt, ass and ttml"
         )
-    todo = [(path, target, _outputs(path, spoken, target, options)) for path in files for target in targets]
-    _check_outputs(files, todo)
+    todo = [
+        (path, target, _outputs(path, below, spoken, target, options)) for path, below in files for target in targets
+    ]
+    _check_outputs(todo)
     translator, good = _Translator(options.config, spoken), True
     for path, target, outputs in todo:
         missing = [one for one in outputs if options.overwrite or not one.exists()]
@@ -100,9 +105,9 @@ def translate_subtitles(files: Sequence[Path], options: SubtitleOptions) -> bool
     return good
 
 
-def _check_outputs(files: Sequence[Path], todo: Sequence[tuple[Path, str, Sequence[Path]]]) -> None:
+def _check_outputs(todo: Sequence[tuple[Path, str, Sequence[Path]]]) -> None:
     """Check that no two files have one output, and that no output is a file that is read."""
-    inputs, sources = {os.path.realpath(path) for path in files}, dict[str, Path]()
+    inputs, sources = {os.path.realpath(path) for path, *_ in todo}, dict[str, Path]()
     for path, _, outputs in todo:
         for output in outputs:
             real = os.path.realpath(output)
@@ -110,15 +115,16 @@ def _check_outputs(files: Sequence[Path], todo: Sequence[tuple[Path, str, Sequen
                 raise UsageError(f"{path} would be written into {output}, which is read; choose another --output-dir")
             if sources.setdefault(real, path) != path:
                 raise UsageError(
-                    f"{sources[real]} and {path} would both write {output}; translate one separately with another --output-dir"
+                    f"{sources[real]} and {path} would both write {output}; give their common parent folder, whose "
+                    "subfolders are kept, or translate one separately with another --output-dir"
                 )
 
 
-def _outputs(path: Path, spoken: str, target: str, options: SubtitleOptions) -> list[Path]:
+def _outputs(path: Path, below: Path, spoken: str, target: str, options: SubtitleOptions) -> list[Path]:
     """film.pt.srt for film.srt and for film.en.srt; film.pt.forced.srt for film.eng.forced.srt."""
     name, _, flags = name_parts(path.stem, spoken)
     kind = path.suffix[1:].lower()
-    folder = options.output_dir or path.parent
+    folder = options.output_dir / below if options.output_dir else path.parent
     return [
         folder / ".".join([name, target, *flags, kind])
         for kind in options.kinds or [kind if kind in WRITTEN_KINDS else "srt"]

@@ -241,7 +241,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     if subtitles:
         if stored:
             raise UsageError(
-                f"subtitle files are not translated in object stores; copy {subtitles[0].name} to a folder"
+                f"subtitle files are not translated in object stores; copy {subtitles[0][0].name} to a folder"
             )
         mine = subtitles if shard is None else subtitles[shard.number - 1 :: shard.count]
         good = translate_subtitles(mine, SubtitleOptions(config, kinds, folder, options.overwrite))

@@ -1,5 +1,7 @@
 """``translate FILE.srt``: subtitles from subtitles."""
 
+from pathlib import Path
+
 import pytest
 
 from pipeline.apps.subtitle_files import name_parts, with_subtitles
@@ -80,9 +82,9 @@ def test_wrong_usage(film, options, said):
 
 
 def test_the_subtitles_of_recordings_are_no_input(film, tmp_path):
-    assert with_subtitles([tmp_path], ["pt"]) == ([], [film])
+    assert with_subtitles([tmp_path], ["pt"]) == ([], [(film, Path())])
     (tmp_path / "talk.wav").touch()
-    assert with_subtitles([tmp_path, film], ["pt"]) == ([tmp_path], [film])
+    assert with_subtitles([tmp_path, film], ["pt"]) == ([tmp_path], [(film, Path())])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_files_that_were_written_before_and_pictures_are_no_input(tmp_path):
     for name in ("film.en.sdh.srt", "film.pt.sdh.srt", "film.pt.srt", "disc.sub", "disc.idx", "old.sub"):
         (tmp_path / name).touch()
     found = with_subtitles([tmp_path], ["pt"])[1]
-    assert [path.name for path in found] == ["film.en.sdh.srt", "old.sub"]
+    assert [path.name for path, _ in found] == ["film.en.sdh.srt", "old.sub"]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +135,15 @@ def test_two_files_with_one_output_are_refused(names, options, said, tmp_path, m
     with pytest.raises(UsageError, match=said):
         run([*names, "--config", "demo", "--overwrite", *options])
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_subfolders_of_a_folder_are_kept(tmp_path):
+    for name in ("s1", "s2"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "e1.srt").write_text(SRT)
+    assert run([str(tmp_path / "in"), "--config", "demo", "--output-dir", str(tmp_path / "out")]) == 0
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "out").rglob("*.srt"))
+    assert found == ["out/s1/e1.pt.srt", "out/s2/e1.pt.srt"]
 
 
 def test_subtitles_that_get_too_long_are_said_and_old_formats_become_subrip(tmp_path, capsys):
