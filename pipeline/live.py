@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .apps.cli import program
+from .apps.entry import program
 
 main = program(".live", "python -m pipeline.live")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .apps.cli import program
+from .apps.entry import program
 
 main = program(".serve", "python -m pipeline.serve")
 

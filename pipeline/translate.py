@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .apps.cli import program
+from .apps.entry import program
 from .run.machine import keep_freed_memory
 
 # Freed memory is to be kept from before NumPy is imported, which starts threads.

@@ -7,6 +7,7 @@ not compared: each machine watches whether the time of the file changes.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -18,15 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..errors import PipelineError
+from ..errors import PipelineError, one_line
 from .cli import tell
 from .recording_run import make_folder
-from .recordings import Job
+from .recordings import Begin, Job
 from .results import Result
 from .turns import Turns
 
 if TYPE_CHECKING:
     from .objects import ObjectClaims
+
+_LOG = logging.getLogger(__name__)
 
 SUFFIX = ".claimed"
 TOUCH_S = 20.0
@@ -43,7 +46,7 @@ class Claims(Turns):
         """``folder``: where the subtitles are written; None: beside the recordings, or into an object store."""
         super().__init__(results)
         self._folder = folder
-        self._jobs = [result.job for result in results]
+        self._results, self._jobs = results, [result.job for result in results]
         self._mine: dict[int, list[str]] = {}
         """Index of a job → its claims: those that ended machines left, then this machine's."""
         self._seen: dict[str, tuple[str, float]] = {}
@@ -78,6 +81,8 @@ class Claims(Turns):
         with self._lock:
             for claim in self._mine.pop(index):
                 _place(self._jobs[index]).remove(claim)
+        if self._results[index].how is Begin.SKIP and index in self._again_s:
+            self._results[index].outcome = "translated by another machine"
 
     def _claim(self, index: int) -> bool:
         job = self._jobs[index]
@@ -110,7 +115,13 @@ class Claims(Turns):
             for index in list(self._mine):
                 with self._lock:
                     if index in self._mine:
-                        _place(self._jobs[index]).touch(self._mine[index][-1])
+                        self._touch_one(self._jobs[index], self._mine[index][-1])
+
+    def _touch_one(self, job: Job, claim: str) -> None:
+        try:
+            _place(job).touch(claim)
+        except Exception as error:  # the thread goes on, or others would take over what is being done
+            _LOG.warning("the claim %s was not touched (%s); it is tried again", claim, one_line(error))
 
 
 def claim_of(job: Job) -> str:

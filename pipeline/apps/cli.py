@@ -13,14 +13,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from ..errors import PipelineError, SinkError, UsageError, one_line
 from ..names import STANDARD_OUTPUT, escaped
-from .signals import ENDING
+from .signals import ENDING, quiet_interrupts
 
 # The parent of the loggers of all modules here.
 _LOG = logging.getLogger(__name__.partition(".")[0])
@@ -136,21 +134,11 @@ def tell_loading(*models: str) -> None:
 _STARTING = "loading …"
 
 
-def _show_starting() -> None:
+def show_starting() -> None:
     """Show on a terminal that the program has started. What comes next is written over it."""
     if sys.stderr is not None and sys.stderr.isatty() and not {"-q", "--quiet", "-h", "--help"} & {*sys.argv}:
         with contextlib.suppress(OSError):
             print(_STARTING, end="\r", file=sys.stderr, flush=True)
-
-
-def quiet_interrupts() -> None:
-    """Let an interrupt end the process at once and silently, unless interrupts are ignored already.
-
-    For the first line of a command, whose libraries take a second to import. A KeyboardInterrupt there would show a
-    traceback, and some libraries turn it into an ImportError or a crash.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _restore_interrupts() -> None:
@@ -195,9 +183,16 @@ class Parser(argparse.ArgumentParser):
         if examples:
             settings["epilog"] = "\n  ".join(["examples:", *examples])
         super().__init__(**settings)
+        self._given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {escaped(message)}; {self.prog} --help shows what is possible\n")
+        file = next((name for name in self._given if re.match("-.", name) and os.path.isfile(name)), None)
+        hint = f"write ./{file} for the file" if file is not None else f"{self.prog} --help shows what is possible"
+        self.exit(2, f"error: {escaped(f'{message}; {hint}')}\n")
 
 
 def description_of(docstring: str | None) -> str:
@@ -311,25 +306,6 @@ def main_program(run: Callable[[list[str]], int]) -> NoReturn:
             status = status or 1
     # Do not wait for worker threads: model calls cannot be interrupted.
     os._exit(status)
-
-
-def program(module: str, prog: str, before: Callable[[], None] | None = None) -> Callable[..., NoReturn]:
-    """The ``main`` of an entry module: runs ``module.run`` with the process's arguments and ends the process.
-
-    Args:
-        module: relative to this package; imported when the program starts, because its libraries take a second.
-        prog: its name in help and errors; ``main`` takes another one.
-        before: called before the import.
-    """
-
-    def main(prog: str = prog) -> NoReturn:
-        quiet_interrupts()
-        _show_starting()
-        if before is not None:
-            before()
-        main_program(partial(import_module(module, __package__).run, prog=prog))
-
-    return main
 
 
 def settle() -> None:

@@ -90,12 +90,15 @@ def _connected(address: str) -> distributed.Client:
 
 def _check_workers(client: distributed.Client, run: Run) -> None:
     """Check the workers that are there now; later ones are checked by their first job."""
-    threads = client.nthreads()
+    threads = dict(client.nthreads())
     problems = client.run(run.problem, on_error="return") | {
         worker: f"it has {count} threads; start it with --nthreads 1" for worker, count in threads.items() if count > 1
     }
     for worker, problem in problems.items():
-        if problem:
+        if isinstance(problem, OSError):  # it ended in between
+            tell(f"the worker {worker} is left out: {one_line(problem)}")
+            threads.pop(worker, None)
+        elif problem:
             said = one_line(problem) if isinstance(problem, Exception) else problem
             raise UsageError(f"the worker {worker} cannot be used: {said}")
     if not threads:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..errors import UsageError
 from ..languages import language_tag
 from ..languages.options import LanguageConfig
 from ..names import STANDARD_OUTPUT
+from ..sinks.blank import is_blank
 from ..sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
 from ..sinks.sink import Sink, close_all
 from ..sinks.terminal import TerminalSink
@@ -100,6 +102,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         files.add_argument(
             f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
         )
+    files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_layout_arguments(files)
     add_push_argument(parser.add_argument_group("captions elsewhere"))
     voice = parser.add_argument_group("a voice")
@@ -197,6 +200,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     speech = Speech(options, targets)
     logs: list[LatencyLog] = []
     makers, outputs = _files(options, config, speech, logs)
+    if not options.overwrite:
+        _check_new(outputs)
     recording = source.path if isinstance(source, Recording) else None
     tell_loading(config.asr.model)
     with importing():  # after checking most options, before creating files that an interrupt would leave behind
@@ -248,6 +253,13 @@ def _files(
     outputs = named_outputs(given, config.languages.targets)
     speech.add_track(makers, outputs)
     return makers, outputs
+
+
+def _check_new(outputs: Mapping[Output, Path]) -> None:
+    """Raise UsageError for a subtitle file that exists. One without a cue, a pipe and a device do not count."""
+    for (kind, _), path in outputs.items():
+        if kind in FORMATS and path != STANDARD_OUTPUT and os.path.isfile(path) and not is_blank(path, kind):
+            raise UsageError(f"{path} exists; name another file, or replace it with --overwrite")
 
 
 def _check_outputs(options: argparse.Namespace) -> None:

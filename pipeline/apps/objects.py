@@ -7,12 +7,14 @@ into a scratch folder, and puts the subtitles back when they are complete.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 from ..errors import PipelineError, UsageError
@@ -23,7 +25,7 @@ from .results import Result
 
 try:
     import obstore
-    from obstore.exceptions import AlreadyExistsError, BaseError
+    from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
     from obstore.store import from_url
 except ImportError as missing:
     raise UsageError(
@@ -31,19 +33,37 @@ except ImportError as missing:
     ) from missing
 
 
+# Where S3's own tools read the address of another server; later ones count less.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+
 @contextmanager
 def _ours(url: str) -> Iterator[None]:
-    """Raise errors of the store as ours."""
+    """Raise errors of the store as ours. A bucket that is not there is a FileNotFoundError of obstore's."""
     try:
         yield
-    except BaseError as error:
-        said = str(error).partition("\n")[0]
-        raise PipelineError(f"{url}: {said}; check the address and the credentials in the environment") from error
+    except (BaseError, OSError) as error:
+        raise PipelineError(
+            f"{url}: {_said(str(error))}; check the address and the credentials in the environment"
+        ) from error
+
+
+def _said(message: str) -> str:
+    """What a store said: the message in its XML, or the first line without what is no text."""
+    if told := re.search(r"<Message>\s*([^<\n]+)", message):
+        return told[1].rstrip(" .")
+    return re.split(r"\n|: *[<{]", message, maxsplit=1)[0]
 
 
 @lru_cache
 def _bucket(url: str) -> Any:
-    return from_url(url)
+    if not url.startswith("s3:"):
+        return from_url(url)
+    options: dict[str, Any] = {}
+    if endpoint := next(filter(None, map(os.environ.get, _ENDPOINTS)), None):
+        # S3's tools take http:// as it is; obstore wants AWS_ALLOW_HTTP, too.
+        options = {"endpoint": endpoint, "client_options": {"allow_http": endpoint.startswith("http:")}}
+    return from_url(url, **options)
 
 
 def _object(url: str) -> tuple[Any, str]:
@@ -51,6 +71,16 @@ def _object(url: str) -> tuple[Any, str]:
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
     return _bucket(f"{scheme}://{bucket}"), key.rstrip("/")
+
+
+def check_place(url: str) -> None:
+    """Check that the bucket in which files will be put is there, and that the credentials are good.
+
+    Raises:
+        PipelineError: it is not. One that may be written and not be listed is.
+    """
+    with _ours(url), suppress(PermissionDeniedError):
+        next(iter(obstore.list(*_object(url), chunk_size=1)), None)
 
 
 def stand_in(url: str, root: Path) -> Path:
@@ -103,13 +133,13 @@ def _address(path: Path, root: Path) -> str | None:
 
 
 class CopiedJob:
-    """A job whose files are copied into a scratch folder. A context; it removes the folder."""
+    """A job whose files are copied into a scratch folder. A context; it removes the folder, unless subtitles cannot be put."""
 
     def __init__(self, result: Result, options: Options) -> None:
         assert result.job.remote is not None
         self._result, self._options, self._remote = result, options, result.job.remote
-        self._scratch = TemporaryDirectory(prefix="speech-translate-")
-        job, folder = result.job, Path(self._scratch.name)
+        self._scratch: Path | None = Path(mkdtemp(prefix="speech-translate-"))
+        job, folder = result.job, self._scratch
         names = job.names
         if self._remote.folder:
             names = replace(names, base=replace(names.base, folder=folder))
@@ -121,19 +151,18 @@ class CopiedJob:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._scratch.cleanup()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def fetch(self) -> None:
         """Copy what the job needs."""
         job, remote = self.local.job, self._remote
         if remote.folder and not self._options.overwrite:
             for path in job.outputs.values():
-                with suppress(FileNotFoundError):
-                    _get(f"{remote.folder}/{path.name}", path)
+                _get(f"{remote.folder}/{path.name}", path)
         if remote.recording and (self._options.overwrite or job.missing() or os.path.exists(job.journal)):
             job.recording.parent.mkdir()
-            with suppress(FileNotFoundError):  # opening it reports that
-                _get(remote.recording, job.recording)
+            _get(remote.recording, job.recording)  # opening it reports if it is not there
 
     def put(self) -> None:
         """Put back the subtitles, if they are complete, and take the result."""
@@ -142,16 +171,27 @@ class CopiedJob:
         if folder and local.outcome in ("done", "finished"):
             for path in local.outputs.values():
                 url = f"{folder}/{path.name}"
-                with _ours(url):
-                    obstore.put(*_object(url), path)
+                try:
+                    with _ours(url):
+                        obstore.put(*_object(url), path)
+                except PipelineError as why:
+                    raise PipelineError(f"{why}; the finished subtitles are in {self._kept()}") from why
                 put.append(url)
         where = self._remote.recording or ""
         error = local.error.replace(str(local.job.recording), where) if where else local.error
         vars(self._result).update(vars(local) | {"job": self._result.job, "error": error, "put": put})
 
+    def _kept(self) -> Path:
+        """The scratch folder, which is not removed; without the copy of the recording."""
+        assert self._scratch is not None
+        folder, self._scratch = self._scratch, None
+        shutil.rmtree(folder / "recording", ignore_errors=True)
+        return folder
+
 
 def _get(url: str, path: Path) -> None:
-    with _ours(url):
+    """Copy an object, if it is there."""
+    with _ours(url), suppress(FileNotFoundError):
         chunks = obstore.get(*_object(url))
         try:
             with path.open("wb") as file:
@@ -185,11 +225,11 @@ class ObjectClaims:
                 return None
 
     def touch(self, claim: str) -> None:
-        with suppress(BaseError):  # the store cannot be reached for the moment
+        with suppress(BaseError, OSError):  # the store cannot be reached for the moment
             obstore.put(*_object(claim), self._content())
 
     def remove(self, claim: str) -> None:
-        with suppress(BaseError, FileNotFoundError):
+        with suppress(BaseError, OSError):
             obstore.delete(*_object(claim))
 
     def _content(self) -> bytes:

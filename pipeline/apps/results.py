@@ -99,7 +99,7 @@ class Result:
 
 
 def results_table(results: Sequence[Result]) -> Table:
-    """The results for a terminal."""
+    """The results for a terminal, which has shown errors before."""
     shown = Table(box=box.SIMPLE, pad_edge=False, collapse_padding=True)
     shown.add_column("recording", overflow="fold")
     for name in ("audio", "sentences", "speed"):
@@ -107,7 +107,8 @@ def results_table(results: Sequence[Result]) -> Table:
     shown.add_column("outcome", overflow="fold")
     for result in results:
         style = "red" if result.failed else "green" if result.complete else "yellow"
-        outcome = "\n".join((result.summary, *result.details()))
+        summary = result.outcome if result.failed else result.summary
+        outcome = "\n".join((summary, *result.details()))
         shown.add_row(Text(result.name), *_numbers([result]), Text(outcome, style=style))
     if len(results) > 1:
         shown.add_section()

@@ -12,6 +12,16 @@ FROM_KEYS: list[int] = [getattr(signal, name) for name in ("SIGINT", "SIGBREAK")
 ENDING = [*FROM_KEYS, signal.SIGTERM]
 
 
+def quiet_interrupts() -> None:
+    """Let an interrupt end the process at once and silently, unless interrupts are ignored already.
+
+    For the first line of a command, whose libraries take a second to import. A KeyboardInterrupt there would show a
+    traceback, and some libraries turn it into an ImportError or a crash.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def handled(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
     """Call a handler on the running event loop for each signal that comes in the block. For the main thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,17 +14,19 @@ from ..errors import PipelineError, UsageError, described
 from ..events import SourceSentence, Translation
 from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
-from ..languages import language_tag
+from ..languages import known_language, language_tag, same_language
 from ..nmt.forced import place_marks
 from ..nmt.stage import DirectedGlossary
 from ..nmt.terms.markup import Fragment
 from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
-from ..subtitles.documents import KINDS, converted, decoded, read_document
-from ..subtitles.translating import translated_cues
+from ..subtitles.documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
+from ..subtitles.translating import too_long, translated_cues
 from .cli import report, tell
 from .outputs import SUFFIXES
 
 _MOST_BYTES = 1 << 25
+# After the language in the names of media servers (Plex, Jellyfin, Kodi). "hi" is Hindi where that is translated.
+_FLAGS = frozenset({"forced", "foreign", "default", "sdh", "cc", "hi"})
 
 
 @dataclass(frozen=True)
@@ -41,38 +44,50 @@ def is_subtitles(path: Path) -> bool:
     return _kind(path) is not None
 
 
-def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """The recordings and folders among the named paths, and the subtitle files.
+def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[Path], list[tuple[Path, Path]]]:
+    """The recordings and folders among the named paths, and the subtitle files, each with its folder below a named one.
 
     Those of a folder are its subtitle files if it has no recordings, whose subtitles they would be. What ends with a target
-    language, as NAME.pt.srt, was written by this program.
+    language, as NAME.pt.srt, was written by this program. NAME.sub beside NAME.idx has pictures.
     """
     others: list[Path] = []
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
     for path in named:
         if not path.is_dir():
-            found |= {path: None} if is_subtitles(path) else {}
+            found |= {path: Path()} if is_subtitles(path) else {}
             others += [] if is_subtitles(path) else [path]
             continue
         inside = [Path(here) / name for here, _, names in os.walk(path) for name in sorted(names) if name[0] != "."]
-        subtitles = [one for one in inside if is_subtitles(one) and one.stem.rpartition(".")[2] not in targets]
+        subtitles = [
+            one
+            for one in inside
+            if is_subtitles(one)
+            and not any(name_parts(one.stem, target)[1] == target for target in targets)
+            and one.with_suffix(".idx") not in inside
+        ]
         if not subtitles or any(one.suffix.lower() in SUFFIXES for one in inside):
             others.append(path)
         else:
-            found |= dict.fromkeys(subtitles)
-    return others, list(found)
+            found |= {one: one.parent.relative_to(path) for one in subtitles}
+    return others, list(found.items())
 
 
-def translate_subtitles(files: Sequence[Path], options: SubtitleOptions) -> bool:
-    """Translate every file into every target, and say what was written. Return whether all went well."""
+def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOptions) -> bool:
+    """Translate every file into every target, and say what was written. Return whether all went well.
+
+    ``files``: see ``with_subtitles``.
+    """
     spoken, targets = options.config.languages.only_spoken, options.config.languages.targets
     if spoken is None:
         raise UsageError("the language of subtitles is not recognised; name it with --source")
-    if wrong := [kind for kind in options.kinds if kind not in KINDS]:
+    if wrong := [kind for kind in options.kinds if kind not in WRITTEN_KINDS]:
         raise UsageError(
             f"subtitles are not translated into the format {wrong[0]!r}; allowed are srt, vtt, ass and ttml"
         )
-    todo = [(path, target, _outputs(path, spoken, target, options)) for path in files for target in targets]
+    todo = [
+        (path, target, _outputs(path, below, spoken, target, options)) for path, below in files for target in targets
+    ]
+    _check_outputs(todo)
     translator, good = _Translator(options.config, spoken), True
     for path, target, outputs in todo:
         missing = [one for one in outputs if options.overwrite or not one.exists()]
@@ -90,12 +105,41 @@ def translate_subtitles(files: Sequence[Path], options: SubtitleOptions) -> bool
     return good
 
 
-def _outputs(path: Path, spoken: str, target: str, options: SubtitleOptions) -> list[Path]:
-    """film.pt.srt for film.srt and for film.en.srt."""
-    stem, _, tag = path.stem.rpartition(".")
-    stem = stem if stem and tag.lower() in (spoken.lower(), language_tag(spoken).language) else path.stem
-    folder = options.output_dir or path.parent
-    return [folder / f"{stem}.{target}.{kind}" for kind in options.kinds or [path.suffix[1:].lower()]]
+def _check_outputs(todo: Sequence[tuple[Path, str, Sequence[Path]]]) -> None:
+    """Check that no two files have one output, and that no output is a file that is read."""
+    inputs, sources = {os.path.realpath(path) for path, *_ in todo}, dict[str, Path]()
+    for path, _, outputs in todo:
+        for output in outputs:
+            real = os.path.realpath(output)
+            if real in inputs:
+                raise UsageError(f"{path} would be written into {output}, which is read; choose another --output-dir")
+            if sources.setdefault(real, path) != path:
+                raise UsageError(
+                    f"{sources[real]} and {path} would both write {output}; give their common parent folder, whose "
+                    "subfolders are kept, or translate one separately with another --output-dir"
+                )
+
+
+def _outputs(path: Path, below: Path, spoken: str, target: str, options: SubtitleOptions) -> list[Path]:
+    """film.pt.srt for film.srt and for film.en.srt; film.pt.forced.srt for film.eng.forced.srt."""
+    name, _, flags = name_parts(path.stem, spoken)
+    kind = path.suffix[1:].lower()
+    folder = options.output_dir / below if options.output_dir else path.parent
+    return [
+        folder / ".".join([name, target, *flags, kind])
+        for kind in options.kinds or [kind if kind in WRITTEN_KINDS else "srt"]
+    ]
+
+
+def name_parts(stem: str, language: str) -> tuple[str, str, list[str]]:
+    """The name in ``film.eng.forced``, the tag of ``language`` after it ("" without one), and the flags that follow."""
+    name, *rest = re.split(r"(?<=.)\.", stem)
+    flags: list[str] = []
+    while rest and rest[-1].lower() in _FLAGS and not (rest[-1].lower() == "hi" and same_language(language, "hi")):
+        flags.insert(0, rest.pop())
+    has_tag = bool(rest) and known_language(rest[-1]) is not None and same_language(rest[-1], language)
+    tag = rest.pop() if has_tag else ""
+    return ".".join([name, *rest]), tag, flags
 
 
 def _kind(path: Path) -> str | None:
@@ -129,11 +173,13 @@ class _Translator:
         translated = translated_cues(
             document.cues, lambda one: self._sentence(one, target), (self._spoken, target), self._config.subtitles
         )
-        whole = document.written(translated)
+        if long := too_long(document.cues, translated, self._config.subtitles):
+            tell(f"{path}: subtitles with more than {self._config.subtitles.max_lines} lines: {long}")
+        whole = document.written(translated, target)
         for output in outputs:
             output.parent.mkdir(parents=True, exist_ok=True)
             unfinished = output.with_name(f"{output.name}.unfinished")
-            unfinished.write_text(converted(whole, kind, KINDS[output.suffix[1:]]), "utf-8")
+            unfinished.write_text(converted(whole, kind, WRITTEN_KINDS[output.suffix[1:]]), "utf-8")
             unfinished.replace(output)
         tell(f"{path}: subtitles: {len(document.cues)}, in {', '.join(map(str, outputs))}")
 

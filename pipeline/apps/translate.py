@@ -148,8 +148,8 @@ def some_place(text: str) -> Path | str:
 
 
 def formats(asked: str) -> list[str]:
-    """The formats in a comma-separated list, each once."""
-    kinds = list(dict.fromkeys(kind.strip() for kind in asked.split(",")))
+    """The formats in a comma-separated list, each once, in any case."""
+    kinds = list(dict.fromkeys(kind.strip().lower() for kind in asked.split(",")))
     for kind in kinds:
         if kind not in FORMATS:
             raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
@@ -230,16 +230,18 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         raise UsageError("no recording is named; give AUDIO or --manifest")
     folder, stored = options.output_dir, any(isinstance(place, str) for place in [*named, options.output_dir])
     if stored:
-        from .objects import add_stand_ins, stand_in  # an extra
+        from .objects import add_stand_ins, check_place, stand_in  # an extra
 
         named = [add_stand_ins(place, root) if isinstance(place, str) else place for place in named]
-        folder = stand_in(folder, root) if isinstance(folder, str) else folder
+        if isinstance(folder, str):
+            check_place(folder)
+            folder = stand_in(folder, root)
     named, subtitles = with_subtitles(named, config.languages.targets)
     kinds = formats(options.format) if options.format else []
     if subtitles:
         if stored:
             raise UsageError(
-                f"subtitle files are not translated in object stores; copy {subtitles[0].name} to a folder"
+                f"subtitle files are not translated in object stores; copy {subtitles[0][0].name} to a folder"
             )
         mine = subtitles if shard is None else subtitles[shard.number - 1 :: shard.count]
         good = translate_subtitles(mine, SubtitleOptions(config, kinds, folder, options.overwrite))

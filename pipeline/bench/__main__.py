@@ -7,7 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from ..apps.cli import Parser, description_of, importing, program
+from ..apps.cli import Parser, description_of, importing
+from ..apps.entry import program
 
 
 class _Command(NamedTuple):

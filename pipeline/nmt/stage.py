@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from bisect import insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -86,7 +86,8 @@ class NmtStage:
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
-        self._before: deque[tuple[str, str]] = deque(maxlen=_BEFORE)
+        self._before: list[tuple[int, tuple[str, str]]] = []
+        """The newest sentences by number, each with its translation."""
         self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
         """The sentences in progress."""
@@ -192,7 +193,9 @@ class NmtStage:
                     self.stats.doubtful += event.doubtful
                     self.stats.instead += event.instead is not None
                     if event.text:
-                        self._before.append((sentence.text, event.text))
+                        # A language that is added later has the newest sentences translated first.
+                        insort(self._before, (sentence.sentence, (sentence.text, event.text)))
+                        del self._before[:-_BEFORE]
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
                 self.stats.translated(self.target or "", sentence.heard_s)
@@ -236,7 +239,7 @@ class NmtStage:
             draft=not whole,
             glossary=self._glossary.now(sentence.language) if self._glossary is not None else None,
             drafted=opened.drafted if self._attends and not final else None,
-            before=tuple(self._before) if final else None,
+            before=tuple(texts for number, texts in self._before if number < sentence.sentence) if final else None,
         )
         found = self.model.stream(request)
         if not final:

@@ -1,25 +1,39 @@
-"""Subtitle files that are translated: their subtitles, and the same file with other texts. Needs the extra ``subtitles``.
+"""Subtitle files that are translated: their subtitles, and the same file with other texts.
 
-pysubs2 reads SubRip and ASS, and ttconv converts from and into WebVTT and TTML. Of these two, only the texts are replaced in
-the file, because ttconv does not keep names, notes and styles.
+pysubs2 reads SubRip, ASS, MicroDVD and SAMI, and ttconv converts from and into WebVTT and TTML. Of these two, only the texts are
+replaced in the file, because ttconv does not keep names, notes and styles.
 """
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 from ..errors import UsageError
 from ..languages.rules import rules
 
-KINDS = {"srt": "srt", "vtt": "vtt", "ass": "ass", "ssa": "ssa", "ttml": "ttml", "dfxp": "ttml"}
-"""Suffix → format."""
-_NEEDED = "translating subtitles needs pysubs2 and ttconv: pip install 'streaming-speech-translation[subtitles]'"
-_TIMES = re.compile(r"(?:(\d+):)?(\d\d):(\d\d)\.(\d{3})[ \t]+-->[ \t]+(?:(\d+):)?(\d\d):(\d\d)\.(\d{3})\b.*")
+WRITTEN_KINDS = {"srt": "srt", "vtt": "vtt", "ass": "ass", "ssa": "ssa", "ttml": "ttml", "dfxp": "ttml"}
+"""Suffix → format, of those that are read and written."""
+KINDS = WRITTEN_KINDS | {"sub": "microdvd", "smi": "sami", "sami": "sami"}
+"""Suffix → format, of those that are read."""
+_TIME = r"(?:(\d+):)?(\d\d):(\d\d)(?:[.,](\d{3}))?"
+_TIMES = re.compile(rf"{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d).*")
+# SubRip's line of times, after a number or a blank line; without hours or milliseconds in some files.
+_SRT_TIME = r"(?:(\d+):)?(\d+):(\d+)(?:[.,](\d{1,3}))?"
+_SRT_TIMES = re.compile(rf"^(?<![^\d\n]\n)([ \t]*-?){_SRT_TIME}([ \t]*-->[ \t]*-?){_SRT_TIME}(?!\S)", re.MULTILINE)
+_SRT_MOST_H = 99  # pysubs2 writes no more
+# When each word is spoken, as in automatic captions: of other words in a translation.
+_WORD_TIME = re.compile(r"<(?:\d+:)?\d\d:\d\d\.\d{3}>")
+_WORD_CLASS = re.compile(r"</?c>")
+# What stands in braces, and is no override: shown by no player that knows ASS.
+_COMMENT = re.compile(r"\{(?!\\)[^{}]*\}")
+_COMMENT_MARK = re.compile(r"\{\\=(\d+)\}")
 _VOICE = re.compile(r"<v[.\s]([^>]*)>")
 _BLANKS = re.compile(r"\s+")
 _PIECE = re.compile(r"\n|<(?P<closing>/?)e(?P<number>\d+)/?>|[^\n<]+|<")
@@ -27,6 +41,8 @@ _NAMESPACE = "http://www.w3.org/ns/ttml"
 for _prefix, _of_it in {"": "", "tts": "#styling", "ttp": "#parameter", "ttm": "#metadata"}.items():
     ElementTree.register_namespace(_prefix, _NAMESPACE + _of_it)
 _TTML = f"{{{_NAMESPACE}}}"
+_TTML_VOICE = ("region", "style", f"{{{_NAMESPACE}#metadata}}agent")
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 @dataclass(frozen=True)
@@ -49,14 +65,16 @@ class Document(Protocol):
     reversed_times: int
     """How many subtitles ended before they began; they get a second."""
 
-    def written(self, texts: Sequence[str]) -> str:
-        """The file with other texts, one for each of the subtitles. May be called once."""
+    def written(self, texts: Sequence[str], language: str = "") -> str:
+        """The file with other texts, one for each of the subtitles, in ``language`` if it says one. May be called once."""
         ...
 
 
 def decoded(content: bytes, language: str) -> tuple[str, str]:
     """The text of a file, and the encoding that it was taken for."""
-    boms = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"", "utf-8"))
+    # Without a mark, half of the bytes of UTF-16 are zero where the text is markup and times.
+    wide = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be" if content[:1] == b"\0" else "utf-8"
+    boms = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"", wide))
     for bom, encoding in boms:
         if content.startswith(bom):
             try:
@@ -71,7 +89,7 @@ def read_document(text: str, kind: str) -> Document:
     """The file with the content ``text`` in the format ``kind``.
 
     Raises:
-        UsageError: it has no subtitles in this format; or the extra is not installed.
+        UsageError: it has no subtitles in this format.
     """
     try:
         document: Document = _Vtt(text) if kind == "vtt" else _Ttml(text) if kind == "ttml" else _Pysubs(text, kind)
@@ -87,51 +105,81 @@ def read_document(text: str, kind: str) -> Document:
 
 
 class _Pysubs:
-    """SubRip, ASS and SSA."""
+    """SubRip, ASS and SSA; and MicroDVD and SAMI, which are written as SubRip."""
 
     def __init__(self, text: str, kind: str) -> None:
-        self._kind = kind
+        self._kind = kind if kind in WRITTEN_KINDS else "srt"
+        self._options = {"keep_ssa_tags": True} if kind == "srt" else {}
+        self._comments: list[str] = []
+        self._has_overrides = self._kind != "srt" or "{\\" in text
         self._file = _parsed(text, kind, keep_html_tags=True)
+        if kind == "sami":  # a text is shown until the next, which may be empty
+            for one, two in pairwise(self._file):
+                one.end = two.start
         shown = [event for event in self._file if not event.is_comment and not event.is_drawing]
-        self._events = [event for event in shown if kind != "srt" or event.text.strip()]
+        self._events = [event for event in shown if self._kind != "srt" or event.text.strip()]
         reversed_events = [event for event in self._events if event.end <= event.start]
         self.reversed_times = len(reversed_events)
         for event in reversed_events:
             event.end = event.start + 1000
         self.cues = [
-            FileCue(one.start, one.end, _plain_breaks(one.text), f"{one.style}\n{one.name}") for one in self._events
+            FileCue(one.start, one.end, self._text(one.text), f"{one.style}\n{one.name}\n{_place(one.text)}")
+            for one in self._events
         ]
 
-    def written(self, texts: Sequence[str]) -> str:
+    def _text(self, text: str) -> str:
+        """A text with its line breaks, and a mark for each comment."""
+
+        def mark(comment: re.Match[str]) -> str:
+            self._comments.append(comment.group())
+            return rf"{{\={len(self._comments) - 1}}}"
+
+        return _plain_breaks(_COMMENT.sub(mark, text) if self._has_overrides else text)
+
+    def written(self, texts: Sequence[str], language: str = "") -> str:
         for event, text in zip(self._events, texts, strict=True):
-            event.text = text.replace("\n", r"\N")
-        return str(self._file.to_string(self._kind, **({"keep_ssa_tags": True} if self._kind == "srt" else {})))
+            event.text = _COMMENT_MARK.sub(lambda mark: self._comments[int(mark[1])], text.replace("\n", r"\N"))
+        return str(self._file.to_string(self._kind, **self._options))
+
+
+def _place(text: str) -> str:
+    """The overrides that say where a text stands."""
+    return "".join(re.findall(r"\\(?:an?\d+|pos\([^)]*\)|move\([^)]*\))", text))
 
 
 class _Vtt:
-    """WebVTT: blocks of lines, with a blank line between two."""
+    """WebVTT: blocks of lines, with a blank line between two. A line with --> ends a text, too."""
 
     reversed_times = 0
 
     def __init__(self, text: str) -> None:
         if not text.startswith("WEBVTT"):
             raise UsageError("it does not begin with WEBVTT")
-        self._blocks = [block.split("\n") for block in re.split(r"(\n{2,})", text)]
-        self._at: list[tuple[int, int]] = []  # block, line of the times
+        self._lines = lines = text.split("\n")
+        self._at: list[tuple[int, int]] = []  # the first line of a text, and the line after its last
         self.cues = []
-        for number, lines in enumerate(self._blocks):
-            for line, content in enumerate(lines[:2]):
-                if (times := _TIMES.fullmatch(content)) is not None:
-                    self._at.append((number, line))
-                    start_ms, end_ms = (_ms(times.groups()[at : at + 4]) for at in (0, 4))
-                    said = "\n".join(lines[line + 1 :])
-                    self.cues.append(FileCue(start_ms, end_ms, said, "".join(_VOICE.findall(said)[:1])))
-                    break
+        number = line_of_block = 0
+        while number < len(lines):
+            line_of_block = line_of_block + 1 if lines[number] else 0
+            times = _TIMES.fullmatch(lines[number])
+            number += 1
+            if times is None or line_of_block > 2:
+                continue
+            start, line_of_block = number, 0
+            while number < len(lines) and lines[number] and "-->" not in lines[number]:
+                number += 1
+            said = "\n".join(lines[start:number])
+            if _WORD_TIME.search(said):
+                said = _WORD_CLASS.sub("", _WORD_TIME.sub("", said))
+            start_ms, end_ms = (_ms(times.groups()[at : at + 4]) for at in (0, 4))
+            self._at.append((start, number))
+            self.cues.append(FileCue(start_ms, end_ms, said, "".join(_VOICE.findall(said)[:1])))
 
-    def written(self, texts: Sequence[str]) -> str:
-        for (number, line), text in zip(self._at, texts, strict=True):
-            self._blocks[number][line + 1 :] = [text]
-        return "".join("\n".join(lines) for lines in self._blocks)
+    def written(self, texts: Sequence[str], language: str = "") -> str:
+        for (start, end), text in reversed([*zip(self._at, texts, strict=True)]):
+            self._lines[start:end] = [text] if text else []
+        whole = "\n".join(self._lines)
+        return re.sub(r"\A((?:.+\n)+Language: ).*", rf"\g<1>{language}", whole) if language else whole
 
 
 class _Ttml:
@@ -146,12 +194,12 @@ class _Ttml:
         self._elements: list[ElementTree.Element] = []
         self._paragraphs = list(self._root.iter(f"{_TTML}p"))
         self.cues = [
-            FileCue(None, None, self._inner(each).strip(), f"{each.get('region')}\n{each.get('style')}")
+            FileCue(None, None, self._inner(each).strip(), "\n".join(each.get(name, "") for name in _TTML_VOICE))
             for each in self._paragraphs
         ]
 
     def _inner(self, element: ElementTree.Element) -> str:
-        text = _BLANKS.sub(" ", element.text or "")
+        text = _ttml_text(element.text)
         for child in element:
             if child.tag == f"{_TTML}br":
                 text += "\n"
@@ -160,19 +208,21 @@ class _Ttml:
                 self._elements.append(child)
                 within = self._inner(child) if child.tag == f"{_TTML}span" else None
                 text += f"<{name}/>" if within is None else f"<{name}>{within}</{name}>"
-            text += _BLANKS.sub(" ", child.tail or "")
+            text += _ttml_text(child.tail)
         return text
 
-    def written(self, texts: Sequence[str]) -> str:
+    def written(self, texts: Sequence[str], language: str = "") -> str:
         for paragraph, text in zip(self._paragraphs, texts, strict=True):
             self._fill(paragraph, text)
+        if language and _XML_LANG in self._root.attrib:
+            self._root.set(_XML_LANG, language)
         return ElementTree.tostring(self._root, "unicode", xml_declaration=True) + "\n"
 
     def _fill(self, paragraph: ElementTree.Element, text: str) -> None:
         paragraph[:], paragraph.text = [], ""
         inside = [paragraph]
         for piece in _PIECE.finditer(text):
-            token, closing, number = piece.group(), piece["closing"], piece["number"]
+            token, closing, number = html.unescape(piece.group()), piece["closing"], piece["number"]
             if number and closing:
                 inside[1:] = inside[1:-1]
             elif number or token == "\n":
@@ -188,8 +238,14 @@ class _Ttml:
                 inside[-1].text = (inside[-1].text or "") + token
 
 
+def _ttml_text(text: str | None) -> str:
+    """Text of an element; what looks like a tag in it is none."""
+    return html.escape(_BLANKS.sub(" ", text or ""), quote=False)
+
+
 def converted(text: str, kind: str, wanted: str) -> str:
     """A subtitle file in another format, with what both formats and SubRip have of its styles."""
+    kind = kind if kind in WRITTEN_KINDS else "srt"  # as it is written
     if kind == wanted:
         return text
     if kind in ("vtt", "ttml"):
@@ -220,17 +276,25 @@ def converted(text: str, kind: str, wanted: str) -> str:
 
 
 def _parsed(text: str, kind: str, **options: Any) -> Any:
-    # pysubs2 takes a number at the end of a SubRip text for that of the next subtitle.
-    return _pysubs2().SSAFile.from_string(text + "\n\n0\n" * (kind == "srt"), kind, **options)
+    if kind == "srt":
+        # pysubs2 takes a number at the end of a SubRip text for that of the next subtitle.
+        text = _SRT_TIMES.sub(_whole_times, text) + "\n\n0\n"
+    import pysubs2
+
+    return pysubs2.SSAFile.from_string(text, kind, **options)
 
 
-def _pysubs2() -> Any:
-    try:
-        import pysubs2
-        import ttconv.model  # noqa: F401
-    except ImportError:
-        raise UsageError(_NEEDED) from None
-    return pysubs2
+def _whole_times(times: re.Match[str]) -> str:
+    """SubRip's line of times with hours and milliseconds."""
+    sign, *start, arrow = times.groups()[:6]
+    return sign + _srt_time(start) + arrow + _srt_time(times.groups()[6:])
+
+
+def _srt_time(parts: Sequence[str | None]) -> str:
+    hours, minutes, seconds, fraction = parts
+    if int(hours or 0) > _SRT_MOST_H:
+        raise UsageError(f"a subtitle is at {hours} h; give a file of at most {_SRT_MOST_H} h")
+    return f"{hours or 0:0>2}:{minutes:0>2}:{seconds:0>2},{fraction or '000'}"
 
 
 def _plain_breaks(text: str) -> str:

@@ -2,13 +2,14 @@
 
 import os
 import subprocess
+from collections import deque
 from pathlib import Path
 
 import pytest
 
 from pipeline.apps import claims
 from pipeline.apps.claims import Claims
-from pipeline.apps.recordings import plan
+from pipeline.apps.recordings import Begin, plan
 from pipeline.apps.results import Result
 from pipeline.apps.translate import run as translate
 from tests.apps.archives import (
@@ -110,6 +111,44 @@ def test_a_machine_at_work_touches_its_claims(folder, monkeypatch):
         os.utime(claim, (0, 0))
         while claim.stat().st_mtime == 0:
             pass
+
+
+def test_touches_go_on_after_any_error(folder, monkeypatch, caplog):
+    monkeypatch.setattr(claims, "TOUCH_S", 0.0)
+    touch, left = claims._Files.touch, [ValueError("odd"), FileNotFoundError("gone")]
+
+    def failing(self, claim):
+        if left:
+            raise left.pop()
+        touch(self, claim)
+
+    monkeypatch.setattr(claims._Files, "touch", failing)
+    with machine(folder) as first:
+        first.take()
+        claim = folder / "c.claimed"
+        os.utime(claim, (0, 0))
+        while claim.stat().st_mtime == 0:
+            pass
+    assert [record.message.partition("claimed ")[2] for record in caplog.records] == [
+        "was not touched (gone); it is tried again",
+        "was not touched (odd); it is tried again",
+    ]
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_what_another_machine_translated_is_said_so(folder, at_once, waited):
+    first, second = machine(folder), machine(folder)
+    index = first.take()
+    if waited:
+        assert second.take() == 1
+        second._waiting = deque([index])
+        assert second.take() is None
+    first.release(index)
+    assert (second.take() if waited else second._claim(index) and index) == index
+    result = second._results[index]
+    result.how, result.outcome = Begin.SKIP, "already there"
+    second.release(index)
+    assert result.outcome == ("translated by another machine" if waited else "already there")
 
 
 def test_a_machine_that_goes_on_touches_its_own_claim(folder, monkeypatch, at_once):

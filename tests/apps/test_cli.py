@@ -375,7 +375,7 @@ def test_old_subtitles_stay_if_nothing_was_heard(tmp_path):
     for path in outputs:
         path.write_text("old")
     options = [part for path in outputs for part in (f"--{path.suffix[1:]}", path)]
-    done = run("live", "-", "--config", "demo-zh", *options)
+    done = run("live", "-", "--config", "demo-zh", "--overwrite", *options)
     assert done.returncode == 1
     assert "held no audio" in done.stderr.decode()
     assert {path.read_text() for path in outputs} == {"old"}
@@ -482,8 +482,24 @@ def test_no_network_for_a_model_that_is_not_cached(tmp_path):
 
 def test_an_old_subtitle_file_survives_a_run_that_fails_early(tmp_path):
     (tmp_path / "out.srt").write_text("precious")
-    done = run(*LIVE, "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt")
+    done = run(*LIVE, "--nmt", EXAMPLES, "--srt", tmp_path / "out.srt", "--overwrite")
     assert done.returncode == 1
+    assert (tmp_path / "out.srt").read_text() == "precious"
+
+
+def test_existing_subtitles_are_replaced_only_if_that_is_asked_for(tmp_path):
+    (old := tmp_path / "out.vtt").write_text("precious")
+    (tmp_path / "new.srt").touch()
+    outputs = {("srt", "zh"): tmp_path / "new.srt", ("vtt", "zh"): old}
+    with pytest.raises(UsageError, match="out.vtt exists; name another file, or replace it with --overwrite"):
+        live._check_new(outputs)
+    old.write_text("WEBVTT\n\n")  # without a subtitle
+    live._check_new(
+        outputs | {("txt", "zh"): Path(os.devnull), ("jsonl", ""): Path("-"), ("final-log", "zh"): tmp_path / "out.srt"}
+    )
+    (tmp_path / "out.srt").write_text("precious")
+    done = run(*LIVE, "--srt", tmp_path / "out.srt")
+    assert (done.returncode, done.stdout) == (2, b"")
     assert (tmp_path / "out.srt").read_text() == "precious"
 
 
@@ -527,6 +543,8 @@ def test_an_interrupt_drains_the_sentence_that_standard_input_is_in(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "module"),
     [
+        (("__main__", "live"), "argparse"),
+        (("live",), "argparse"),
         ((*LIVE, "--vtt", "out.vtt"), "numpy._core"),
         ((*LIVE, "--vtt", "out.vtt"), "ctranslate2.models"),
         (("translate", TRAVEL, "--config", "demo-zh", "--output-dir", "."), "av.packet"),

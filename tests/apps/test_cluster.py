@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import distributed
 import pytest
@@ -129,6 +130,20 @@ def test_a_lost_scheduler_is_told(cluster, config, tmp_path, monkeypatch):
     monkeypatch.setattr(on_cluster, "translate_on", lost)
     with pytest.raises(PipelineError, match="^lost the scheduler tcp://.*; when it is back, the same command goes on"):
         on_cluster.translate_on_cluster(cluster.scheduler_address, [], Options(load_config(config)), [], Turns([]))
+
+
+def test_a_worker_that_ends_while_it_is_checked_is_left_out(capsys):
+    run = several.Run(Options(load_config("demo")))
+
+    def client(answers):
+        return SimpleNamespace(nthreads=lambda: dict.fromkeys(answers, 1), run=lambda *_, **__: answers)
+
+    on_cluster._check_workers(client({"tcp://a": OSError("Stream is closed"), "tcp://b": None}), run)
+    assert capsys.readouterr().err == "the worker tcp://a is left out: Stream is closed\n"
+    on_cluster._check_workers(client({"tcp://a": OSError("Stream is closed")}), run)
+    assert capsys.readouterr().err.endswith("\nthe cluster has no worker yet; waiting for one\n")
+    with pytest.raises(PipelineError, match="the worker tcp://b cannot be used: no module"):
+        on_cluster._check_workers(client({"tcp://b": ImportError("no module")}), run)
 
 
 def test_an_interrupted_command_cancels_its_jobs_and_goes_on(archive, config, whole, hold, cluster, tmp_path):

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from pipeline.__main__ import COMMANDS
 from pipeline.apps import check, live, models, nmt, serve, translate
 from pipeline.apps.cli import Parser
+from pipeline.apps.commands import COMMANDS
 from pipeline.bench import __main__ as bench
 from tests.commands import run
 from tests.conftest import HANG_S, ROOT
@@ -66,7 +66,7 @@ def test_help_and_version_import_no_other_package():
     program = (
         "import sys; before = set(sys.modules)\n"
         "import contextlib, io\n"
-        "from pipeline.__main__ import run\n"
+        "from pipeline.apps.program import run\n"
         "for option in ('--help', '--version'):\n"
         "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
         "        run([option], 'x')\n"
@@ -236,3 +236,13 @@ def test_an_unknown_shell_is_wrong_usage():
     done = typed("--print-completion", "cmd")
     assert done.returncode == 2
     assert "choose from 'bash', 'zsh', 'fish'" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["live", "translate", "check"])
+def test_a_file_whose_name_begins_with_a_dash_gets_a_hint(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for hint in ("--help shows what is possible\n", "; write ./-dash.wav for the file\n"):
+        with pytest.raises(SystemExit, match="2"):
+            PARSERS[command]().parse_args(["-dash.wav"])
+        assert capsys.readouterr().err.endswith(hint)
+        (tmp_path / "-dash.wav").touch()

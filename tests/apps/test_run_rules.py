@@ -213,7 +213,7 @@ def test_of_what_was_withheld_a_few_stretches_are_named(tmp_path):
     [
         ("film.srt", (), ["film.pt.srt"]),
         ("film.en.srt", (), ["film.pt.srt"]),
-        ("film.EN-gb.SRT", (), ["film.EN-gb.pt.srt"]),
+        ("film.EN-gb.SRT", (), ["film.pt.srt"]),
         ("film.EN.VTT", (), ["film.pt.vtt"]),
         ("film.fr.srt", ("vtt", "srt"), ["film.fr.pt.vtt", "film.fr.pt.srt"]),
         ("en.srt", (), ["en.pt.srt"]),
@@ -223,8 +223,8 @@ def test_of_what_was_withheld_a_few_stretches_are_named(tmp_path):
 def test_subtitles_have_the_target_in_the_place_of_the_language_spoken(name, kinds, written, tmp_path):
     for folder in (None, tmp_path / "out"):
         options = SubtitleOptions(CONFIG, kinds, folder)
-        found = _outputs(tmp_path / name, "en", "pt", options)
-        assert found == [(folder or tmp_path) / each for each in written]
+        found = _outputs(tmp_path / name, Path("s1"), "en", "pt", options)
+        assert found == [(folder / "s1" if folder else tmp_path) / each for each in written]
 
 
 @pytest.mark.parametrize("asked", ["Ann", "Ann,", "Ann,Ann", ",".join(map(str, range(9))), "Ann,B\u202eob", " , "])

@@ -1,8 +1,10 @@
 """``translate FILE.srt``: subtitles from subtitles."""
 
+from pathlib import Path
+
 import pytest
 
-from pipeline.apps.subtitle_files import with_subtitles
+from pipeline.apps.subtitle_files import name_parts, with_subtitles
 from pipeline.apps.translate import run
 from pipeline.errors import UsageError
 
@@ -80,6 +82,75 @@ def test_wrong_usage(film, options, said):
 
 
 def test_the_subtitles_of_recordings_are_no_input(film, tmp_path):
-    assert with_subtitles([tmp_path], ["pt"]) == ([], [film])
+    assert with_subtitles([tmp_path], ["pt"]) == ([], [(film, Path())])
     (tmp_path / "talk.wav").touch()
-    assert with_subtitles([tmp_path, film], ["pt"]) == ([tmp_path], [film])
+    assert with_subtitles([tmp_path, film], ["pt"]) == ([tmp_path], [(film, Path())])
+
+
+@pytest.mark.parametrize(
+    ("stem", "language", "parts"),
+    [
+        ("film", "en", ("film", "", [])),
+        ("film.en", "en", ("film", "en", [])),
+        ("film.eng", "en", ("film", "eng", [])),
+        ("film.en-US", "en", ("film", "en-US", [])),
+        ("film.en", "en-GB", ("film", "en", [])),
+        ("film.en.forced", "en", ("film", "en", ["forced"])),
+        ("film.EN.SDH.default", "en", ("film", "EN", ["SDH", "default"])),
+        ("film.cc", "en", ("film", "", ["cc"])),
+        ("film.en.hi", "en", ("film", "en", ["hi"])),
+        ("film.hi", "hi", ("film", "hi", [])),
+        ("film.fr", "en", ("film.fr", "", [])),
+        ("the.man.2024", "en", ("the.man.2024", "", [])),
+        ("en", "en", ("en", "", [])),
+        ("forced", "en", ("forced", "", [])),
+    ],
+)
+def test_names_as_media_servers_have_them(stem, language, parts):
+    assert name_parts(stem, language) == parts
+
+
+def test_files_that_were_written_before_and_pictures_are_no_input(tmp_path):
+    for name in ("film.en.sdh.srt", "film.pt.sdh.srt", "film.pt.srt", "disc.sub", "disc.idx", "old.sub"):
+        (tmp_path / name).touch()
+    found = with_subtitles([tmp_path], ["pt"])[1]
+    assert [path.name for path, _ in found] == ["film.en.sdh.srt", "old.sub"]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        (["a/film.srt", "b/film.srt"], ["--output-dir", "out"], "would both write out/film.pt.srt"),
+        (["film.srt", "film.vtt"], ["--format", "srt"], "would both write film.pt.srt"),
+        (["film.srt", "film.en.srt"], [], "film.srt and film.en.srt would both write film.pt.srt"),
+        (["film.en.srt", "film.pt.srt"], [], "film.en.srt would be written into film.pt.srt, which is read"),
+    ],
+)
+def test_two_files_with_one_output_are_refused(names, options, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(SRT)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UsageError, match=said):
+        run([*names, "--config", "demo", "--overwrite", *options])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_subfolders_of_a_folder_are_kept(tmp_path):
+    for name in ("s1", "s2"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "e1.srt").write_text(SRT)
+    assert run([str(tmp_path / "in"), "--config", "demo", "--output-dir", str(tmp_path / "out")]) == 0
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "out").rglob("*.srt"))
+    assert found == ["out/s1/e1.pt.srt", "out/s2/e1.pt.srt"]
+
+
+def test_subtitles_that_get_too_long_are_said_and_old_formats_become_subrip(tmp_path, capsys):
+    (path := tmp_path / "film.sub").write_text("{1}{1}25\n{25}{50}" + "This is a very long story about the house. " * 3)
+    assert run([str(path), "--config", "demo"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}: subtitles with more than 2 lines: 1",
+        f"{path}: subtitles: 1, in {tmp_path / 'film.pt.srt'}",
+    ]
+    assert (tmp_path / "film.pt.srt").read_text().startswith("1\n00:00:01,000 --> 00:00:02,000\n")

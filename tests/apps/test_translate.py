@@ -496,7 +496,7 @@ def results(tmp_path, monkeypatch):
     jobs = [Job(tmp_path / f"{name}.wav", {}, OutputNames(OutputName(tmp_path, name))) for name in names]
     files = {("srt", "zh"): tmp_path / "talk.srt", ("vtt", "zh"): tmp_path / "none.vtt"}
     done = Result(jobs[0], "done", False, 60.0, 12.0, 7, "4.2 s: uncertain", files)
-    return [done, Result(jobs[1], "failed", True), Result(jobs[2])]
+    return [done, Result(jobs[1], "failed", True, error="it is damaged"), Result(jobs[2])]
 
 
 def test_a_terminal_of_80_columns_has_room_for_each_recordings_outcome_and_speed(results):
@@ -514,10 +514,14 @@ def test_a_terminal_of_80_columns_has_room_for_each_recordings_outcome_and_speed
     ]
 
 
+def test_formats_are_named_in_any_case():
+    assert translate.formats("SRT, vtt,Srt") == ["srt", "vtt"]
+
+
 def test_a_file_gets_a_line_for_each_recording(results):
     assert plain_lines(results) == [
         "talk.wav: done; 60 s of audio, 7 sentences, 5.0 × real time; heard and not shown: 4.2 s: uncertain; talk.srt",
-        "[b]bad.wav: failed",
+        "[b]bad.wav: failed: it is damaged",
         "later.wav: not begun",
         "3 recordings: 1 done, 1 failed, 1 not begun; 60 s of audio, 7 sentences, 5.0 × real time",
     ]

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import pipeline
-from pipeline.__main__ import COMMANDS
+from pipeline.apps.commands import COMMANDS
 from pipeline.apps.translate import arguments
 from pipeline.resources import named_configs
 from tests.conftest import ROOT

@@ -432,6 +432,22 @@ def test_final_translations_alone_are_the_context_of_final_ones():
     assert final[-1] == tuple(translated[1:5])  # the four before it
 
 
+def test_the_context_is_what_was_said_before_in_order_whatever_was_translated_first():
+    recorder = Recorder()
+    order = [5, 4, 6, 3, 7, 2, 8]  # as where a language is added after the sixth sentence
+    converse(recorder, [SourceSentence(number, "en", f"{number}.") for number in order])
+    found = {order[at]: [text for text, _ in before] for at, before in enumerate(recorder.before)}
+    assert found == {
+        5: [],
+        4: [],
+        6: ["4.", "5."],
+        3: [],
+        7: ["3.", "4.", "5.", "6."],
+        2: [],
+        8: ["4.", "5.", "6.", "7."],
+    }
+
+
 def given_at_once(model, items, target="zh"):
     """What a live stage puts out for items that all wait when it begins."""
 

@@ -116,6 +116,7 @@ def live(direction: tuple[str, str], programs: Programs) -> list[Item]:
     found = []
     for audio in RECORDINGS[direction[0]]:
         events = programs.work / f"{audio.stem}.jsonl"
+        events.unlink(missing_ok=True)
         programs.run("-m", "pipeline.live", audio, "--config", CONFIGS[direction], "--fast", "--jsonl", events)
         found += sentences(events.read_text("utf-8"), audio.stem)
     return found

@@ -193,6 +193,11 @@ def test_other_files_are_refused_in_one_line(text, kind):
     assert "\n" not in str(refused.value)
 
 
+def test_utf_16_without_a_mark_is_read():
+    assert decoded("1\né".encode("utf-16-le"), "en") == ("1\né", "utf-16-le")
+    assert decoded("1\né".encode("utf-16-be"), "en") == ("1\né", "utf-16-be")
+
+
 def test_encodings():
     assert decoded("\ufeffé\r\nb".encode(), "en") == ("é\nb", "utf-8-sig")
     assert decoded("é".encode("utf-16"), "en") == ("é", "utf-16")
@@ -217,7 +222,8 @@ def test_what_ass_does_not_say_is_left_and_each_style_and_name_is_a_voice():
     )
     document = read_document(text, "ass")
     assert [cue.text for cue in document.cues][1:] == ["One two\u00a0three\nfour"] * 3  # no comment and no drawing
-    assert len({cue.voice for cue in document.cues}) == 3
+    assert len({cue.voice for cue in document.cues[1:]}) == 3
+    assert document.cues[0].voice != document.cues[1].voice  # another place, too
     assert document.reversed_times == 3  # what ends as it begins gets a second
     assert [cue.end_ms for cue in document.cues][1:] == [5000, 6000, 7000]
 
@@ -227,6 +233,221 @@ def test_the_first_voice_of_a_webvtt_cue_is_its_voice_and_times_are_in_its_first
     assert [(cue.voice, cue.text) for cue in read_document(vtt, "vtt").cues] == [("Ana", "<v Ana>Yes, <v Ben>no")]
 
 
+SPACING = """WEBVTT
+
+00:00.000-->00:02.000line:40%
+One
+00:02.000 --> 00:04.000
+Two
+
+00:04.000 --> 00:06.000
+Three
+-->
+of no subtitle
+
+00:06.000 --> 00:08.000
+00:06 --> 00:08
+Four"""
+
+
+def test_an_arrow_of_webvtt_ends_a_text_and_needs_no_blanks():
+    """As the tests of vtt.js have it: ``file-layout/cue-spacing.vtt`` and others."""
+    document = read_document(SPACING, "vtt")
+    assert [(cue.start_ms, cue.text) for cue in document.cues] == [
+        (0, "One"),
+        (2000, "Two"),
+        (4000, "Three"),
+        (6000, ""),
+        (6000, "Four"),
+    ]
+    assert document.written(["1", "2", "3", "", "4"]) == (
+        SPACING.replace("One", "1").replace("Two", "2").replace("Three", "3").replace("Four", "4")
+    )
+
+
 def test_empty_subtitles_of_subrip_are_left_out():
     srt = "1\n00:00:01,000 --> 00:00:02,000\n \n\n2\n00:00:03,000 --> 00:00:04,000\nYes.\n"
     assert [cue.text for cue in read_document(srt, "srt").cues] == ["Yes."]
+
+
+def runs(*cues, languages=("en", "en"), rules=SubtitleRules()):  # noqa: B008
+    """The sentences that are translated, and the texts of the subtitles in capitals."""
+    seen = []
+
+    def translation(sentence):
+        seen.append(sentence.text)
+        return sentence.written(sentence.text.upper(), *languages)
+
+    cues = [FileCue(2000 * n, 2000 * n + 1900, cue) if isinstance(cue, str) else cue for n, cue in enumerate(cues)]
+    texts = translated_cues(cues, translation, languages, rules)
+    return seen, texts
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("♪ The river runs ♪", "to the sea."),
+        ("♪ <i>The river runs</i> ♪", "to the sea."),
+        ("# The river runs #", "to the sea."),
+        ("where is it", "♪ the river runs ♪"),
+        ("[door slams]", "and we go."),
+        ("where is it", "(sighs)"),
+        ("where is it", "MARY: there"),
+        ("where is it", "MAN 2: there"),
+        ("где он", "АННА: там"),
+        ("London, 1943", "Push to open"),
+        ("Push to open", "Room 12"),
+        ("NORTH STATION", "Two years later"),
+    ],
+)
+def test_songs_labels_and_titles_are_texts_of_their_own(first, second):
+    seen, texts = runs(first, second)
+    assert len(seen) == 2
+    assert [text.casefold() for text in texts] == [first.casefold(), second.casefold()]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("we went to", "London in May."),
+        ("Yes,", "Mary knows."),
+        ("that is what", "I mean."),
+        ("THAT IS WHAT", "HE MEANS."),
+        ("that is what", "he means."),
+        ("почему", "он сказал: нет."),
+        ("this is the", "A 10:30 train."),
+    ],
+)
+def test_other_capitals_do_not_part_a_sentence(first, second):
+    assert runs(first, second)[0] == [f"{first} {second}"]
+    assert runs("wir sehen", "Häuser am Meer.", languages=("de", "en"))[0] == ["wir sehen Häuser am Meer."]
+
+
+@pytest.mark.parametrize("text", ["[♪♪♪]", "♪", "<i>♪</i>", "..."])
+def test_what_has_no_letter_stays_as_it_is(text):
+    assert runs("Yes.", text, "and no.") == (["Yes.", "and no."], ["YES.", text, "AND NO."])
+
+
+def test_lines_of_two_voices_or_songs_stay_two():
+    for text in (
+        "♪ We walk along the shore ♪\n♪ and nobody is there ♪",
+        "[door slams]\nyes",
+        "<v Ana>yes\n<v Ben>and no",
+        "<i>- where</i>\n<i>- there</i>",
+        "- Hi.\n \n- Ho.",
+    ):
+        seen, (found,) = runs(text)
+        assert len(seen) == 2
+        assert found.split("\n")[0].casefold() == text.split("\n")[0].casefold()
+        assert len(found.split("\n")) == 2  # a blank line would end a subtitle
+
+
+def test_a_label_is_translated_without_its_brackets():
+    assert runs("[dog barking]", "<i>(sighs)</i>") == (["dog barking", "sighs"], ["[DOG BARKING]", "<i>(SIGHS)</i>"])
+    assert runs("# la la #", "#1 is here") == (["la la", "#1 is here"], ["# LA LA #", "#1 IS HERE"])
+
+
+def test_a_text_that_is_shown_again_at_once_is_one_text_with_marks_of_its_own():
+    sign = [
+        FileCue(40 * n, 40 * n + 40, f"{{\\pos({n},1)}}{text}\nstation", str(n))
+        for n in range(9)
+        for text in ("Police", "Taxi")
+    ]
+    seen, texts = runs(*sign)
+    assert seen == ["Police station", "Taxi station"]
+    assert texts[-2:] == [r"{\pos(8,1)}POLICE STATION", r"{\pos(8,1)}TAXI STATION"]
+    assert runs(FileCue(0, 40, "a"), FileCue(400, 440, "a"))[0] == ["a a"]  # later
+    assert runs(FileCue(0, 40, r"{\i1}a{\i0}"), FileCue(40, 80, "a"))[0] == ["a a"]
+
+
+ROLLING = """WEBVTT
+Kind: captions
+Language: en
+
+00:00.000 --> 00:02.000
+\x20
+we talk about
+
+00:02.000 --> 00:02.010
+we talk about
+
+00:02.010 --> 00:04.000
+we talk about
+<00:02.400><c>the history</c><00:03.000><c> of it</c>
+
+00:04.000 --> 00:04.010
+the history of it
+
+00:04.010 --> 00:06.000
+the history of it
+<00:04.400><c>and why</c>
+"""
+
+
+def test_rolling_captions_are_read_once_and_lose_the_times_of_their_words():
+    document = read_document(ROLLING, "vtt")
+    seen, texts = runs(*document.cues)
+    assert seen == ["we talk about the history of it and why"]
+    first, second, third = "WE TALK ABOUT", "THE HISTORY OF IT", "AND WHY"
+    assert texts == [first, first, f"{first}\n{second}", second, f"{second}\n{third}"]
+    written = document.written(texts, "pt")
+    assert written.startswith("WEBVTT\nKind: captions\nLanguage: pt\n\n00:00.000 -->")
+    assert written.endswith("AND WHY\n")
+    named = read_document("WEBVTT\n\n00:01.000 --> 00:02.000\nLanguage: en\n", "vtt")
+    assert named.written(["Language: en"], "pt").endswith("\nLanguage: en\n")
+
+
+def test_lines_that_roll_up_in_several_subtitles_are_read_once():
+    seen, texts = runs(*(FileCue(n, n + 1, f"line {n}\nline {n + 1}") for n in range(4)))
+    assert seen == ["line 0 line 1 line 2 line 3 line 4"]
+    assert texts == [f"LINE {n}\nLINE {n + 1}" for n in range(4)]
+
+
+def test_comments_in_braces_stay_as_they_are():
+    lines = ['I am late.{TL note: literally "behind"}', r"{*\i1}I wonder.{*\i0}", "I said no.{v2 - reworded}"]
+    body = "".join(f"Dialogue: 0,0:00:0{n}.00,0:00:0{n}.90,Default,,0,0,0,,{line}\n" for n, line in enumerate(lines, 4))
+    document = read_document(ASS + body, "ass")
+    seen, texts = runs(*document.cues)
+    assert seen[-3:] == ["I am late.", "I wonder.", "I said no."]
+    written = document.written(texts)
+    assert [line.partition(",,0,0,0,,")[2] for line in written.splitlines()[-3:]] == [
+        'I AM LATE.{TL note: literally "behind"}',
+        r"{*\i1}I WONDER.{*\i0}",
+        "I SAID NO.{v2 - reworded}",
+    ]
+
+
+@pytest.mark.parametrize(("more", "braces"), [("", "{COUNT}"), (r"{\an8}", "{count}")])
+def test_braces_of_subrip_are_comments_if_the_file_has_overrides(more, braces):
+    document = read_document(f"1\n00:00:01,000 --> 00:00:02,000\n{more}Yes {{count}} no.\n", "srt")
+    translation = [cue.text.upper() for cue in document.cues]
+    assert braces in document.written(translation)
+
+
+def test_times_of_subrip_without_hours_or_milliseconds():
+    times = "1\n00:01,500 --> 00:02,500\nYes.\n\n2\n00:00:03 --> 00:00:04\nNo.\n12:30 --> 13:00\n"
+    document = read_document(times, "srt")
+    assert [(cue.start_ms, cue.end_ms) for cue in document.cues] == [(1500, 2500), (3000, 4000)]
+    assert document.cues[1].text == "No.\n12:30 --> 13:00"
+    with pytest.raises(UsageError, match="at 100 h"):
+        read_document("1\n100:00:01,000 --> 100:00:02,000\nYes.\n", "srt")
+
+
+def test_ttml_says_its_new_language_and_keeps_what_looks_like_its_marks():
+    document = read_document(TTML.replace("there.", "&lt;e5&gt; there."), "ttml")
+    written = document.written([cue.text for cue in document.cues], "pt")
+    assert 'xml:lang="pt"' in written
+    assert "&lt;e5&gt; there." in written
+    speaking = TTML.replace('<p begin="3s"', '<p region="top" begin="3s" ttm:agent="b"')
+    assert len({cue.voice for cue in read_document(speaking, "ttml").cues}) == 2
+
+
+def test_microdvd_and_sami_are_read_and_written_as_subrip():
+    dvd = read_document("{1}{1}25\n{25}{50}{Y:i}Yes|no.\n", "microdvd")
+    assert [(cue.start_ms, cue.end_ms, cue.text) for cue in dvd.cues] == [(1000, 2000, "{\\i1}Yes\nno.")]
+    assert dvd.written(["{\\i1}SIM"]) == "1\n00:00:01,000 --> 00:00:02,000\n<i>SIM</i>\n\n"
+    sami = read_document("<SAMI><BODY><SYNC Start=1000><P>Yes<br>no.<SYNC Start=2000><P>&nbsp;</BODY></SAMI>", "sami")
+    assert [(cue.start_ms, cue.end_ms, cue.text) for cue in sami.cues] == [(1000, 2000, "Yes\nno.")]
+    assert "SIM" in converted(sami.written(["SIM"]), "sami", "vtt")
+    with pytest.raises(UsageError, match="Framerate was not specified"):
+        read_document("{25}{50}Yes.\n", "microdvd")
