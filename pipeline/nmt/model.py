@@ -32,11 +32,23 @@ from .terms.term_search import TermSearch, Wording, given
 from .translator import TranslationRequest
 
 
+def _is_better(after: Sequence[Token | Rewind], alone: Sequence[Token | Rewind], margin: float) -> bool:
+    """Whether a translation after the neighbour is better than one without it: likelier by the margin, or, where that is asked for,
+    so much shorter that the other has something invented ("Obrigado por enviar uma edição." for "Thank you for coming.").
+    """
+    if margin and len(list(without_rewinds(after))) <= len(list(without_rewinds(alone))) - _INVENTED:
+        return True
+    return _likelihood(after) > _likelihood(alone) + margin
+
+
 def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
     """The mean log-probability of the tokens of a translation."""
     found = [token.log_probability for token in without_rewinds(tokens)]
     return sum(found) / len(found) if found else -math.inf
 
+
+# Tokens. Of 2,189 statements of three to five English words (Tatoeba), 12 more are better and 9 worse than by the margin alone.
+_INVENTED = 2
 
 FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
 """The families of models: the first one that knows the files of a directory loads it."""
@@ -199,7 +211,7 @@ class MarianModel(ModelText):
         if part.margin is not None and part.alone is not None:
             ways = (replace(part, margin=None), wording), (part.alone, self.wording(part.alone.terms, target))
             after, other = (list(self._tokens(way, number, asked, target, search, terms)) for way, terms in ways)
-            yield from after if _likelihood(after) > _likelihood(other) + part.margin else other
+            yield from after if _is_better(after, other, part.margin) else other
             return
         source, draft, drafted = part.ids, asked.draft, asked.drafted
         key = (source, part.begun, wording and wording.terms) if part.begun or wording else source

@@ -93,6 +93,15 @@ def test_a_statement_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_m
     assert (model.translate(text) != alone) is taken
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Thank you for coming.", "Obrigado por vir."), ("Thank you for calling.", "Obrigado por chamar.")],
+)
+def test_what_a_student_goes_on_with_from_other_texts_is_not_said(students, monkeypatch, text, expected):
+    monkeypatch.setattr("pipeline.nmt.model._likelihood", lambda tokens: 0.0)
+    assert students["en-pt"].translate(text) == expected
+
+
 def test_a_translation_begins_with_a_capital_if_its_source_does(students):
     assert students["en-pt"].translate("It lasted 1:45.") == "Durou 1:45."
     assert students["pt-en"].translate("O pH é 7,365.").startswith(("The pH", "pH"))
