@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -118,27 +117,4 @@ async def test_a_body_that_comes_too_slowly_ends_the_connection_on_every_route(t
                     for trickles in (True, False):
                         group.create_task(closes(method, path, kind, trickles))
         await server.talk()
-        assert not server.log
-
-
-async def test_a_handshake_of_tls_that_is_left_or_repeated_costs_little(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    async with attacked("--tls", "auto") as server:
-
-        async def handshake() -> None:
-            _, writer = await asyncio.open_connection(
-                "127.0.0.1", server.port, ssl=server.client_tls, local_addr=elsewhere()
-            )
-            writer.transport.abort()
-
-        async def garbage() -> None:
-            with suppress(ssl.SSLError, OSError):
-                await server.sent(b"\x16\x03\x01" + b"a" * 60_000)
-
-        before = await server.figures()
-        for attack in (handshake, garbage):
-            assert await server.holds(attack) <= HELD_MS
-            for _ in range(100):
-                await attack()
-        await server.gives_back(before, 30.0)
         assert not server.log

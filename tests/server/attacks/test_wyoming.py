@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-from typing import Any
 
 import pytest
 
@@ -18,41 +17,14 @@ def event(kind: object, data: object = None, **more: object) -> bytes:
 
 
 SOUND = {"rate": 16_000, "width": 2, "channels": 1}
-NAMES: list[Any] = ["x", "translate-", "translate-" + "a" * 60_000, "translate-zh\n", 5, [1], {"a": 1}, "\ud800"]
-NAMES.append("translate-en-" + "-".join(f"v{number:05d}" for number in range(8_000)))
-WRONG = {
-    "http": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
-    "zeros": bytes(1_000) + b"\n",
-    "a long line": b"a" * 200_000,
-    "depth": b"[" * 60_000 + b"\n",
-    "lists": b'{"type": "ping", "data": {"text": [' + b"[]," * 21_000 + b"[]]}}\n",
-    "deep data": b'{"type": "describe", "data":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}\n",
-    "digits": b'{"type": "audio-start", "data": {"rate": ' + b"9" * 60_000 + b"}}\n",
-    "a list": b"[1]\n",
-    "no type": b"{}\n",
-    "a number": event(1),
-    "less than nothing": event("describe", data_length=-1),
-    "huge data": event("describe", data_length=1 << 62),
-    "a huge payload": event("audio-chunk", payload_length=1 << 40),
-    "yes": event("describe", data_length=True),
-    "lists as data": event("describe", data_length=60_001) + b"[" + b"[]," * 19_999 + b"[]]\n",
-    "data that is no JSON": event("describe", data_length=3) + b"abc",
-    "data that is a list": event("describe", [1]),
-    "audio first": event("audio-chunk", SOUND),
-    "a stop first": event("audio-stop"),
-    "two starts": event("audio-start", SOUND) * 2,
-    "a fast rate": event("audio-start", SOUND | {"rate": 10**9}),
-    **{f"name {str(name)[:20]}": event("transcribe", {"name": name}) + event("audio-start", SOUND) for name in NAMES},
-    **{
-        f"language {str(name)[:20]}": event("transcribe", {"language": name}) + event("audio-start", SOUND)
-        for name in NAMES
-    },
-}
 MANY = {
     "empty lines": b"\n" * 40_000,
     "pings": event("ping", {"text": "a" * 100}) * 10_000,
     "descriptions": event("describe") * 500,
     "unknown events": event("x") * 40_000,
+    "lists": b'{"type": "ping", "data": {"text": [' + b"[]," * 21_000 + b"[]]}}\n",
+    "lists beside the line": event("ping", data_length=60_004) + b"[" + b"[]," * 20_000 + b"[]]",
+    "depth": b"[" * 60_000 + b"\n",
 }
 
 
@@ -67,23 +39,6 @@ async def sent(server: Server, port: int, data: bytes) -> bytes:
         return b""
     finally:
         writer.transport.abort()
-
-
-async def test_wrong_events_are_answered_and_hold_nobody():
-    port = free_port()
-    async with attacked("--wyoming", f"tcp://127.0.0.1:{port}") as server:
-        wrong, answers = [], {}
-        for name, data in WRONG.items():
-
-            async def attack(name: str = name, data: bytes = data) -> None:
-                answers[name] = await sent(server, port, data)
-
-            if (held_ms := await server.holds(attack)) > HELD_MS:
-                wrong.append(f"{name}: {held_ms:.0f} ms")
-        assert not wrong
-        told = {name for name, answer in answers.items() if b'"error"' in answer}
-        assert set(WRONG) - told <= {"lists", "lists as data", "language x", "name translate-zh\n", "yes"}
-        assert not server.log
 
 
 async def test_many_and_mutated_events_hold_nobody_and_leave_nothing():
