@@ -20,7 +20,7 @@ from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, ROOT, read_wav
 from tests.server.running import Texts, ask, final, finish, speak
 
 HELD_MS = 10.0
-"""For which a message or request of a stranger may hold the others: work of the loop in one callback."""
+"""For which a message or request of a stranger may hold the others: the work of one turn of the loop."""
 STAYS_MB = 8.0
 """What an attack may leave in memory, of which fragments of others' are a part."""
 TRIES = 5

@@ -76,7 +76,7 @@ async def test_a_burst_of_connections_holds_nobody_and_is_told_in_a_line(files):
 
         def burst() -> None:
             sockets, source = [], elsewhere()
-            for _ in range(500):
+            for _ in range(1_000):
                 each = socket.socket()
                 each.setblocking(False)
                 each.bind(source)

@@ -46,9 +46,10 @@ async def send_frames(server: Server, path: str, first: dict[str, Any] | None, d
 
 
 @pytest.mark.parametrize("path", ["/v1/session", "/v1/realtime/translations"])
-async def test_no_first_message_and_no_frames_hold_the_others(path):
+async def test_no_first_message_and_no_frames_hold_the_others_or_stay(path):
     async with attacked("--max-sessions", "50", resume_s=0.0) as server:
-        wrong, answers = [], []
+        await server.talk()
+        before, wrong, answers = await server.figures(), [], []
 
         async def send(text: str) -> None:
             async with server.connect(path, local_addr=elsewhere()) as socket:
@@ -70,6 +71,7 @@ async def test_no_first_message_and_no_frames_hold_the_others(path):
                 await check(f"{first} {name}", lambda first=first, data=data: send_frames(server, path, first, data))
         assert not wrong
         assert all(each["type"] == "error" and "failed" not in str(each) and len(str(each)) < 2_000 for each in answers)
+        await server.gives_back(before, 15.0)
         assert not server.log
 
 
