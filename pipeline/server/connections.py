@@ -132,13 +132,14 @@ class HttpConnection(H11Protocol):
         return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
 
     def _displaces(self) -> bool:
-        """Whether the oldest connection without a request, of the address that has most of them, is closed for this one."""
+        """Whether the oldest connection without a whole request, of the address that has most of them, is closed for this one."""
         assert isinstance(self.config, Settings)
         waiting = [
             each
             for each in self.connections
             if isinstance(each, HttpConnection)
-            and each.waits
+            and (each.waits or (each.cycle is not None and each.cycle.more_body))
+            and not each.transport.is_closing()
             and each is not self
             and not self.config.is_proxy(each.client)
         ]
