@@ -8,7 +8,6 @@ import itertools
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,8 +27,11 @@ from .websocket import CLOSING
 
 # How often connections are looked at.
 _SWEEP_S = 1.0
-# How long memory is given back, at each look at the connections, after a long text: until it and its answer are done with.
+# How long memory is given back, at each look at the connections, after a long text: until it and its answer are done with; and
+# after many connections.
 _GIVE_BACK_S = 2.0
+# The memory of so many connections is given back once half of them have gone: 300 kB each with TLS (measured).
+_MANY_CONNECTIONS = 64
 # asyncio reads 256 KiB at once, and 40,000 empty frames in it hold the loop for 0.5 s (measured). With TLS, each connection
 # has a buffer of this size from its acceptance.
 _READ_BYTES = 1 << 14
@@ -112,8 +114,10 @@ class HttpConnection(H11Protocol):
     async def _secure(self, context: ssl.SSLContext) -> None:
         """Do the handshake of TLS. asyncio tells of a connection after it, and its own limit is a minute."""
         self._early, secure = [], None
-        with suppress(OSError):  # it is not TLS, or the other side has gone
+        try:
             secure = await self.loop.start_tls(self.transport, self, context, server_side=True)
+        except OSError as error:  # it is not TLS, or the other side has gone
+            error.__traceback__ = None  # it would keep the buffers until a collection of garbage
         early, self._early = b"".join(self._early), None
         if secure is None:
             self.connection_lost(None)
@@ -128,13 +132,14 @@ class HttpConnection(H11Protocol):
         return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
 
     def _displaces(self) -> bool:
-        """Whether the oldest connection without a request, of the address that has most of them, is closed for this one."""
+        """Whether the oldest connection without a whole request, of the address that has most of them, is closed for this one."""
         assert isinstance(self.config, Settings)
         waiting = [
             each
             for each in self.connections
             if isinstance(each, HttpConnection)
-            and each.waits
+            and (each.waits or (each.cycle is not None and each.cycle.more_body))
+            and not each.transport.is_closing()
             and each is not self
             and not self.config.is_proxy(each.client)
         ]
@@ -241,7 +246,7 @@ class SocketConnection(WebSocketsSansIOProtocol):
     def send_receive_event_to_app(self) -> None:
         if self.curr_msg_data_type == "text":
             if sum(map(len, self.frames)) > _LONG_TEXT_BYTES and isinstance(self.config, Settings):
-                self.config.long_text_s = self.loop.time()
+                self.config.large_s = self.loop.time()
             try:
                 b"".join(self.frames).decode()
             except UnicodeDecodeError:  # uvicorn would log it
@@ -311,8 +316,8 @@ class Settings(uvicorn.Config):
         self.limits, self.tls = limits, tls
         if tls is not None:
             SSLProtocol.max_size = _READ_BYTES
-        self.long_text_s = -_GIVE_BACK_S
-        """When the last long text came."""
+        self.large_s = -_GIVE_BACK_S
+        """When the last long text came, or many connections had gone."""
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:
@@ -357,15 +362,18 @@ class Overdue:
 
 
 async def sweep(server: uvicorn.Server, limits: ServerLimits) -> None:
-    """Abort overdue connections and give the memory of long texts back, for ever."""
+    """Abort overdue connections and give the memory of long texts and of many connections back, for ever."""
     assert isinstance(server.config, Settings)
-    overdue = Overdue(limits)
+    overdue, most = Overdue(limits), 0
     while True:
         await asyncio.sleep(_SWEEP_S)
         connections = [each for each in server.server_state.connections if isinstance(each, Connection)]
         for connection in overdue.among(connections, asyncio.get_running_loop().time()):
             connection.transport.abort()
-        if asyncio.get_running_loop().time() - server.config.long_text_s < _GIVE_BACK_S:
+        most = max(most, len(connections))
+        if most >= _MANY_CONNECTIONS and len(connections) <= most // 2:
+            most, server.config.large_s = len(connections), asyncio.get_running_loop().time()
+        if asyncio.get_running_loop().time() - server.config.large_s < _GIVE_BACK_S:
             await asyncio.to_thread(give_back_memory)
 
 

@@ -3,14 +3,12 @@
 import asyncio
 import gc
 import json
-import os
 import socket
 import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +17,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from pipeline.events import SourceSentence, SourceText, TargetText, TargetToken, Translation, Word
-from pipeline.run.machine import give_back_memory
 from pipeline.server.protocol import _FIELDS
 from pipeline.server.protocols.wyoming import serving_wyoming
-from tests.server.running import Running, ask, heard, running, until
+from tests.server.running import Running, ask, heard, running
 from tests.server.test_protocol import long_messages
 
 # Of the loop's thread in one callback: time that other threads and programs take is not counted. The least of some tries counts.
@@ -197,33 +194,6 @@ async def test_nothing_of_a_message_stays(new_service):
             assert tracemalloc.get_traced_memory()[1] - before < 30 << 20
         finally:
             tracemalloc.stop()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
-async def test_the_memory_of_hostile_messages_comes_back(new_service):
-    texts = [f'{{"type": "start", "glossary": {value}}}' for value in [*TEXTS.values(), *VALUES.values()]]
-
-    def resident_mb() -> float:
-        gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    async with running(new_service(max_sessions=1_000, resume_s=0.0)) as server:
-
-        async def send(text: str) -> str:
-            async with server.connect() as socket:
-                await socket.send(text)
-                return str((await heard(socket)).get("code"))
-
-        async def work() -> set[str]:
-            return {code for _ in range(6) for code in await asyncio.gather(*map(send, texts))}
-
-        await send(texts[0])
-        give_back_memory()
-        before_mb = resident_mb()
-        assert await asyncio.to_thread(asyncio.run, work()) == {"bad-message", "bad-glossary"}
-        async with asyncio.timeout(60):
-            await until(lambda: resident_mb() < before_mb + 5)
 
 
 @pytest.mark.slow

@@ -113,9 +113,14 @@ def test_connections_without_a_request_do_not_keep_others_out():
     assert opened(addresses, [], limits) == [True, False, False, True, True, True, False, True]
 
 
-async def test_requests_are_answered_while_others_hold_unfinished_ones(new_service):
+@pytest.mark.parametrize("begun", [b"", b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"])
+async def test_requests_are_answered_while_others_hold_unfinished_ones(begun, new_service):
     async with running(new_service(connections=3, request_s=HANG_S)) as server:
         held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        for _, writer in held:
+            writer.write(begun)
+        connections = server.server.server_state.connections
+        await until(lambda: sum((each.cycle is not None) is bool(begun) for each in connections) == 3)
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.2", 0))
         writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         assert b"200" in await reader.readline()

@@ -258,13 +258,17 @@ def test_nothing_is_kept_of_a_session(new_service, own_folder, monkeypatch):
         assert not thread.is_alive()
 
 
-def test_every_promise_names_its_tests():
+def test_every_promise_and_attack_names_its_tests():
     page = (ROOT / "docs" / "security.md").read_text("utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.endswith(" test |")]
     assert len(rows) > 20
+    named = set()
     for row in rows:
-        tests = re.findall(r"`(test_\w+\.py)::(test_\w+)`", row)
+        tests = re.findall(r"`((?:\w+/)?test_\w+\.py)::(test_\w+)`", row)
         assert tests, row
+        named |= {test for _, test in tests}
         for file, test in tests:
             found = [path.read_text("utf-8") for path in (ROOT / "tests").rglob(file)]
             assert any(f"def {test}(" in text for text in found), test
+    attacks = "".join(path.read_text("utf-8") for path in (ROOT / "tests/server/attacks").glob("test_*.py"))
+    assert set(re.findall(r"def (test_\w+)", attacks)) <= named
