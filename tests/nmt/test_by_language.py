@@ -61,7 +61,7 @@ def test_each_sentence_is_translated_from_the_language_that_is_named_and_spoken(
         for language, source, translation in found:
             assert (translation.text == source) == (language == "en")
             assert not translation.doubtful
-        assert found[0][2].text.endswith("to Lisbon, please.")
+        assert found[0][2].text.endswith(("to Lisbon, please.", "to Lisbon please."))
         assert found[2][1].startswith("And Mr. John Dashwood")
     number = next(event.sentence for event in events if isinstance(event, SourceSentence) and event.language == "en")
     drafts = [event for event in events if isinstance(event, SourceText) and event.sentence == number]

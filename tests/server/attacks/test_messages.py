@@ -41,7 +41,8 @@ async def send_frames(server: Server, path: str, first: dict[str, Any] | None, d
         if first is not None:
             await say(socket, **first)
         socket.transport.write(data)
-        socket.transport.write_eof()
+        with suppress(OSError):  # the server has closed it
+            socket.transport.write_eof()
         await closed(socket)
 
 
