@@ -15,6 +15,7 @@ from ..languages.noun_agreement import plural
 # apostrophe after a plural is not part of it: it may be a quotation mark.
 _ENGLISH_ENDINGS = "(?:['\u2019]s|s)?"
 _ENGLISH_ENDINGS_AFTER_SIBILANT = "(?:['\u2019]s|es)?"
+_SIBILANT, _CONSONANT_Y = re.compile("(s|x|z|ch|sh)$", re.IGNORECASE), re.compile("[^aeiou]y$", re.IGNORECASE)
 # Blocks of scripts that do not separate words with spaces: Thai, Lao, Myanmar, Khmer, CJK marks, kana, ideographs, and
 # their half and full widths (Unicode 16, Blocks.txt).
 _UNSPACED = (
@@ -143,10 +144,16 @@ class Glossary:
 def _with_plurals(term: Term, source: str, target: str) -> Term:
     if term.target is None:
         return term
-    plurals = (plural(form, source) for form in term.sources)
-    said = dict.fromkeys([*term.sources, *(form for form in plurals if not Glossary((term,)).found_in(form))])
+    plurals = ((form, plural(form, source)) for form in term.sources)
+    said = dict.fromkeys([*term.sources, *(many for form, many in plurals if not _is_ending(form, many))])
     written = dict.fromkeys([*term.targets, *(plural(form, target) for form in term.targets)])
     return replace(term, variants=tuple(said)[1:], target_variants=tuple(written)[1:])
+
+
+def _is_ending(form: str, many: str) -> bool:
+    """Whether the pattern of a form has a plural of it already, as its English ending."""
+    ending = form + ("es" if _SIBILANT.search(form) else "s")
+    return many in (form, ending) or (_CONSONANT_Y.search(form) is not None and many == form[:-1] + "ies")
 
 
 def _pattern(form: str, *, exact_case: bool) -> re.Pattern[str]:
@@ -155,9 +162,9 @@ def _pattern(form: str, *, exact_case: bool) -> re.Pattern[str]:
     literal, last = r"\s+".join(map(re.escape, words)), words[-1]
     if not (last[-1].isalpha() and "LATIN" in unicodedata.name(last[-1], "")):
         pattern = literal
-    elif re.search("(s|x|z|ch|sh)$", last, re.IGNORECASE):
+    elif _SIBILANT.search(last):
         pattern = literal + _ENGLISH_ENDINGS_AFTER_SIBILANT
-    elif re.search("[^aeiou]y$", last, re.IGNORECASE):
+    elif _CONSONANT_Y.search(last):
         pattern = f"(?:{literal}{_ENGLISH_ENDINGS}|{literal[:-1]}ies)"
     else:
         pattern = literal + _ENGLISH_ENDINGS
