@@ -65,6 +65,8 @@ class Connection:
         self._socket, self._service, self._access = socket, service, access
         self._asked: asyncio.Queue[str] = asyncio.Queue(_MOST_ASKED)
         self._pace = Pace(service.limits.messages_a_second)
+        self._told_pushes: str | None = None
+        """What the speaker was told last of what is not sent elsewhere; None to others."""
 
     @property
     def _address(self) -> str:
@@ -183,6 +185,8 @@ class Connection:
                 await self._send(event_text(changes.push(item)))
         if (failure := feed.failure or session.failure) is not None:
             raise failure
+        if self._told_pushes is not None:  # a short session may be over before they are looked at again
+            await self._tell_pushes(session)
         await self._close(NORMAL)
 
     async def _sound(self, session: Session, language: str) -> None:
@@ -302,13 +306,16 @@ class Connection:
 
     async def _report_pushes(self, session: Session) -> None:
         """Tell the speaker what is not sent elsewhere, each time that this changes."""
-        told = ""
+        self._told_pushes = ""
         while True:
-            problem = session.pushed.problem if session.pushed is not None else ""
-            if problem != told:
-                await self._send(message_text("push", message=problem))
-                told = problem
+            await self._tell_pushes(session)
             await asyncio.sleep(_STATUS_S)
+
+    async def _tell_pushes(self, session: Session) -> None:
+        problem = session.pushed.problem if session.pushed is not None else ""
+        if problem != self._told_pushes:
+            self._told_pushes = problem
+            await self._send(message_text("push", message=problem))
 
     async def _text(self) -> str:
         message = await self._received()

@@ -4,6 +4,10 @@ import re
 
 from playwright.async_api import Page, expect
 
+from pipeline.config import PipelineConfig
+from pipeline.errors import UsageError
+from pipeline.server.pushes import Pushes
+from pipeline.sinks.push import PushSink
 from tests.browser.browser import QUIET, TALK, Network, has_said, has_state, only, page_at, page_of, texts_of
 from tests.browser.test_page import downloaded
 from tests.conftest import write_wav
@@ -84,6 +88,22 @@ async def test_all_are_told_that_a_disk_is_full(browser, service_of, tmp_path, m
         await expect(speaker.locator("#problem")).to_contain_text("The text is no longer recorded")
         await has_state(reader, "ended")
         await expect(reader.locator("#recorded")).to_be_hidden()
+
+
+async def test_the_speaker_is_told_what_is_not_sent_elsewhere(browser, service_of, tmp_path):
+    def refuse(config: PipelineConfig) -> list[PushSink]:
+        raise UsageError(f"--push zoom.xx is for a language that is no target; there is {config.languages.targets[0]}")
+
+    service = service_of()
+    service._pushes = Pushes(refuse)
+    recording = write_wav(tmp_path / "talk.wav", speech())
+    async with page_of(browser, service) as (_, speaker):
+        await speaker.select_option("[name=kind]", "file")
+        await speaker.set_input_files("[name=file]", recording)
+        await speaker.click("#start")
+        await expect(speaker.locator("#problem")).to_have_text(
+            "--push zoom.xx is for a language that is no target; there is zh."
+        )
 
 
 async def test_a_reload_of_the_speaker_goes_on_with_the_session(browser, service_of):
