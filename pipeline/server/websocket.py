@@ -11,6 +11,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..captions.changes import Changes
+from ..events import EndOfInput
 from ..glossary.terms import Glossary
 from .access import Access
 from .chains import loaded_voice_model
@@ -66,7 +67,7 @@ class Connection:
         self._asked: asyncio.Queue[str] = asyncio.Queue(_MOST_ASKED)
         self._pace = Pace(service.limits.messages_a_second)
         self._told_pushes: str | None = None
-        """What the speaker was told last of what is not sent elsewhere; None to others."""
+        """What the speaker was told last of what is not sent elsewhere; None to others, and in the end."""
 
     @property
     def _address(self) -> str:
@@ -182,11 +183,12 @@ class Connection:
             elif isinstance(item, Targets):
                 await self._send(message_text("targets", targets=item.languages, voices=_voices(session)))
             else:
+                if isinstance(item, EndOfInput):  # nothing comes after it
+                    await self._tell_pushes(session)
+                    self._told_pushes = None
                 await self._send(event_text(changes.push(item)))
         if (failure := feed.failure or session.failure) is not None:
             raise failure
-        if self._told_pushes is not None:  # a short session may be over before they are looked at again
-            await self._tell_pushes(session)
         await self._close(NORMAL)
 
     async def _sound(self, session: Session, language: str) -> None:
@@ -313,7 +315,7 @@ class Connection:
 
     async def _tell_pushes(self, session: Session) -> None:
         problem = session.pushed.problem if session.pushed is not None else ""
-        if problem != self._told_pushes:
+        if self._told_pushes not in (None, problem):
             self._told_pushes = problem
             await self._send(message_text("push", message=problem))
 
