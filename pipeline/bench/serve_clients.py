@@ -32,13 +32,18 @@ class Reception:
     session: str = ""
     shown_s: list[float] = field(default_factory=list)
     """For each change of a translation that shows more: the age of the newest audio in it when it was received."""
+    steady_s: list[float] = field(default_factory=list)
+    """For each change by which more is steady: the age of the newest audio in the change that had shown it first."""
     final_s: list[float] = field(default_factory=list)
-    """The same for each final translation."""
+    """For each final translation: the age of the newest audio in it."""
     texts: dict[tuple[int, str], str] = field(default_factory=dict)
     """(sentence, language) → the final text."""
     duration_s: float | None = None
     """Audio of the session by the end event; None: it did not come."""
     failure: str = ""
+    _shown: dict[tuple[int, str], list[float]] = field(default_factory=dict)
+    """(sentence, language) → for each character that is shown: the end of the audio of the change that showed it."""
+    _steady: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def take(self, record: dict[str, Any], elapsed_s: float) -> None:
         """Take a message. ``elapsed_s``: since the first sample was spoken."""
@@ -47,8 +52,15 @@ class Reception:
             for event in record["events"]:
                 self.take(event, elapsed_s)
         elif kind == "delta":
+            key, heard_s = (record["sentence"], record["language"]), record.get("heard_s", 0.0)
             if record["text"]:
-                self.shown_s.append(elapsed_s - record.get("heard_s", 0.0))
+                self.shown_s.append(elapsed_s - heard_s)
+            shown, steady = self._shown.setdefault(key, []), record.get("steady", 0)
+            del shown[len(shown) - record.get("withdrawn", 0) :]
+            shown += [heard_s] * len(record["text"])
+            if self._steady.get(key, 0) < steady <= len(shown):
+                self.steady_s.append(elapsed_s - shown[steady - 1])
+            self._steady[key] = steady
         elif kind in ("source_sentence", "translation"):
             if kind == "translation":
                 self.final_s.append(elapsed_s - record.get("heard_s", 0.0))

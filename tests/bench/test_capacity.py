@@ -42,16 +42,22 @@ def test_the_most_sessions_are_found_by_doubling_and_bisection(carried, most):
 
 
 def test_a_trial_is_carried_if_each_session_is():
-    quick, slow = ([0.5, 1.0], [1.0, 1.0]), ([0.5, 1.0], [1.0, 5.0])
-    assert Trial.of([quick], LOAD, []).carried(1.0)
+    quick, slow = ([0.5, 1.0], [1.0], [9.0]), ([0.5, 1.0], [1.0, 5.0], [9.0])
+    assert Trial.of([quick], LOAD, []).carried(1.0), "however late text is final"
     assert not Trial.of([quick], LOAD, ["1.0 s of audio are missing"]).carried(9.0)
+    assert not Trial.of([([4.0], [1.0], [1.0])], LOAD, []).carried(3.0)
     both = Trial.of([quick, slow], LOAD, [])
-    assert (both.sessions, both.final_s, both.final_p90_s) == (2, 2.0, pytest.approx(4.6))
+    assert (both.sessions, both.steady_s, both.steady_p90_s, both.final_s) == (
+        2,
+        pytest.approx(7 / 3),
+        pytest.approx(4.6),
+        9.0,
+    )
     assert both.carried(4.7)
     assert not both.carried(4.5)
-    assert not Trial.of([quick, ([], [])], LOAD, []).carried(99), "a session without text"
-    assert "4.60    50%    10%    400 MB   no" in trials_table([both], 4.5)
-    assert "4.60    50%    10%    400 MB   yes" in trials_table([both], 4.7)
+    assert not Trial.of([quick, ([], [], [])], LOAD, []).carried(99), "a session without text"
+    assert "2.33   4.60     9.00   9.00    50%    10%    400 MB   no" in trials_table([both], 4.5)
+    assert "9.00    50%    10%    400 MB   yes" in trials_table([both], 4.7)
 
 
 @pytest.mark.slow
@@ -63,7 +69,8 @@ def test_the_capacity_of_this_machine_is_measured(phrase, capsys):
     assert [trial["sessions"] for trial in report["trials"]] == [1, 2]
     for trial in report["trials"]:
         assert trial["carried"]
-        assert trial["final_p90_s"] > 0
+        assert 0 < trial["shown_p90_s"] < trial["final_p90_s"]
+        assert trial["steady_p90_s"] > 0
         assert trial["load"]["peak_mb"] > 50
         assert trial["load"]["others_share"] > 0, "the clients at least"
 
@@ -78,12 +85,12 @@ def test_a_number_of_sessions_with_readers_is_measured_alone(phrase, capsys):
 def test_a_limit_that_no_session_meets_is_an_error(phrase, capsys, monkeypatch):
     async def tried(models: Sequence[str], samples: Samples, number: int, readers: int) -> Trial:
         assert number == 1
-        return Trial.of([([0.5], [1.5])], LOAD, [])
+        return Trial.of([([0.5], [1.5], [2.5])], LOAD, [])
 
     monkeypatch.setattr(capacity, "_tried", tried)
     with pytest.raises(PipelineError, match=r"does not carry one session within 1\.2 s; choose a smaller model"):
         run(["capacity", str(phrase), "--config", "demo-zh", "--lag", "1.2"])
-    assert "1.50    50%    10%    400 MB   no" in capsys.readouterr().out
+    assert "2.50    50%    10%    400 MB   no" in capsys.readouterr().out
 
 
 LAG, MOST = ("--lag", " is not a number of seconds from 0.1 to 3600"), ("--most", "from 1 to 100")
@@ -136,7 +143,7 @@ def test_all_sessions_together_have_one_reader(monkeypatch):
 
 
 def test_the_report_of_silence_is_json_and_says_that_no_text_came(phrase, capsys, monkeypatch):
-    trial = Trial.of([([], [])], Load(0.5, math.nan, 0.1), [])
+    trial = Trial.of([([], [], [])], Load(0.5, math.nan, 0.1), [])
 
     async def silent(models: Sequence[str], samples: Samples, number: int, readers: int) -> Trial:
         return trial
@@ -168,15 +175,17 @@ def heard(*records: dict[str, object]) -> Reception:
     return found
 
 
-def test_the_age_of_what_is_shown_and_final_is_taken():
+def test_the_age_of_what_is_shown_steady_and_final_is_taken():
     change = {"type": "delta", "sentence": 0, "language": "zh", "heard_s": 2.0}
     found = heard(
-        {**change, "text": "你"},
-        {**change, "text": "好", "steady": 1},
+        {**change, "text": "你们", "heard_s": 1.0},
+        {**change, "text": "好", "withdrawn": 1, "steady": 1},
         {**change, "text": "", "steady": 1, "heard_s": 2.5},
+        {**change, "text": "", "steady": 2, "heard_s": 2.5},
         {"type": "snapshot", "events": [{**change, "type": "translation", "text": "你好", "heard_s": 2.5}]},
     )
-    assert found.shown_s == [1.0, 1.0]
+    assert found.shown_s == [2.0, 1.0]
+    assert found.steady_s == [2.0, 1.0], "since it was shown first"
     assert found.final_s == [0.5]
     assert found.texts == {(0, "zh"): "你好"}
 
