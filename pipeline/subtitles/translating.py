@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from ..languages.marks import CLAUSE_MARKS
@@ -14,6 +14,7 @@ from .documents import FileCue
 from .labels import NOTE, TAG, labels, translated_label
 from .lines import layout
 from .rules import SubtitleRules
+from .text import line_limit, width
 
 _LONG_PAUSE_MS = 5_000
 """No sentence goes on after it."""
@@ -23,6 +24,8 @@ _RECENT = 8
 """Subtitles before one that may have its text: a sign's layers come in turn."""
 _ROLLING = 0.25
 """Share of subtitles that begin with lines of the one before, from which a file is one of rolling captions."""
+_BALANCED = 20
+"""Lines of a text up to which they are made alike in length: that takes twenty times as long."""
 _PIECE = re.compile(rf"(?P<tag>{TAG})|(?P<blank>\s+)|\S")
 _MARKUP = re.compile(TAG)
 # ASS overrides of the whole text, which begin it. Styles are none: they may end within it.
@@ -188,6 +191,8 @@ def _laid_out(line: str, rules: SubtitleRules) -> str:
     """A text with the best line breaks."""
     pieces = list(_PIECE.finditer(line))
     shown = " ".join("".join(" " if one["blank"] else one.group() for one in pieces if not one["tag"]).split())
+    if width(shown) > _BALANCED * line_limit(shown, rules):
+        rules = replace(rules, max_lines=1)
     lines = [each for cue in layout(shown, rules, cues=1) for each in cue]
     ends = set(accumulate(len("".join(each.split())) for each in lines[:-1]))
     text, count = "", 0

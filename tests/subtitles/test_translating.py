@@ -1,5 +1,7 @@
 """Subtitle files with other texts: all else of the file stays, in every format, and sentences go on over subtitles."""
 
+import time
+
 import pytest
 
 from pipeline.errors import UsageError
@@ -361,6 +363,17 @@ def test_notes_and_tags_at_the_ends_of_a_text_keep_their_order_and_blanks():
         "No <i>♪</i> yes",
     ):
         assert runs(text)[1] == [text.upper().replace("I>", "i>")]
+
+
+def test_a_text_that_no_screen_holds_is_laid_out_in_little_time():
+    def seconds(notes: int) -> float:
+        begun = time.thread_time()
+        (found,) = runs("♪ " * notes + "yes")[1]
+        assert found.replace("\n", " ") == "♪ " * notes + "YES"
+        assert max(map(len, found.split("\n"))) <= 42
+        return time.thread_time() - begun
+
+    assert seconds(1200) < 2 * seconds(400)  # of 20 lines
 
 
 def test_a_text_that_is_shown_again_at_once_is_one_text_with_marks_of_its_own():
