@@ -384,3 +384,36 @@ def test_downloads_break_no_rule(text, runner, page):
     assert [*violations(cues, SubtitleRules())] == []
     assert "".join(line for cue in cues for line in cue.lines).replace(" ", "") == (2 * text).replace(" ", "")
     assert all(len(cue.lines) <= 2 for cue in cues)
+
+
+CORRECT = """async (events) => {
+  const { Board } = await import("/static/render.js");
+  const { Texts } = await import("/static/texts.js");
+  const { Editor } = await import("/static/edit.js");
+  const elements = ["section", "div", "button"].map((name) => document.body.appendChild(document.createElement(name)));
+  const [board, texts, sent] = [new Board(...elements), new Texts(), []];
+  const { list } = board;
+  const editor = new Editor(board, (message) => sent.push(message.speaker ?? message.text));
+  const shown = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(list.querySelector(".target").textContent))));
+  board.begin(texts);
+  events.forEach((event) => board.changed(texts.apply(event)));
+  await shown();
+  editor.on = true;
+  list.querySelector(".target").click();
+  list.querySelector("input").value = "Ann";
+  const field = list.querySelector("textarea");
+  field.value = "New.";
+  field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  const meanwhile = await shown();
+  list.querySelector(".target").click();
+  const again = list.querySelector("textarea").value;
+  editor.close(); // as where the server refuses
+  const after = await shown();
+  elements.forEach((each) => each.remove());
+  return [meanwhile, again, after, sent];
+}"""
+
+
+def test_a_corrected_line_has_its_new_text_until_the_server_answers(runner, page):
+    events = records([*spoken(0, "Yes."), *translated(0, ["是。"])])
+    assert runner.run(page.evaluate(CORRECT, events)) == ["New.", "New.", "是。", ["New.", "Ann"]]
