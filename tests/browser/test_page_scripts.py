@@ -353,7 +353,10 @@ def talk(*sentences: tuple[str, float, float], **more: Any) -> list[PipelineEven
     ]
 
 
+HEBREW = "אני רוצה 3 כרטיסים ל Berlin, בבקשה, ואחר כך גם ארוחת צהריים. Berlin!"
+
 TALKS = [
+    talk((HEBREW, 0.0, 4.0), ("שלום", 5.0, 6.0), ("Say שלום to everybody.", 7.0, 9.0), ("12", 10.0, 11.0)),
     talk((r"<b>{\an8}1</b> \N --> &lt; 0:00:01,500", 0.0, 2.0), ("12", 3.0, 4.0)),
     talk((LONG, 2.0, 20.0), ("Yes.", 20.0, 21.0), (LONG, 21.0, 24.0)),
     talk(("x" * 100 + " and more", 0.0, 0.2), ("No.", 0.3, 0.4), ("Why?", 4.0, 5.0)),

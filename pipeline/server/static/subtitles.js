@@ -6,6 +6,7 @@ import { textFor } from "./texts.js";
 // The defaults of pipeline/subtitles/rules.py.
 const [SHORTEST_MS, LONGEST_MS, GAP_MS, LINGER_MS] = [833, 7000, 83, 2000];
 const LONG_PAUSE_MS = 2000; // no subtitle spans it
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 // The finished text for readers of a language, or what was said for "".
 export function subtitles(texts, language, kind) {
@@ -24,8 +25,8 @@ export function subtitles(texts, language, kind) {
   const mark = kind === "srt" ? "," : ".";
   const blocks = cues(sentences).map(({ start, end, lines, speaker }, at) => {
     const times = `${clock(start, mark)} --> ${clock(end, mark)}`;
-    if (kind === "srt") return `${at + 1}\n${times}\n${lines.map(plain).join("\n")}\n`;
-    return `${times}\n${speaker ? `<v ${escaped(speaker)}>` : ""}${escaped(lines.join("\n"))}\n`;
+    if (kind === "srt") return `${at + 1}\n${times}\n${directed(lines).map(plain).join("\n")}\n`;
+    return `${times}\n${speaker ? `<v ${escaped(speaker)}>` : ""}${escaped(directed(lines).join("\n"))}\n`;
   });
   return (kind === "vtt" ? "WEBVTT\n\n" : "") + blocks.join("\n");
 }
@@ -73,6 +74,19 @@ function show(cues, { text, speaker, start, end }) {
 
 function joined(one, two) {
   return one + (WIDE.test(one) && WIDE.test(two) ? "" : " ") + two;
+}
+
+// Lines with the marks that give each the direction of them all: see pipeline/subtitles/bidi.py.
+function directed(lines) {
+  const letters = lines.join("").match(/\p{L}/gu) ?? [];
+  const right = letters.filter((each) => RIGHT_TO_LEFT.test(each)).length;
+  if (!right) return lines;
+  const isRight = (RIGHT_TO_LEFT.test(letters[0]) ? 8 : 3) * right >= letters.length;
+  return lines.map((line) => {
+    const first = line.match(/\p{L}/u)?.[0];
+    const fits = first !== undefined && RIGHT_TO_LEFT.test(first) === isRight;
+    return isRight ? `\u202b${fits ? "" : "\u200f"}${line}\u202c` : `${fits ? "" : "\u200e"}${line}`;
+  });
 }
 
 // A line of SubRip, which has no escapes: see pipeline/subtitles/escapes.py.
