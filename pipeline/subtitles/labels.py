@@ -42,7 +42,9 @@ def labels(text: str, languages: tuple[str, str]) -> Iterator[tuple[int, int]]:
 
 
 def translated_label(label: str, translation: Callable[[str], str], languages: tuple[str, str]) -> str:
-    """By the table; by ``translation`` if it is of several words and no word is left over, which shows that it is torn."""
+    """A label by the table. Others by ``translation``; if there is a table, only those of several words of which none is left over,
+    which shows that the rest is torn.
+    """
     inside = label.strip(_AROUND)
     if inside != label:
         return label.replace(inside, translated_label(inside, translation, languages)) if inside else label
@@ -53,7 +55,7 @@ def translated_label(label: str, translation: Callable[[str], str], languages: t
         if table and " " not in label and not label.istitle():
             return label
         found = translation(small)
-        if any(word.islower() and word in found.split() for word in _WORD.findall(small)):
+        if table and any(word.islower() and word in found.split() for word in _WORD.findall(small)):
             return label
     return found.upper() if label.isupper() else found[:1].upper() + found[1:] if label[0].isupper() else found
 

@@ -36,6 +36,7 @@ def test_labels_are_at_the_ends_of_sentences(text, inside):
         ("London", "Outra coisa"),
         ("MAN SHOUTS NAMES", "OUTRA COISA"),
         ("doorbell jingles", "doorbell jingles"),  # half of it is left over
+        ("DOORBELL JINGLES", "DOORBELL JINGLES"),
         ("Mary is late", "Outra coisa"),
     ],
 )
@@ -54,3 +55,4 @@ def test_the_table_is_read_in_both_directions_and_other_languages_have_none():
     assert translated_label("ri", translation, ("pt", "en")) == "laughs"
     assert translated_label("gasps", translation, ("en", "de")) == "<gasps>"
     assert translated_label("gasps", translation, ("en", "en")) == "<gasps>"
+    assert translated_label("animal noises", lambda _: "ruidos de animal", ("en", "es")) == "ruidos de animal"
