@@ -20,6 +20,12 @@ _LONGEST_NAME = 5  # words
 # Pieces of the recogniser's vocabulary from which on a word is rare.
 _RARE = 4
 _LEAST = 2  # letters
+# Lines that say who may use a document: nobody says their names.
+_LEGAL = re.compile(
+    r"©|\(c\) ?\d{4}|\bcopyright\b|all rights reserved|creative commons|\bCC[ -]BY\b|\blicen[cs]ed? (?:under|by|to)\b"
+    r"|\b(?:public|apache|MIT|BSD) licen[cs]e|todos os direitos reservados|alle rechte vorbehalten|版权所有|版權所有",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,9 @@ def candidates(
     Names are found by their capitals, and by how they are written; rare words if ``pieces`` says into how many pieces the
     recogniser's vocabulary splits a word. Of Chinese, Japanese and the like, only Latin letters and titles in 《》.
     """
-    shouted = [line for line in text.splitlines() if line.isupper()]
-    words = list(_words("\n".join(line for line in text.splitlines() if not line.isupper())))
+    lines = [line for line in text.splitlines() if not _LEGAL.search(line)]
+    shouted = [line for line in lines if line.isupper()]
+    words = list(_words("\n".join(line for line in lines if not line.isupper())))
     small = Counter(word.text for word in words if not word.capital)
     inside = {word.text for word in words if word.capital and not word.first}
     inside |= {word.text for word in words if word.sure}
@@ -78,7 +85,7 @@ def candidates(
         if word.sure or rare(word.text) or not (known or nouns):
             found[word.text] += 1
     found.update({word: count for word, count in small.items() if count > 1 and rare(word)})
-    found.update(_TITLE.findall(text))
+    found.update(_TITLE.findall("\n".join(lines)))
     for line in shouted:  # headlines say how often a name is there, and not that it is one
         for term in {word.text.title() for word in _words(line)} & found.keys():
             found[term] += 1

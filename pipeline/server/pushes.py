@@ -1,4 +1,4 @@
-"""Sends finished sentences to where people watch, those of one session at a time. docs/server.md says which session."""
+"""Sends finished sentences to where people watch, those of one session at a time. docs/server-operation.md says which session."""
 
 from __future__ import annotations
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from ..languages.marks import CLAUSE_MARKS
 from ..languages.rules import rules as language_rules
 from ..nmt.terms.markup import NEXT, Fragment, joined_sentences, parts
 from .documents import FileCue
+from .labels import NOTE, TAG, labels, translated_label
 from .lines import layout
 from .rules import SubtitleRules
+from .text import line_limit, width
 
 _LONG_PAUSE_MS = 5_000
 """No sentence goes on after it."""
@@ -22,20 +24,18 @@ _RECENT = 8
 """Subtitles before one that may have its text: a sign's layers come in turn."""
 _ROLLING = 0.25
 """Share of subtitles that begin with lines of the one before, from which a file is one of rolling captions."""
-_TAG = r"<[^<>\n]*>|\{[^{}\n]*\}"
-_PIECE = re.compile(rf"(?P<tag>{_TAG})|(?P<blank>\s+)|\S")
-_MARKUP = re.compile(_TAG)
+_BALANCED = 20
+"""Lines of a text up to which they are made alike in length: that takes twenty times as long."""
+_PIECE = re.compile(rf"(?P<tag>{TAG})|(?P<blank>\s+)|\S")
+_MARKUP = re.compile(TAG)
 # ASS overrides of the whole text, which begin it. Styles are none: they may end within it.
 _LEAD = re.compile(r"(?:\{(?!\\[ibus]1\})[^{}\n]*\})*")
-_NOTE = r"[♩-♯\U0001f3b5\U0001f3b6]|#(?!\w)"
 # What begins a text of its own: someone else speaks, or sings.
-_BEGINS = re.compile(rf"(?:{_TAG}|\s)*?(?:[-–—‐\[(]|{_NOTE}|>>|<v[.\s])")
-_SPEAKER = re.compile(rf"(?:{_TAG}|\s)*([^\W\d_][\w .'’]*):(?!\d)")
-_ENDS = re.compile(rf"(?:{_NOTE}|^(?:{_TAG}|\s)*(?:\[[^\]]*\]|\([^)]*\)))(?:{_TAG}|\s)*$")
-# A sound, a manner or a language in brackets.
-_LABEL = re.compile(rf"(?P<open>(?:{_TAG}|\s)*[\[(])(?P<text>[^\[\]()<>{{}}]+)(?P<close>[\])](?:{_TAG}|\s)*)")
+_BEGINS = re.compile(rf"(?:{TAG}|\s)*?(?:[-–—‐\[(]|{NOTE}|>>|<v[.\s])")
+_SPEAKER = re.compile(rf"(?:{TAG}|\s)*([^\W\d_][\w .'’]*):(?!\d)")
+_ENDS = re.compile(rf"(?:{NOTE}|^(?:{TAG}|\s)*(?:\[[^\]]*\]|\([^)]*\)))(?:{TAG}|\s)*$")
 # "# la la #": a song in files without ♪.
-_HASH = re.compile(rf"(?P<open>(?:{_TAG}|\s)*#\s+)(?P<text>.+?)(?P<close>\s+#(?:{_TAG}|\s)*)", re.DOTALL)
+_HASH = re.compile(rf"(?P<open>(?:{TAG}|\s)*#\s+)(?P<text>.+?)(?P<close>\s+#(?:{TAG}|\s)*)", re.DOTALL)
 # The end of a text whose sentence goes on, although a capital follows: "I am in", "Yes,", "and so...".
 _OPEN_END = re.compile(rf"(?:\b[^\W\d_A-Z]{{1,3}}|[{CLAUSE_MARKS}…–—-]|\.\.)$")
 
@@ -168,23 +168,31 @@ def _translated(
     run: Sequence[_Text], translation: Callable[[Fragment], str], languages: tuple[str, str]
 ) -> Sequence[str]:
     """The translation of each of the texts of a run."""
-    whole, opened, closed = NEXT.join(one.text for one in run), "", ""
-    if len(run) == 1 and (inside := _LABEL.fullmatch(whole) or _HASH.fullmatch(whole)):
-        whole, opened, closed = inside["text"], inside["open"], inside["close"]
-    found = ""
-    for part in parts(whole, one_text=True):
-        found += (
+
+    def translated(text: str) -> str:
+        return "".join(
             part
             if isinstance(part, str)
             else joined_sentences([*map(translation, part.sentences(languages[0]))], languages[1])
+            for part in parts(text, one_text=True)
         )
-    return (opened + found + closed).split(NEXT)
+
+    whole, opened, closed = NEXT.join(one.text for one in run), "", ""
+    if len(run) == 1 and (song := _HASH.fullmatch(whole)):
+        opened, whole, closed = song.groups()
+    found, at = "", 0
+    for start, end in labels(whole, languages):
+        label = translated_label(whole[start:end], translated, languages)
+        found, at = f"{found}{translated(whole[at : start - 1])}{whole[start - 1]}{label}{whole[end]}", end + 1
+    return (opened + found + translated(whole[at:]) + closed).split(NEXT)
 
 
 def _laid_out(line: str, rules: SubtitleRules) -> str:
     """A text with the best line breaks."""
     pieces = list(_PIECE.finditer(line))
     shown = " ".join("".join(" " if one["blank"] else one.group() for one in pieces if not one["tag"]).split())
+    if width(shown) > _BALANCED * line_limit(shown, rules):
+        rules = replace(rules, max_lines=1)
     lines = [each for cue in layout(shown, rules, cues=1) for each in cue]
     ends = set(accumulate(len("".join(each.split())) for each in lines[:-1]))
     text, count = "", 0

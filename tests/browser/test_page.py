@@ -271,6 +271,7 @@ async def test_pages_work_where_the_application_is_mounted(browser, service_of):
             await has_state(reader, "ended")
         async with page_at(browser, f"http://localhost:{server.port}/inside/view/none") as reader:
             await expect(reader.get_by_role("alert")).to_contain_text("There is no such session.")
+            await expect(reader.locator(".empty")).to_be_hidden()
 
 
 def test_pages_have_no_inline_scripts_or_styles():

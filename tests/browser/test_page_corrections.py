@@ -68,7 +68,7 @@ async def test_a_line_is_corrected_with_the_keyboard(browser, service_of, expect
                 await expect(late.locator(f"{FIRST} .steady")).to_have_text(NEW)
                 await expect(late.locator("#spoken p")).to_have_count(0)
             cues = list(srt.parse(await downloaded(reader, "srt")))
-            assert [cue.content for cue in cues] == [NEW, expected[1, "zh"]]
+            assert [cue.content.replace("\u2060", "") for cue in cues] == [NEW, expected[1, "zh"]]
             assert not await reader.locator("p[tabindex]").count()  # readers choose no lines
             # Once more, by a click: too soon.
             await speaker.locator(SECOND).click()

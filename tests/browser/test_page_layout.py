@@ -170,6 +170,60 @@ async def test_everything_fits_on_a_phone(path, size, browser):
         assert await page.evaluate(MISFITS, TOUCHED_PX) == []
 
 
+# What a menu cannot show whole, and whether the panel ends within the window and all of it within the panel.
+CUT = """() => {
+  const panel = document.querySelector("#display .panel");
+  const texts = [...panel.querySelectorAll("select")].flatMap((each) => {
+    const style = getComputedStyle(each);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    const room = each.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return [...each.options].map(({ text }) => text).filter((text) => pen.measureText(text).width > room);
+  });
+  return [texts, panel.getBoundingClientRect().bottom <= innerHeight, panel.scrollWidth <= panel.clientWidth];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "languages"),
+    [("/", (320, 568), ("en", "pt", "zh", "es", "de", "fr")), ("/view/x", (568, 320), ("en",))],
+    ids=["upright", "on its side"],
+)
+async def test_what_can_be_chosen_of_the_display_is_whole_on_a_phone(path, size, languages, browser):
+    width, height = size
+    async with page_of_files(browser, path, width=width, height=height, has_touch=True, is_mobile=True) as page:
+        for language in languages:
+            await page.goto(f"http://localhost{path}?ui={language}")
+            await page.click("#display summary")
+            assert await page.evaluate(CUT) == [[], True, True], language
+
+
+# The left edges of the boxes, and the most pixels from a box to its term.
+PROPOSED = """() => {
+  const labels = [...document.querySelectorAll("#glossary .proposed label")];
+  const box = (label) => label.querySelector("input").getBoundingClientRect();
+  const gaps = labels.map((label) => {
+    const text = document.createRange();
+    text.selectNodeContents(label.childNodes[1]);
+    return text.getBoundingClientRect().left - box(label).right;
+  });
+  return [new Set(labels.map((label) => box(label).left)).size, labels.length, Math.max(...gaps)];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 320])
+async def test_proposed_terms_stand_in_columns_beside_their_boxes(width, browser):
+    terms = [{"term": term, "count": 3} for term in ("NATO", "Marchetti Kowalski", "Ada", "University of Porto")]
+    async with page_of_files(browser, "/", width=width, height=800) as page:
+        await page.route("**/v1/terms", lambda route: route.fulfill(json={"terms": terms}))
+        await page.wait_for_selector("body[data-ready=yes]")
+        await page.click("#glossary summary")
+        await expect(page.locator("#glossary .proposed label")).to_have_count(4)
+        columns, count, gap = await page.evaluate(PROPOSED)
+        assert columns <= (count - 1 if width > 1000 else 1)
+        assert 0 < gap < 16
+
+
 # Goes on with Tab from the beginning until an element comes again: [name, whether the focus can be seen].
 FOCUSED = """() => {
   const found = document.activeElement;

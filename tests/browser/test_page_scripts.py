@@ -5,22 +5,23 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-import srt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, Page, Route
 
 from pipeline.captions.changes import ChangeEvent
 from pipeline.captions.states import State
-from pipeline.events import MissingSpeech, PipelineEvent, SourceText, Transcript
+from pipeline.events import MissingSpeech, PipelineEvent, SourceSentence, SourceText, Transcript
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
+from pipeline.sinks.files import sink_makers
+from pipeline.subtitles.check import read_cues, violations
+from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import examples, write_wav
 from tests.streams import changes, spoken, streams, translated
 
@@ -327,32 +328,95 @@ def test_the_page_gives_a_room_the_name_that_the_server_does(runner, page):
     assert runner.run(page.evaluate(NAME, "k" * 32)) == room_name("k" * 32)
 
 
-SUBTITLES = """async (events) => {
+SUBTITLES = """async ([events, language, kind]) => {
   const { Texts } = await import("/static/texts.js");
   const { subtitles } = await import("/static/subtitles.js");
   const texts = new Texts();
   for (const event of events) texts.apply(event);
-  return ["", "zh"].map((language) => subtitles(texts, language, "srt"));
+  return subtitles(texts, language, kind);
+}"""
+LONG = (
+    "Naïve trains to Berlin — half past nine, at 12 500 € (or so) — leave; “we” would like three of the tickets. " * 3
+)
+CHINESE = (
+    "去柏林的火车九点半出发，我们要3张票。明天早上九点在图书馆见面，然后一起去吃饭。请把这份文件交给经理，他下午会看。"
+)
+JAPANESE = "今日は天気がいいですね。散歩に行きましょう、公園まで。" * 2
+THAI = "ฉันอยากไปเที่ยวทะเลกับเพื่อนของฉัน ในวันหยุดสุดสัปดาห์นี้และปีหน้า " * 2
+
+
+def talk(*sentences: tuple[str, float, float], **more: Any) -> list[PipelineEvent]:
+    return [
+        event
+        for number, (text, start_s, end_s) in enumerate(sentences)
+        for event in [*spoken(number, "So.", start_s, end_s, **more), *translated(number, [text], language="pt")]
+    ]
+
+
+HEBREW = "אני רוצה 3 כרטיסים ל Berlin, בבקשה, ואחר כך גם ארוחת צהריים. Berlin!"
+
+TALKS = [
+    talk((HEBREW, 0.0, 4.0), ("שלום", 5.0, 6.0), ("Say שלום to everybody.", 7.0, 9.0), ("12", 10.0, 11.0)),
+    talk((r"<b>{\an8}1</b> \N --> &lt; 0:00:01,500", 0.0, 2.0), ("12", 3.0, 4.0)),
+    talk((LONG, 2.0, 20.0), ("Yes.", 20.0, 21.0), (LONG, 21.0, 24.0)),
+    talk(("x" * 100 + " and more", 0.0, 0.2), ("No.", 0.3, 0.4), ("Why?", 4.0, 5.0)),
+    talk(
+        *((f"Sentence {n} is said.", 0.4 * n, 0.4 * n + 0.3) for n in range(20))
+    ),  # they get late, and share subtitles
+    talk(*((f"{n}.", float(n), n + 0.3) for n in range(3)), ("Far away.", 9.0, 9.2), before_pause=False),
+    [replace(each, speaker="Ann") for each in talk((LONG, 0.0, 6.0)) if isinstance(each, SourceText | SourceSentence)]
+    + talk((LONG, 0.0, 6.0))[2:],
+]
+
+
+@pytest.mark.parametrize("kind", ["srt", "vtt", "txt"])
+@pytest.mark.parametrize("events", TALKS)
+def test_downloads_are_the_files_that_the_program_writes(events, kind, runner, page, tmp_path):
+    sink = sink_makers(SubtitleRules())[kind](tmp_path / "file", languages=["pt"])
+    for event in events:
+        sink.write(event)
+    sink.close()
+    found = runner.run(page.evaluate(SUBTITLES, [records(events), "pt", kind]))
+    assert found.strip() == (tmp_path / "file").read_text("utf-8").strip()
+
+
+@pytest.mark.parametrize("text", [LONG, CHINESE, JAPANESE, THAI])
+def test_downloads_break_no_rule(text, runner, page):
+    events = talk((text, 2.0, 40.0), (text, 40.0, 78.0))
+    cues = read_cues(runner.run(page.evaluate(SUBTITLES, [records(events), "pt", "srt"])))
+    assert [*violations(cues, SubtitleRules())] == []
+    assert "".join(line for cue in cues for line in cue.lines).replace(" ", "") == (2 * text).replace(" ", "")
+    assert all(len(cue.lines) <= 2 for cue in cues)
+
+
+CORRECT = """async (events) => {
+  const { Board } = await import("/static/render.js");
+  const { Texts } = await import("/static/texts.js");
+  const { Editor } = await import("/static/edit.js");
+  const elements = ["section", "div", "button"].map((name) => document.body.appendChild(document.createElement(name)));
+  const [board, texts, sent] = [new Board(...elements), new Texts(), []];
+  const { list } = board;
+  const editor = new Editor(board, (message) => sent.push(message.speaker ?? message.text));
+  const shown = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(list.querySelector(".target").textContent))));
+  board.begin(texts);
+  events.forEach((event) => board.changed(texts.apply(event)));
+  await shown();
+  editor.on = true;
+  list.querySelector(".target").click();
+  list.querySelector("input").value = "Ann";
+  const field = list.querySelector("textarea");
+  field.value = "New.";
+  field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  const meanwhile = await shown();
+  list.querySelector(".target").click();
+  const again = list.querySelector("textarea").value;
+  editor.close(); // as where the server refuses
+  const after = await shown();
+  elements.forEach((each) => each.remove());
+  return [meanwhile, again, after, sent];
 }"""
 
 
-def test_a_long_sentence_is_divided_into_cues(runner, page):
-    english = "The train to Berlin leaves at half past nine, and we would like three tickets. " * 3
-    chinese = "去柏林的火车九点半出发，我们要三张票。" * 6
-    events = [*spoken(0, english, 2.0, 20.0), *translated(0, [chinese]), *spoken(1, "Yes.", 20.0, 21.0)]
-    source, target = (list(srt.parse(text)) for text in runner.run(page.evaluate(SUBTITLES, records(events))))
-    assert source.pop().content == "Yes."
-    for cues, text, space, columns in [(source, english, " ", 1), (target, chinese, "", 2)]:
-        assert space.join(cue.content for cue in cues) == text.strip()
-        widths = [columns * len(cue.content) for cue in cues]
-        assert max(widths) <= 84
-        assert min(widths) >= 42
-        assert (cues[0].start.total_seconds(), cues[-1].end.total_seconds()) == (2, 20)
-        assert all(before.end == after.start for before, after in pairwise(cues))
-
-
-def test_a_short_cue_ends_where_the_next_one_begins(runner, page):
-    events = [*spoken(0, "Yes.", 1.0, 1.2), *spoken(1, "No.", 1.5, 1.6), *spoken(2, "Why?", 4.0, 5.0)]
-    cues = list(srt.parse(runner.run(page.evaluate(SUBTITLES, records(events)))[0]))
-    times = [(cue.start.total_seconds(), cue.end.total_seconds()) for cue in cues]
-    assert times == [(1.0, 1.5), (1.5, 2.3), (4.0, 5.0)]
+def test_a_corrected_line_has_its_new_text_until_the_server_answers(runner, page):
+    events = records([*spoken(0, "Yes."), *translated(0, ["是。"])])
+    assert runner.run(page.evaluate(CORRECT, events)) == ["New.", "New.", "是。", ["New.", "Ann"]]

@@ -46,8 +46,8 @@ NOT_RUN = {
     ),
     "speech-translate models pull en-zh": "needs a network",
     "openssl rand -hex 16 > token": "the servers run here find a token",
-    'curl http://127.0.0.1:8000/translate -d source=en -d target=zh --data-urlencode "q=Where is the station?"': (
-        "needs a server; tests/server/test_libretranslate.py asks one"
+    'curl http://127.0.0.1:8000/translate -d source=en -d target=pt --data-urlencode "q=Where is the station?"': (
+        "needs a server; tests/docs/test_snippets.py asks one"
     ),
     "speech-translate translate call.wav --speakers Ana,Ben --format vtt,srt --config demo": (
         "needs a call in two channels; tests/apps/test_speakers.py has one"

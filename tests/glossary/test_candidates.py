@@ -43,6 +43,21 @@ def test_names_are_proposed_and_words_that_only_begin_a_sentence_are_not():
     assert not found.keys() & {"The", "Our", "Numbers", "We", "QUARTERLY", "The board", "A", "board"}
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Copyright 2024 Acme Publishing. All Rights Reserved.",
+        "Slides by Ada Lorenz, Creative Commons Attribution (CC BY 4.0)",
+        "Licensed under the Apache License, Version 2.0",
+        "© Acme Publishing",
+        "版权所有《Acme》",
+    ],
+)
+def test_what_a_document_says_of_its_licence_is_not_proposed(line):
+    assert terms(f"{line}\nWe are in Berlin.") == {"Berlin": 1}
+    assert "Lorenz" in terms("The driver Lorenz has a licence, and the copy is right.")
+
+
 def test_words_that_the_recognisers_vocabulary_splits_are_proposed_if_they_come_again():
     assert "phosphoinositide" not in terms(TALK)
     found = terms(TALK, pieces=lambda word: len(word) // 4)

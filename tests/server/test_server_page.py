@@ -1,4 +1,4 @@
-"""docs/server.md: its table has every option of the command."""
+"""docs/server-operation.md: its table has every option of the command."""
 
 import re
 
@@ -7,7 +7,7 @@ from tests.conftest import ROOT
 
 
 def test_every_option_is_in_the_table():
-    page = (ROOT / "docs" / "server.md").read_text("utf-8")
+    page = (ROOT / "docs" / "server-operation.md").read_text("utf-8")
     table = page.split("| option | meaning |\n|---|---|\n")[1].split("\n\n")[0]
     listed = {name for row in table.splitlines() for name in re.findall(r"--[\w-]+", row.split("|")[1])}
     taken = {name for action in arguments()._actions for name in action.option_strings if name.startswith("--")}

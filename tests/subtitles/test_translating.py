@@ -1,5 +1,7 @@
 """Subtitle files with other texts: all else of the file stays, in every format, and sentences go on over subtitles."""
 
+import time
+
 import pytest
 
 from pipeline.errors import UsageError
@@ -342,9 +344,36 @@ def test_lines_of_two_voices_or_songs_stay_two():
         assert len(found.split("\n")) == 2  # a blank line would end a subtitle
 
 
-def test_a_label_is_translated_without_its_brackets():
-    assert runs("[dog barking]", "<i>(sighs)</i>") == (["dog barking", "sighs"], ["[DOG BARKING]", "<i>(SIGHS)</i>"])
+def test_a_label_is_translated_apart_from_what_is_said():
+    assert runs("[dog wakes up]", "<i>(sighs)</i> Well.", languages=("en", "pt")) == (
+        ["dog wakes up", "Well."],
+        ["[DOG WAKES UP]", "<i>(suspira)</i> WELL."],
+    )
+    assert runs("Well. [sighs]", "And you?") == (["sighs", "Well.", "And you?"], ["WELL. [SIGHS]", "AND YOU?"])
     assert runs("# la la #", "#1 is here") == (["la la", "#1 is here"], ["# LA LA #", "#1 IS HERE"])
+
+
+def test_notes_and_tags_at_the_ends_of_a_text_keep_their_order_and_blanks():
+    for text in (
+        "<i>♪ Yes ♪</i>",
+        "<i>Yes ♪ </i>",
+        "♪ Yes ♪ ♪",
+        "<i>♪</i> Yes <i>♪</i>",
+        "<i>♪ </i>Yes",
+        "No <i>♪</i> yes",
+    ):
+        assert runs(text)[1] == [text.upper().replace("I>", "i>")]
+
+
+def test_a_text_that_no_screen_holds_is_laid_out_in_little_time():
+    def seconds(notes: int) -> float:
+        begun = time.thread_time()
+        (found,) = runs("♪ " * notes + "yes")[1]
+        assert found.replace("\n", " ") == "♪ " * notes + "YES"
+        assert max(map(len, found.split("\n"))) <= 42
+        return time.thread_time() - begun
+
+    assert seconds(1200) < 2 * seconds(400)  # of 20 lines
 
 
 def test_a_text_that_is_shown_again_at_once_is_one_text_with_marks_of_its_own():

@@ -218,7 +218,7 @@ class _Reader:
                 continue
             bold = kind == "bold" and names["**"] > 0
             after = kind == "close" or bold or number > last
-            self._mark(text, after=after, line=kind == "line")
+            self._mark(text, after=after, line=kind == "line", last=number > last)
             name = "**" if kind == "bold" else name
             closed_later[name] -= kind == "close"
             if kind == "open" or (kind == "bold" and not bold):
@@ -230,14 +230,18 @@ class _Reader:
                     inner.append(opened.pop())
                 names.subtract(other for other, _ in inner)
                 own = inner.pop()[1]
+                is_empty = self.marks[own].at >= len(self.text.rstrip())  # no word is in between
+                if is_empty and not self.marks[own].after:
+                    closing = replace(closing, text=text, at=self.marks[own].at, after=False)
+                pair = None if is_empty else own
                 mended = [
                     one for one in inner[:_NEAR] if self.marks[one[1]].text[0] == "<" and closed_later[one[0]] > 0
                 ]
                 for other, at in mended:  # closed too late: closed before, and opened again after
                     self.marks[at] = replace(self.marks[at], pair=at)
                     self.marks.append(replace(closing, text=f"</{other}>", pair=at))
-                self.marks[own] = replace(self.marks[own], pair=own)
-                self.marks.append(replace(closing, pair=own))
+                self.marks[own] = replace(self.marks[own], pair=pair)
+                self.marks.append(replace(closing, pair=pair))
                 for other, at in reversed(mended):
                     opened.append((other, len(self.marks)))
                     names[other] += 1
@@ -253,7 +257,7 @@ class _Reader:
             self.touching.add((name.group(), True))
             text = f" {text}"
         if (not self.text or self.text.endswith(" ")) and text.startswith(" "):
-            if self.marks and self.marks[-1].at == len(self.text) and not self.marks[-1].after:
+            if self.marks and self.marks[-1].at == len(self.text) and not (self.text and self.marks[-1].after):
                 self.marks[-1] = replace(self.marks[-1], text=self.marks[-1].text + " ")
             text = text[1:]
         if not self.text and self.marks and (dash := _DASH.match(text)):
@@ -261,12 +265,13 @@ class _Reader:
             text = text[dash.end() :]
         self.text += text
 
-    def _mark(self, text: str, *, after: bool, line: bool) -> None:
+    def _mark(self, text: str, *, after: bool, line: bool, last: bool) -> None:
         if line or (len(text) == 1 and not after):  # a sign between two words
             self.text = f"{self.text.rstrip()} ".lstrip()
         bare = self.text.rstrip()
         if after and len(bare) < len(self.text):
             text = f" {text}"
+            self.text = bare if last else self.text  # the blank is that of this mark
         self.marks.append(Mark(text, len(bare) if after else len(self.text), after, line))
 
     def _stand_in(self, word: str) -> str:

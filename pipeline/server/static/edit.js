@@ -20,13 +20,15 @@ export class Editor {
     board.list.addEventListener("keydown", (event) => this.on && this.#key(event));
   }
 
-  close() {
+  // sent: the text that is shown until the server has answered; by default the one of before.
+  close(sent) {
     if (!this.line) return;
     const { element, field, sentence, back } = this.line;
     const focused = element.contains(document.activeElement);
     this.line = null;
     field.remove();
-    this.board.changed([sentence.number]);
+    if (sent === undefined) this.board.changed([sentence.number]);
+    else element.replaceChildren(Object.assign(document.createElement("span"), { className: "steady", textContent: sent }));
     if (focused) (back === this.board.list ? back.focus() : choose(back));
   }
 
@@ -61,8 +63,9 @@ export class Editor {
     const { field, speaker, sentence, language, before } = this.line;
     const [text, name] = [field.value.trim(), speaker.value.trim()];
     const message = { type: "correct", sentence: sentence.number };
-    if (name !== (sentence.speaker ?? "") && !this.onCorrect({ ...message, speaker: name })) return;
-    if (!text || text === before || this.onCorrect({ ...message, language, text })) this.close();
+    const changed = text && text !== before;
+    if (changed && !this.onCorrect({ ...message, language, text })) return;
+    if (name === (sentence.speaker ?? "") || this.onCorrect({ ...message, speaker: name })) this.close(changed ? text : undefined);
   }
 
   // Mask what is selected of the line, else the word at the cursor, here and in what follows.

@@ -221,6 +221,7 @@ function onEvent(event) {
     // falls through
     case "not_corrected":
       problem(event.code ? errorMessage(event, true) : "");
+      if (event.sentence !== undefined) board.changed([event.sentence]);
       break;
     case "targets":
       downloads.offer(event.targets);

@@ -26,6 +26,7 @@ export class Texts {
       sentence.start = event.start_s ?? sentence.start;
       sentence.end = event.end_s ?? sentence.end;
       sentence.uncertain = event.uncertain ?? false; // may be misheard
+      sentence.pause = event.before_pause ?? true; // after it
     }
     if (event.type === "correction" && event.speaker !== undefined) sentence.speaker = event.speaker;
     if (event.type.endsWith("delta")) text.change(event);
