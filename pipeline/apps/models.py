@@ -51,7 +51,9 @@ def _add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_pull_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "name", metavar="NAME", help="a configuration (en-zh, or a TOML file), a hub id, or a Whisper size"
+        "name",
+        metavar="NAME",
+        help="a configuration (en-zh, or a TOML file), a hub id, a Whisper size, or kokoro, for voices",
     )
     parser.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
 

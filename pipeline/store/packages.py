@@ -117,9 +117,11 @@ def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
     for place in places:
         if (place / file.name).is_file():
             return [place / file.name]
-    pieces = [path for place in places for path in place.glob(f"{file.name}.part*")]
-    complete = sum(piece.stat().st_size for piece in pieces) == file.size
-    return sorted(pieces, key=lambda path: (len(path.name), path.name)) if complete else []  # part10 after part2
+    for pattern in (f"{file.name}.part*", "part.bin"):
+        pieces = [path for place in places for path in place.glob(pattern)]
+        if sum(piece.stat().st_size for piece in pieces) == file.size:
+            return sorted(pieces, key=lambda path: (len(path.name), path.name))  # part10 after part2
+    return []
 
 
 def _installed(requirement: str, folder: str) -> Path | None:

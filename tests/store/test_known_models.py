@@ -235,3 +235,18 @@ def test_the_hash_of_a_changed_file_is_computed_again(cache):
         file.seek(5)
         file.write(b"x")
     assert not is_complete(folder, TINY_EN)
+
+
+def test_parts_with_one_name_are_joined_in_the_order_of_their_packages(cache, monkeypatch):
+    parts = [b"the second, ", b"the first"]
+    whole = b"".join(parts)
+    file = KnownFile("model.bin", len(whole), hashlib.sha256(whole).hexdigest())
+    for number, part in enumerate(parts, 1):
+        install(cache / "site", f"piece-{number}", {})
+        (cache / "site" / f"piece_{number}").mkdir()
+        (cache / "site" / f"piece_{number}" / "part.bin").write_bytes(part)
+    monkeypatch.syspath_prepend(cache / "site")
+    packages_of_it = tuple((f"piece-{number}==9.0", f"piece_{number}") for number in (1, 2))
+    joined = model_from_packages(replace(TINY_EN, files=(file,), packages=packages_of_it))
+    assert joined is not None
+    assert (joined / "model.bin").read_bytes() == whole
