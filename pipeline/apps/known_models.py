@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from ..store import ModelRef
 from ..store.cache import translate_read_errors
 from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
 from ..store.known import HIBARI, KNOWN_MODELS, KOKORO, KOKORO_STYLES, KnownModel, known_model, known_translator
-from ..store.packages import forget_verified, is_complete, model_from_packages
+from ..store.packages import copy_model, forget_verified, is_complete, model_from_packages
 from ..store.resolve import (
     cached_commit,
     cached_model,
@@ -32,6 +32,7 @@ from ..store.resolve import (
     fetch_model,
     local_directory,
     repository_folder,
+    resolve_model,
 )
 from ..store.url import fetch_known_file
 
@@ -204,6 +205,14 @@ def pull(model: NamedModel, progress: Progress) -> str:
         return done
     found = find_translation_model(run, progress)
     return f"{done}; compiled, in {found}" if found == model.compiled else f"{done}; it cannot be compiled"
+
+
+def copy_demo(folder: Path, progress: Progress) -> Iterator[str]:
+    """Copy the models of the demo's configurations that do not come with this package; yields a description of each for display."""
+    named = named_models(name for name in named_configs() if name.startswith("demo"))
+    for ref in dict.fromkeys(model.ref for model in named):
+        if (known := ref.known) is not None:
+            yield f"{ref.source}: complete and undamaged in {copy_model(known, resolve_model(ref, progress), folder)}"
 
 
 def _pull_known(ref: ModelRef, known: KnownModel, progress: Progress) -> str:

@@ -106,6 +106,7 @@ HERE = [command for command in COMMANDS if command not in {*NOT_RUN, *SERVERS, *
 SAID = {
     "models inspect": "it runs",
     "models compile": "my-model: int8",
+    "models fetch": "firefox/pt-en-tiny: complete and undamaged in FOLDER",
     "models list": "Systran/faster-whisper-small",
     "models list --pairs": "TigreGotico/",
     "bench live": "settled after",
