@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from ..errors import ModelError, UsageError, first_line
 from ..events import Samples
 from ..store.known import HIBARI
-from ..store.packages import model_from_packages
+from ..store.packages import is_complete
 from .voice import as_samples
 
 
@@ -20,11 +22,13 @@ class HibariVoice:
 
     def __init__(self) -> None:
         """Raises UsageError: the package is not installed, or has other files than published."""
-        if model_from_packages(HIBARI) is None:
-            raise UsageError(f"the voice {self.name} is not installed; {HIBARI.install}")
-        from hibari import Hibari
-
-        self._model = Hibari(threads=1)
+        try:
+            import hibari
+        except ImportError as error:
+            raise UsageError(f"the voice {self.name} is not installed; {HIBARI.install}") from error
+        if not is_complete(Path(hibari.__file__).parent / "assets", HIBARI):
+            raise UsageError(f"{hibari.__file__} has other models than published; {HIBARI.install} --force-reinstall")
+        self._model = hibari.Hibari(threads=1)
         self.say("English")  # the first time takes longer
 
     def say(self, text: str, speed: float = 1.0) -> Samples:

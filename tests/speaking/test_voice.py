@@ -247,8 +247,15 @@ def test_the_english_voice_says_the_same_each_time_and_faster():
 
 
 def test_the_english_voice_is_named_with_its_package_where_it_is_missing(monkeypatch):
-    monkeypatch.setattr("pipeline.speaking.hibari.model_from_packages", lambda model: None)
+    monkeypatch.setitem(sys.modules, "hibari", None)
     with pytest.raises(UsageError, match="the voice hibari is not installed; pip install hibari-tts==0.2.1"):
+        load_voice(Path("hibari"))
+
+
+@needs_hibari
+def test_an_english_voice_with_other_models_than_published_is_refused(monkeypatch):
+    monkeypatch.setattr("pipeline.speaking.hibari.is_complete", lambda folder, model: False)
+    with pytest.raises(UsageError, match="has other models than published; pip install hibari-tts==0.2.1 --force-"):
         load_voice(Path("hibari"))
 
 
