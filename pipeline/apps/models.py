@@ -1,4 +1,4 @@
-"""python -m pipeline.models: list, fetch, compile and inspect models."""
+"""python -m pipeline.models: list, fetch, copy, compile and inspect models."""
 
 from __future__ import annotations
 
@@ -51,9 +51,18 @@ def _add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_pull_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "name", metavar="NAME", help="a configuration (en-zh, or a TOML file), a hub id, or a Whisper size"
+        "name",
+        metavar="NAME",
+        help="a configuration (en-zh, or a TOML file), a hub id, a Whisper size, or kokoro, for voices",
     )
     parser.add_argument("--revision", metavar="R", help="commit, tag or branch of a hub id's repository")
+
+
+def _add_fetch_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--demo", action="store_true", required=True, help="what the demo's configurations need")
+    parser.add_argument(
+        "--models", type=some_path, required=True, metavar="FOLDER", help="where: runs take it as --models"
+    )
 
 
 def _add_compile_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,6 +156,17 @@ def run_pull(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_fetch(options: argparse.Namespace) -> int:
+    with importing():
+        from .known_models import copy_demo  # slow: imports the recogniser's libraries
+    from ..run.progress import progress_bar
+
+    with progress_bar() as progress:
+        done = list(copy_demo(options.models, progress))
+    print(*map(escaped, done), sep="\n")
+    return 0
+
+
 def run_compile(options: argparse.Namespace) -> int:
     if options.shortlist is None and options.shortlist_size is not None:
         raise UsageError(
@@ -186,6 +206,12 @@ _COMMANDS: dict[str, _Command] = {
         run_pull,
         "fetch models, or resume an interrupted download",
         ("%(prog)s en-zh", "%(prog)s Helsinki-NLP/opus-mt-en-de"),
+    ),
+    "fetch": _Command(
+        _add_fetch_arguments,
+        run_fetch,
+        "copy models into a folder, for machines without a network or the packages",
+        ("%(prog)s --demo --models FOLDER",),
     ),
     "compile": _Command(
         _add_compile_arguments,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from ..glossary.terms import Glossary
 from ..languages.options import AUTO_SOURCE
 from ..nmt.routing import AUTO, is_same_pair, looked_up, may_translate, names_pair, route, route_line, translates_all
 from ..resources import named_configs
+from ..store.packages import MODELS
 from ..subtitles.rules import PRESETS
 from .cli import some_path, some_text, tell, whole_number
 
@@ -63,6 +65,12 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         "--asr", type=some_text, metavar="M", help="speech model: a directory, a Whisper size, or a hub id"
     )
     group.add_argument("--nmt", type=some_text, metavar="M", help="translation model: a directory or a hub id")
+    group.add_argument(
+        "--models",
+        type=some_path,
+        metavar="FOLDER",
+        help="take models from here first: a folder of python -m pipeline.models fetch",
+    )
     group.add_argument(
         "--via",
         type=some_text,
@@ -129,6 +137,12 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     languages differ from the configured ones and no translation model is given, it comes from the table of pairs and is
     printed on standard error.
     """
+    if options.models is not None:
+        if not options.models.is_dir():
+            raise UsageError(
+                f"there is no folder {options.models}; make it with: python -m pipeline.models fetch --demo --models {options.models}"
+            )
+        os.environ[MODELS] = str(options.models.resolve())  # processes that are started look there, too
     named = load_config(options.config)
     config = with_overrides(
         named,

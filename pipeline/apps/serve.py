@@ -22,6 +22,7 @@ from ..errors import UsageError
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
 from ..server.limits import MOST_TARGETS, ServerLimits
+from ..store.known import HIBARI
 from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
 from .directory import add_directory_arguments, in_directory
 from .listening import (
@@ -162,11 +163,14 @@ def _add_sessions(parser: Parser) -> None:
     add_terms_argument(sessions)
     sessions.add_argument(
         "--speak",
+        nargs="?",
+        const=HIBARI.size,
         type=some_path,
         action="append",
         default=[],
         metavar="VOICE",
-        help="readers can also listen to translations into the language of this Piper voice; may be given again (docs/live.md)",
+        help=f"readers can also listen to translations into the language of this voice ({HIBARI.size} without a value); may be "
+        "given again (docs/live.md)",
     )
 
 

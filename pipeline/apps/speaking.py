@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..languages import nearest
+from ..store.known import HIBARI
 from .cli import some_path, some_text, tell
 from .outputs import Output
 
@@ -25,9 +26,12 @@ _TRACK = ".wav"
 def add_speak_arguments(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--speak",
+        nargs="?",
+        const=HIBARI.size,
         type=some_path,
         metavar="VOICE",
-        help="also speak the translations, with this Piper voice: its .onnx file or folder (see docs/live.md)",
+        help=f"also speak the translations: {HIBARI.size} (English, the default), a voice of Kokoro such as pf_dora, or the .onnx "
+        "file or folder of a Piper voice (see docs/live.md)",
     )
     group.add_argument(
         "--speak-to",
@@ -76,12 +80,12 @@ class Speech:
                 "--speak is heard while people speak, but --fast does not run in real time; give --speak-to FILE.wav, or "
                 "leave one of the two out"
             )
-        from ..speaking.voice import PiperVoice
+        from ..speaking.voice import load_voice
 
-        self._voice = voice = PiperVoice(options.speak)
+        self._voice = voice = load_voice(options.speak)
         if not (spoken := nearest(voice.language, targets)):
             raise UsageError(
-                f"the voice {voice.path} speaks {voice.language}, which is no target; there is {', '.join(targets)}"
+                f"the voice {voice.name} speaks {voice.language}, which is no target; there is {', '.join(targets)}"
             )
         self._language = spoken[0]
 
@@ -130,12 +134,12 @@ def voices_for(
     if not paths:
         return None
     from ..server.speaking import SessionVoices
-    from ..speaking.voice import PiperVoice
+    from ..speaking.voice import load_voice
 
-    voices = [PiperVoice(path) for path in paths]
+    voices = [load_voice(path) for path in paths]
     for voice in voices:
         if not nearest(voice.language, targets):
             tell(
-                f"the voice {voice.path} is heard only if somebody chooses its language: no target is {voice.language}"
+                f"the voice {voice.name} is heard only if somebody chooses its language: no target is {voice.language}"
             )
     return lambda of_session: SessionVoices(voices, of_session, listeners)

@@ -1,12 +1,10 @@
-"""Voices of Piper (VITS) on ONNX Runtime, with phonemes of the program espeak-ng, which the user installs."""
+"""What speaks: a voice of an installed package by its name, or a voice of Piper (VITS), whose files the user fetches."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shutil
-import subprocess
 import unicodedata
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,30 +15,51 @@ from ..errors import ModelError, UsageError, first_line
 from ..events import Samples
 from ..languages import known_language, normalized_code
 from ..run.onnx_session import open_session, quiet_options
+from ..store.known import HIBARI
+from .espeak import require_espeak, spelled, with_marks
 
+# Language, woman or man, and a name.
+_KOKORO = re.compile("[efhijpz][fm]_[a-z]+")
 _WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
-_INSTALL = "Debian, Ubuntu: apt-get install espeak-ng; macOS: brew install espeak-ng"
 # Phonemes that each voice has: before all others, between them, and after them.
 _BEGIN, _BETWEEN, _END = "^", "_", "$"
 _INPUTS = {"input", "input_lengths", "scales"}
-# A sentence takes espeak-ng some 10 ms.
-_PHONEMES_S = 10.0
-# Where espeak-ng pauses, and the mark that voices know for it.
-_MARKS = re.compile(r"([,.;:?!])[,.;:?!]*(?=[\"'»”’)\]]*(?:\s|$))|([，、。；：？！])")
-_WESTERN = dict(zip("，、。；：？！", ",,.;:?!", strict=True))
-# "(en)" where espeak-ng reads a word as one of another language.
-_SWITCH = re.compile(r"\([a-z-]+\)")
 
 
 class Voice(Protocol):
     """Speaks one language. May be called from several threads."""
 
+    name: str
+    """As --speak takes it."""
     language: str
     rate: int
     """Sample rate in Hz."""
 
     def say(self, text: str, speed: float = 1.0) -> Samples:
         """A sentence as int16 samples [n] at ``rate``; none if it has nothing that is spoken. ``speed`` 2 halves its time."""
+
+
+def as_samples(sound: Any) -> Samples:
+    """int16 [n] of a model's floats in [-1, 1], of any shape."""
+    samples: Samples = (np.asarray(sound).reshape(-1).clip(-1.0, 1.0) * 32_767).astype(np.int16)
+    return samples
+
+
+def load_voice(given: Path) -> Voice:
+    """The voice of --speak: one of a package by its name, or a Piper voice by its path.
+
+    Raises:
+        UsageError, ModelError: it is not installed, there is none, or it is damaged.
+    """
+    if str(given) == HIBARI.size:
+        from .hibari import HibariVoice
+
+        return HibariVoice()
+    if _KOKORO.fullmatch(str(given)):
+        from .kokoro import KokoroVoice
+
+        return KokoroVoice.installed(str(given))
+    return PiperVoice(given)
 
 
 class PiperVoice:
@@ -54,6 +73,7 @@ class PiperVoice:
             ModelError: a file is damaged or of another kind, or espeak-ng cannot read the language.
         """
         self.path = path = _model_file(path)
+        self.name = str(path)
         settings = _settings(path.with_name(f"{path.name}.json"))
         try:
             code = (settings.get("language", {}).get("code") or path.name.split("-")[0]).replace("_", "-")
@@ -72,8 +92,8 @@ class PiperVoice:
                 f"{path}.json has the language {code!r}, phonemes of the type {kind!r} and {self.rate} Hz; expected are a "
                 "known language, phonemes of espeak or text, and 8000 to 192000 Hz"
             )
-        if self._espeak is not None and shutil.which("espeak-ng") is None:
-            raise UsageError(f"{path.name} needs the program espeak-ng, which was not found; install it ({_INSTALL})")
+        if self._espeak is not None:
+            require_espeak(path.name)
         self._session = open_session(path, threads=1)
         inputs = {each.name for each in self._session.get_inputs()}
         if inputs - {"sid"} != _INPUTS:
@@ -101,42 +121,19 @@ class PiperVoice:
             (sound, *_) = self._session.run(None, feeds, quiet_options())
         except Exception as error:  # ONNX Runtime's exception classes have no common base class
             raise ModelError(f"{self.path} cannot speak {text!r}: {first_line(error)}") from error
-        samples: Samples = (np.asarray(sound).reshape(-1).clip(-1.0, 1.0) * 32_767).astype(np.int16)
-        return samples
+        return as_samples(sound)
 
     def _phonemes(self, text: str) -> str:
         """What the voice reads: decomposed (NFD), with the marks at which it pauses."""
         if self._espeak is None:
             return unicodedata.normalize("NFD", text.casefold())
-        lines = [" ".join(_SWITCH.sub("", line).split()) for line in self._spelled(text).splitlines() if line.strip()]
-        marks = [western or _WESTERN[eastern] for western, eastern in _MARKS.findall(text)]
-        if len(marks) == len(lines) - 1:
-            marks.append(".")
-        elif len(marks) != len(lines):  # espeak-ng pauses elsewhere, as after an abbreviation
-            marks = [","] * (len(lines) - 1) + [marks[-1] if marks else "."]
-        return unicodedata.normalize("NFD", " ".join(map(str.__add__, lines, marks)))
-
-    def _spelled(self, text: str) -> str:
-        """The lines that espeak-ng writes for a text, one for each part between pauses."""
-        command = ["espeak-ng", "-q", "--ipa", "-b", "1", "-v", str(self._espeak), "--stdin"]
-        given = " ".join(text.split())
-        try:
-            done = subprocess.run(
-                command, input=given, capture_output=True, encoding="utf-8", errors="replace", timeout=_PHONEMES_S,
-                start_new_session=True,  # Ctrl-C is for this program, which finishes what was said
-            )  # fmt: skip
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise ModelError(f"espeak-ng cannot be run for {self.path.name} ({error})") from None
-        if done.returncode:
-            said = done.stderr.strip().partition("\n")[0]
-            raise ModelError(f"espeak-ng does not know {self._espeak!r}, the language of {self.path.name}: {said}")
-        return done.stdout
+        return unicodedata.normalize("NFD", with_marks(spelled(text, self._espeak, self.path.name), text))
 
     def _check(self, own_name: str) -> None:
         """Speak once, as the first time takes longer. ``own_name``: of the language, in it."""
         if (
             self._espeak is not None
-            and self._spelled(own_name).startswith("(en)")
+            and spelled(own_name, self._espeak, self.path.name).startswith("(en)")
             and not self.language.startswith("en")
         ):
             raise ModelError(

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
 import importlib
 import json
 import os
 import re
 import shutil
 import tempfile
-import time
-import urllib.error
-import urllib.request
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import DownloadError, HubUnreachableError, ModelError, first_line
+from ..errors import DownloadError, ModelError, first_line
 from ..run.progress import Progress
 from .cache import check_room, locked, writable
 from .catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
 from .packages import assets
 from .transfer import digest_of, megabytes
+from .url import check_online, fetch
 
 PREFIX = "firefox/"
 CATALOGUE = "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json"
@@ -32,8 +29,6 @@ VARIABLE = "FIREFOX_MODELS_URL"
 """Environment variable with the address of another catalogue: a models.json, or the records of Firefox's Remote Settings."""
 _MANIFEST = "files.json"
 _NAME = re.compile(r"firefox/[a-z]{2,3}(?:_[a-z]+)?-[a-z]{2,3}(?:_[a-z]+)?")
-_ATTEMPTS = 3
-_TIMEOUT_S = 30
 _BLOCK = 1 << 16
 _MODEL_SHARE = 0.8
 """Of all bytes of a student, those of the model, about."""
@@ -86,7 +81,7 @@ def fetch_student(name: str, progress: Progress) -> Path:
                 def arrived(part: float, done: float = done, share: float = share) -> None:
                     progress(f"fetching {name}, {megabytes(model.size or 0)}", done + share * part)
 
-                _fetch(file.url, parts / _packed_name(file), arrived)
+                fetch(file.url, parts / _packed_name(file), arrived)
                 done += share
             _unpack(files, parts, folder)
             shutil.rmtree(parts, ignore_errors=True)
@@ -132,58 +127,9 @@ def _packed_name(file: CatalogueFile) -> str:
 def _read(url: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "models.json"
-        _check_online(name)
-        _fetch(url, path, lambda part: None)
+        check_online(name)
+        fetch(url, path, lambda part: None)
         return path.read_bytes()
-
-
-def _check_online(name: str) -> None:
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE:
-        raise HubUnreachableError(
-            f"{name} is not in the cache and HF_HUB_OFFLINE forbids fetching it. Unset it and run this again"
-        )
-
-
-def _fetch(url: str, path: Path, arrived: Callable[[float], None]) -> None:
-    """Fetch a file to ``path``, going on after what is there."""
-    reason = "the connection ended early"
-    for attempt in range(_ATTEMPTS):
-        time.sleep(attempt * 0.5)
-        try:
-            if _receive(url, path, arrived):
-                return
-        except urllib.error.HTTPError as error:
-            if error.code == 416:  # everything is there
-                return
-            if error.code < 500 and error.code not in (408, 429):
-                raise DownloadError(f"{url} cannot be fetched: {error.code} {error.reason}; try again later") from error
-            reason = f"{error.code} {error.reason}"
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            reason = first_line(error)
-    raise HubUnreachableError(
-        f"{url} cannot be fetched ({reason}). What arrived is kept: connect and run this again to resume"
-    )
-
-
-def _receive(url: str, path: Path, arrived: Callable[[float], None]) -> bool:
-    """Append what one connection gives; whether it was complete. ``arrived`` is told which part of the file is there."""
-    have = path.stat().st_size if path.exists() else 0
-    # No compression on the way: sizes are those of the file.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT_S) as answer:
-        goes_on, length = answer.status == 206, answer.headers.get("Content-Length")
-        size = have if goes_on else 0
-        whole = None if length is None else size + int(length)
-        with path.open("ab" if goes_on else "wb") as target:
-            while block := answer.read(_BLOCK):
-                target.write(block)
-                size += len(block)
-                arrived(size / whole if whole else 0.0)
-                if size > MOST_BYTES:
-                    raise DownloadError(f"{url} has more than {megabytes(MOST_BYTES)}; it is not a file of a model")
-    return whole is None or size >= whole
 
 
 def _unpack(files: Sequence[CatalogueFile], parts: Path, folder: Path) -> None:

