@@ -37,7 +37,7 @@ WORDS = "where is the bank ? thank you . I don't know , the meeting begins at tw
 
 
 def tokens_of(ids, end=0):
-    return (*(Token(one, -0.1, last=False) for one in ids), Token(end, -0.1, last=True))
+    return (*(Token(one, -0.05, last=False) for one in ids), Token(end, -0.05, last=True))
 
 
 def part_draft(texts, certain, attention=None, language="zh", *, last=True):
@@ -71,7 +71,7 @@ def test_attention_decides_what_is_steady_and_what_is_shown():
 def test_a_token_that_the_model_is_not_sure_of_waits_for_more_of_the_source():
     draft = part_draft("甲乙丙丁", SteadySource(4), np.eye(5, dtype=np.float32))
     assert drafted().push(0, draft)[0] == 2
-    unsure = dataclasses.replace(draft, tokens=(draft.tokens[0], Token(7, -0.4, last=False), *draft.tokens[2:]))
+    unsure = dataclasses.replace(draft, tokens=(draft.tokens[0], Token(7, -0.2, last=False), *draft.tokens[2:]))
     assert drafted().push(0, unsure)[0] == 1
     later = dataclasses.replace(unsure, source=SteadySource(7), attention=np.eye(5, 9, dtype=np.float32))
     assert drafted().push(0, later)[0] == 4

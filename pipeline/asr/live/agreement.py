@@ -21,6 +21,10 @@ _NEWEST = 0.5
 _LEAST_KNOWN_S, _MOST_KNOWN_S = 2.0, 5.0
 # A number may go on as long as fewer words than this follow it: "8,800", "8,800 and", "8,849".
 _AFTER_NUMBER = 2
+# Drafts also agree on what is wrong. A word less probable than the first is promised only so many seconds after its end, and one more
+# probable than the second as soon as one draft has it; docs/benchmarks.md has the measurement.
+_LEAST_PROBABLE, _PROBABLE = 0.35, 0.6
+_IN_DOUBT_S = 5.0
 # The alignment may begin a word a little late.
 _LEAD_S = 0.1
 
@@ -89,6 +93,14 @@ class Agreement:
         self.steady += heard[:stable]
         self.draft, self._begins_sentence = list(heard[stable:]), False
 
+    def promised(self, heard_s: float, missing_s: float = math.inf, *, probable: bool = False) -> int:
+        """How many of the words can be called steady to others. ``probable``: words that one draft alone has, too."""
+        known = [*takewhile(lambda word: _is_sure(word, heard_s), self.steady)]
+        if not probable or len(known) < len(self.steady):
+            return len(known)
+        draft = self.draft[: self._ended(self.draft, heard_s, missing_s)]
+        return len(known) + sum(1 for _ in takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft))
+
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)
@@ -117,6 +129,11 @@ class Agreement:
         else:
             before, self._start = self._start, marks
         self._begins_sentence = bool(set(MARKS) & {*before, *marks})
+
+
+def _is_sure(word: Word, heard_s: float) -> bool:
+    unlikely = word.probability is not None and word.probability < _LEAST_PROBABLE
+    return not unlikely or heard_s - word.end_s >= _IN_DOUBT_S
 
 
 def agreeing_words(old: Sequence[Word], new: Sequence[Word]) -> int:

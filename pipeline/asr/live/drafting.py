@@ -22,6 +22,8 @@ from .agreement import Agreement, DraftSchedule, cut_after_steady, without_end
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
 # second, a wrong beginning cost 8 s of text.
 _MOST_UNHEARD = 2
+# A word that one draft alone has is not called steady before so much of its segment is heard; see ``Agreement.promised``.
+_PROBABLE_FROM_S = 1.5
 
 
 class Drafting:
@@ -87,10 +89,13 @@ class Drafting:
         if not agreement.steady:
             self._first = replace(found, missing=())
             agreement.correct_marks(found.previous_end)
-        if stable is None and segment.speech_end_s - segment.speech_start_s < self._steady_from_s:
+        speech_s, alone = segment.speech_end_s - segment.speech_start_s, stable is None
+        if alone and speech_s < self._steady_from_s:
             stable = 0
         agreement.push(found.words, segment.heard_s, _missing_s(found), stable)
-        return self._whole(segment, found, without_end(agreement.draft))
+        probable = alone and speech_s >= _PROBABLE_FROM_S
+        steady = agreement.promised(segment.heard_s, _missing_s(found), probable=probable)
+        return self._whole(segment, found, without_end(agreement.draft), steady)
 
     def confirm(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
         """The segment pauses, and its group is recognised as a whole: later drafts go on from these words."""
@@ -100,7 +105,7 @@ class Drafting:
         self._first = replace(transcript, missing=())
         self._unheard = self._doubtful = 0
         self._agreement.confirm(transcript.words, segment.heard_s, _missing_s(transcript))
-        return replace(transcript, steady_words=len(self._agreement.steady))
+        return replace(transcript, steady_words=self._agreement.promised(segment.heard_s))
 
     def _recognised(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         found = self._drafter.draft(segment, options)
@@ -121,7 +126,7 @@ class Drafting:
         heard, rest = cut_after_steady(segment, steady, whole=whole, doubtful=doubtful)
         return (heard,) if doubtful < len(steady) else (), rest
 
-    def _whole(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word]) -> Transcript:
+    def _whole(self, segment: SpeechSegment, heard: Transcript, draft: Sequence[Word], steady: int) -> Transcript:
         """The transcript of the segment so far. Its confidence is that of what was ``heard`` last."""
         assert self._first is not None
         words = (*self._agreement.steady, *draft)
@@ -137,7 +142,7 @@ class Drafting:
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,
             words=words,
-            steady_words=len(self._agreement.steady),
+            steady_words=min(steady, len(words)),
         )
 
 

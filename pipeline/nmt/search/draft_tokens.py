@@ -18,7 +18,7 @@ from ..decode.generation import Token
 _UNCERTAIN_ATTENTION = 0.2
 # The last source tokens may change what is before them ("at a" before "quarter past eleven"). For a token of probability p, so many of the
 # steady ones do not count: _NOT_STEADY + _IF_UNSURE · (1 - p); docs/benchmarks.md has the measurement.
-_NOT_STEADY, _IF_UNSURE = 1, 8
+_NOT_STEADY, _IF_UNSURE = 1, 16
 # Of all that was heard so many do not count for what is shown; see docs/benchmarks.md.
 _NOT_SHOWN = 1
 

@@ -67,6 +67,32 @@ def test_silence_brings_no_draft():
     assert not schedule.due(replace(silent, id=1, speech_end_sample=SAMPLE_RATE // 2))
 
 
+def likely(texts, *probabilities):
+    return tuple(replace(word, probability=p) for word, p in zip(words(texts), probabilities, strict=True))
+
+
+def test_an_improbable_word_is_promised_long_after_its_end_only_and_nothing_after_it_before():
+    agreement = Agreement(0.4)
+    agreement.steady = list(likely(["It", "was", "gaudy", "wisdom"], 0.9, 0.5, 0.3, 0.9))
+    assert [agreement.promised(heard_s) for heard_s in (2.0, 6.4, 6.5)] == [2, 2, 4]
+    agreement.steady = list(words(["It", "was"]))
+    assert agreement.promised(2.0) == 2, "nothing is known of how probable they are"
+
+
+def test_a_probable_word_is_promised_as_soon_as_one_draft_has_it():
+    agreement = Agreement(0.4)
+    agreement.steady = list(likely(["It", "was"], 0.9, 0.9))
+    agreement.draft = list(words(["the", "best", "of", "times"], start_s=1.0))
+    assert agreement.promised(3.4, probable=True) == 2, "nothing is known of how probable they are"
+    agreement.draft = [replace(word, probability=0.5 if word.text == " of" else 0.7) for word in agreement.draft]
+    assert agreement.promised(3.4, probable=True) == 4
+    assert agreement.promised(2.3, probable=True) == 3, "the word that was heard last may go on"
+    assert agreement.promised(3.4, 1.5, probable=True) == 3, "speech before it has no words yet"
+    assert agreement.promised(3.4) == 2
+    agreement.steady[1] = replace(agreement.steady[1], probability=0.1)
+    assert agreement.promised(3.4, probable=True) == 1
+
+
 def test_words_on_which_two_drafts_agree_are_steady():
     agreement = Agreement(0.4)
     agreement.push(words(["It", "was", "a", "bat"]), 2.0)

@@ -32,6 +32,26 @@ def test_no_word_is_steady_before_its_segment_has_some_seconds_of_speech():
     assert [each.steady_words for each in shown] == [0, 0, 0, 3]
 
 
+@pytest.mark.parametrize(("probability", "steady"), [(None, [0, 0]), (0.5, [0, 0]), (0.7, [0, 3])])
+def test_probable_words_of_one_draft_are_steady_once_their_segment_has_some_speech(probability, steady):
+    class Sure(Scripted):
+        def draft(self, segment, options):
+            found = super().draft(segment, options)
+            return replace(found, words=tuple(replace(word, probability=probability) for word in found.words))
+
+    found = Drafting(Sure(), DraftOptions(steady_from_ms=9_000), lambda: 0.0)
+    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.4, 2.0)]
+    assert [each.steady_words for each in shown] == steady
+
+
+def test_an_improbable_word_that_is_heard_in_a_pause_is_not_steady():
+    found = drafting(Scripted())
+    paused = speech(0, 0.0, 3.0)
+    heard = found.draft(paused, DEFAULT)
+    doubtful = tuple(replace(word, probability=0.1 if at == 1 else 0.9) for at, word in enumerate(heard.words))
+    assert found.confirm(paused, replace(heard, words=doubtful)).steady_words == 1
+
+
 def test_what_follows_words_that_are_not_heard_again_is_heard_by_itself():
     class Deaf(Scripted):
         """Hears nothing after a context with the first word."""
