@@ -10,7 +10,7 @@ from ..errors import ModelError, UsageError, first_line
 from ..events import Samples
 from ..store.known import HIBARI
 from ..store.packages import is_complete
-from .voice import as_samples
+from .voice import spoken_samples
 
 
 class HibariVoice:
@@ -36,6 +36,6 @@ class HibariVoice:
         if not any(map(str.isalnum, text)):
             return np.zeros(0, np.int16)
         try:
-            return as_samples(self._model(text, speed, seed=0))
+            return spoken_samples(self._model(text, speed, seed=0))
         except Exception as error:  # of ONNX Runtime, and of the package's rules
             raise ModelError(f"{self.name} cannot speak {text!r}: {first_line(error)}") from error

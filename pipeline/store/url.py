@@ -23,7 +23,7 @@ _TIMEOUT_S = 30
 _BLOCK = 1 << 16
 
 
-def place_of(file: KnownFile) -> Path:
+def fetched_to(file: KnownFile) -> Path:
     """Where a file with a URL is kept, whether it is there or not."""
     return assets() / file.name
 
@@ -34,7 +34,7 @@ def fetch_known_file(file: KnownFile, progress: Progress) -> Path:
     Raises:
         DownloadError: it cannot be fetched or written, or is another one than published.
     """
-    path, what = place_of(file), f"fetching {file.url}, {megabytes(file.size)}"
+    path, what = fetched_to(file), f"fetching {file.url}, {megabytes(file.size)}"
     with writable(path.parent, "what arrived is kept; "):
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_name(f"{path.name}.lock"), f"fetches {file.name}", progress):

@@ -323,7 +323,7 @@ def test_the_demo_is_named_where_the_default_models_cannot_be_fetched(options, n
 
 def test_the_options_of_one_configuration_are_refused_with_several():
     options = {"config": ["demo", "demo-zh"], "source": None, "target": (), "asr": None, "nmt": None, "via": None}
-    options |= {"glossary": None, "masked": None}
+    options |= {"glossary": None, "masked": None, "models": None}
     for name, value in (("source", "en"), ("target", ("de",)), ("nmt", "x/y"), ("via", "en")):
         with pytest.raises(UsageError, match=f"--{name} is for one configuration, and there are 2"):
             configured_several(Namespace(**options | {name: value}))

@@ -133,7 +133,7 @@ def test_a_voice_that_is_not_installed_is_named_with_what_to_do(monkeypatch):
 def test_the_installed_voice_is_loaded_from_files_with_the_right_hash(tmp_path, monkeypatch):
     folder, archive = made_kokoro(tmp_path, "zf_xiaobei")
     monkeypatch.setattr(kokoro, "model_from_packages", lambda model: folder)
-    monkeypatch.setattr(kokoro, "place_of", lambda file: archive)
+    monkeypatch.setattr(kokoro, "fetched_to", lambda file: archive)
     with pytest.raises(UsageError, match="is not installed"):
         load_voice(Path("zf_xiaobei"))
     monkeypatch.setattr(kokoro, "verified", lambda path, file: path == archive)
