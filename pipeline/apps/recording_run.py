@@ -100,6 +100,8 @@ def open_recording(result: Result, options: Options) -> Sources | None:
 def _sources(job: Job, options: Options) -> Sources:
     """Open the recording of a job, once for each speaker."""
     sources: dict[str | None, Recording] = {}
+    if not os.path.exists(job.recording):  # it may have waited for hours
+        raise UsageError(f"{job.recording} is gone, which was there when the run began; put it back, or leave it out")
     for channel, speaker in enumerate(options.speakers) if options.speakers else [(None, None)]:
         language = options.config.languages.only_spoken
         opened = Recording(job.recording, language=language, track=options.audio_track, speaker=channel)
