@@ -33,7 +33,7 @@ PYTHON = {
     "docs/archives.md": 1,
     "docs/embedding.md": 6,
     "docs/events.md": 1,
-    "docs/server-programs.md": 2,
+    "docs/server-programs.md": 3,
 }
 """Page → number of its blocks; each has a test."""
 
@@ -154,7 +154,7 @@ def make_serve() -> Callable[[], Service]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # the package calls its translations deprecated
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", range(3))
 async def test_clients_of_openai_s_interface_print_text(number, make_serve, tmp_path, monkeypatch, capsys):
     (tmp_path / "talk.wav").symlink_to(MEETING)
     monkeypatch.chdir(tmp_path)
@@ -165,7 +165,7 @@ async def test_clients_of_openai_s_interface_print_text(number, make_serve, tmp_
             code.replace("http://127.0.0.1:8000/v1", server.address), pcm=upsampled(read_wav(MEETING)[: 10 * 16_000])
         )
     said = capsys.readouterr().out
-    assert "orçamento" in said
+    assert number == 2 or "orçamento" in said
     assert number == 1 or "budget" in said
 
 
