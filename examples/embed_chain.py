@@ -9,8 +9,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import SourceSentence, SpeechTranslator, TargetText, Translation, load_config
-from pipeline.audio.recording import read_audio
+from speech_translate import SourceSentence, SpeechTranslator, TargetText, Translation, load_config
+from speech_translate.audio.recording import read_audio
 
 
 async def host_audio(translator: SpeechTranslator, path: str) -> None:

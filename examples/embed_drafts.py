@@ -9,8 +9,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import SourceSentence, SourceText, SpeechTranslator, TargetText, Translation, load_config
-from pipeline.audio.recording import Recording
+from speech_translate import SourceSentence, SourceText, SpeechTranslator, TargetText, Translation, load_config
+from speech_translate.audio.recording import Recording
 
 
 async def main(path: str) -> None:

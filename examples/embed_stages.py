@@ -9,14 +9,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import EndOfInput, Transcript, load_config
-from pipeline.asr.final import FinalRecognition
-from pipeline.asr.groups import Groups
-from pipeline.asr.stage import AsrStage
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.audio.recording import read_audio
-from pipeline.events import Samples, SpeechSegment
-from pipeline.vad.stage import VadStage
+from speech_translate import EndOfInput, Transcript, load_config
+from speech_translate.asr.final import FinalRecognition
+from speech_translate.asr.groups import Groups
+from speech_translate.asr.stage import AsrStage
+from speech_translate.asr.whisper import WhisperRecognizer
+from speech_translate.audio.recording import read_audio
+from speech_translate.events import Samples, SpeechSegment
+from speech_translate.vad.stage import VadStage
 
 
 async def host_audio(path: str, audio: asyncio.Queue[Samples | EndOfInput]) -> None:

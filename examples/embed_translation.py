@@ -8,7 +8,15 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from pipeline import EndOfInput, NmtStage, SourceSentence, TargetText, Translation, load_config, load_translation_model
+from speech_translate import (
+    EndOfInput,
+    NmtStage,
+    SourceSentence,
+    TargetText,
+    Translation,
+    load_config,
+    load_translation_model,
+)
 
 
 async def main(sentences: list[str]) -> None:

@@ -15,7 +15,7 @@ from contextlib import aclosing
 import numpy as np
 from livekit import api, rtc
 
-from pipeline import (
+from speech_translate import (
     Models,
     SourceSentence,
     SourceText,
@@ -25,7 +25,7 @@ from pipeline import (
     load_config,
     load_models,
 )
-from pipeline.errors import PipelineError
+from speech_translate.errors import PipelineError
 
 log = logging.getLogger("captions")
 config = load_config("demo")

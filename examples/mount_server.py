@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
-from pipeline import load_config, load_models
-from pipeline.server.access import Access
-from pipeline.server.app import create_app
-from pipeline.server.service import Service
+from speech_translate import load_config, load_models
+from speech_translate.server.access import Access
+from speech_translate.server.app import create_app
+from speech_translate.server.service import Service
 
 config = load_config("demo")
 service = Service(config, load_models(config))  # record=Path(…) keeps the text of each session

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from faster_whisper import WhisperModel
 
-from pipeline import (
+from speech_translate import (
     Models,
     PipelineConfig,
     RecognitionOptions,
@@ -25,8 +25,8 @@ from pipeline import (
     load_config,
     load_translation_model,
 )
-from pipeline.asr.whisper.files import find_recognizer
-from pipeline.audio.recording import Recording
+from speech_translate.asr.whisper.files import find_recognizer
+from speech_translate.audio.recording import Recording
 
 
 class OwnRecognizer:

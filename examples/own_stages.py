@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline import (
+from speech_translate import (
     PipelineEvent,
     SourceSentence,
     SpeechTranslator,
@@ -20,8 +20,8 @@ from pipeline import (
     standard_stages,
     with_stage,
 )
-from pipeline.audio.recording import Recording
-from pipeline.events import Pause
+from speech_translate.audio.recording import Recording
+from speech_translate.events import Pause
 
 
 def corrected(heard: Transcript | Pause, corrections: dict[str, str]) -> Transcript | Pause:

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline import (
+from speech_translate import (
     Models,
     SourceSentence,
     SpeechTranslator,
@@ -22,8 +22,8 @@ from pipeline import (
     TranslationRequest,
     load_config,
 )
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.audio.recording import Recording
+from speech_translate.asr.whisper import WhisperRecognizer
+from speech_translate.audio.recording import Recording
 
 
 class HttpTranslator:

@@ -1,8 +1,9 @@
 """Send a recording to a running server at its own pace and print the translation.
 
-Start the server with python -m pipeline.serve --config demo.
+Start the server with speech-translate serve --config demo.
 """
 
+import argparse
 import asyncio
 import json
 import sys
@@ -10,8 +11,10 @@ import wave
 
 from websockets.asyncio.client import connect
 
+ADDRESS = "ws://127.0.0.1:8000/v1/session"
 
-async def main(recording: str, address: str = "ws://127.0.0.1:8000/v1/session") -> None:
+
+async def main(recording: str, address: str = ADDRESS) -> None:
     with wave.open(recording) as file:  # mono, 16 bits
         rate, samples = file.getframerate(), file.readframes(file.getnframes())
     async with connect(address) as socket:
@@ -34,4 +37,7 @@ async def main(recording: str, address: str = "ws://127.0.0.1:8000/v1/session") 
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recording", help="a WAV file with one channel and 16 bits")
+    parser.add_argument("address", nargs="?", default=ADDRESS, help="of the server (default: %(default)s)")
+    asyncio.run(main(**vars(parser.parse_args())))

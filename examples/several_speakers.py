@@ -9,8 +9,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pipeline import Models, SourceSentence, SpeechTranslator, Translation, load_config, load_models
-from pipeline.audio.recording import Recording
+from speech_translate import Models, SourceSentence, SpeechTranslator, Translation, load_config, load_models
+from speech_translate.audio.recording import Recording
 
 
 async def speaker(name: str, audio: Path, models: Models) -> None:

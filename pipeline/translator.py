@@ -16,7 +16,7 @@ from .audio.reading import CHUNKS_AT_ONCE, chunks_of, is_local, stop_reading
 from .audio.source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from .captions.masking import Masking
 from .config import PipelineConfig
-from .errors import InputEndedError, PipelineError, StageError
+from .errors import InputEndedError, PipelineError, StageError, UsageError
 from .events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples
 from .glossary.current import CurrentGlossary, GlossaryFile
 from .glossary.masked import load_masked
@@ -80,7 +80,7 @@ class SpeechTranslator:
         ``config.overload`` to catch up (see ``pipeline.run.overload``).
 
         ``glossary`` and ``masking`` replace the files that ``config`` names. ``late`` adds target languages while a live run
-        goes on.
+        goes on; it is the server's, and may change without notice.
         """
         self.config, self.live = config, live
         self.stats = PipelineStats()
@@ -108,6 +108,7 @@ class SpeechTranslator:
         Raises:
             ValueError: the translator has run before.
             PipelineError: see ``load_models``.
+            UsageError: the given models have no translator into a target.
             ConfigError: the glossary or the list of masked words has mistakes.
         """
         if self._stages is not None:
@@ -124,6 +125,12 @@ class SpeechTranslator:
             translations = self._models.translations
             await asyncio.to_thread(
                 read.check_with, lambda terms: warn_unspellable(terms, self.config.languages, translations)
+            )
+        missing = [target for target in self.config.languages.targets if target not in self._models.translations]
+        if missing and any(spec.name == "NMT" for spec in self._specs):
+            raise UsageError(
+                f"the models have no translator into {' and '.join(missing)}; give one for each of the configuration's "
+                f"targets, {', '.join(self.config.languages.targets)}"
             )
         if self._ended:
             raise ValueError("the translator was cancelled before it ran")

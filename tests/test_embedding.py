@@ -46,6 +46,18 @@ def test_the_package_lists_its_public_names():
     assert sections <= {*pipeline.__all__}
 
 
+async def test_a_target_without_a_translator_is_an_error(demo_config, demo_models):
+    languages = dataclasses.replace(demo_config.languages, targets=("zh", "de", "fr"))
+    config = dataclasses.replace(demo_config, languages=languages)
+    with pytest.raises(pipeline.PipelineError, match="no translator into de and fr; give one for each .* zh, de, fr$"):
+        async with SpeechTranslator(config, demo_models):
+            pass
+    models = dataclasses.replace(demo_models, translations={})
+    stages = [stage for stage in pipeline.standard_stages() if stage.name != "NMT"]
+    async with SpeechTranslator(config, models, stages=stages) as transcriber:  # translates nothing
+        assert transcriber.running
+
+
 async def test_audio_that_is_fed_after_a_cancel_is_an_error_of_this_package(demo_config, demo_models):
     with pytest.raises(ExceptionGroup) as raised:
         async with SpeechTranslator(demo_config, demo_models) as translator, asyncio.TaskGroup() as group:

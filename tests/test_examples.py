@@ -38,6 +38,15 @@ def run_python(*arguments):
     ).stdout
 
 
+def test_the_client_of_a_server_says_how_it_is_called():
+    assert "recording" in run_python("examples/serve_client.py", "--help")
+
+
+def test_examples_import_the_name_that_is_installed():
+    for path in (ROOT / "examples").glob("*.py"):
+        assert not re.search(r"^(from|import) pipeline\b", path.read_text("utf-8"), re.MULTILINE), path
+
+
 def test_the_whole_chain_fed_by_a_host_app(recording):
     shown = run("examples/embed_chain.py", recording)
     assert "2 segments" in shown
@@ -115,7 +124,9 @@ def test_a_recogniser_of_ones_own(recording):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_models_of_ones_own_have_the_types_of_the_interfaces():
+def test_models_of_ones_own_have_the_types_of_the_interfaces(tmp_path, monkeypatch):
+    (tmp_path / "speech_translate").symlink_to(ROOT / "pipeline")  # as it is installed
+    monkeypatch.setenv("MYPYPATH", str(tmp_path))
     shown = run_python(
         "-m", "mypy", "--config-file", "pyproject.toml", "examples/own_translator.py", "examples/own_recognizer.py"
     )

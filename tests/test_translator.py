@@ -73,12 +73,12 @@ def test_every_utterance_becomes_chinese_in_order(demo_config, demo_models):
     assert all(any("\u4e00" <= character <= "\u9fff" for character in text) for text in translations)
 
 
-async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_models):
+async def test_a_live_run_shows_a_draft_of_a_sentence_that_may_go_on(demo_config, demo_models):
     speech = read_wav(EXAMPLES / "travel.wav")
     first_segment = round(3.0 * 16_000)  # its sentence and less silence than ends one
     texts = OpenTexts()
     finished = []
-    async with Harness(models=demo_models, live=True) as harness, asyncio.timeout(HANG_S):
+    async with Harness(demo_config, demo_models, live=True) as harness, asyncio.timeout(HANG_S):
         await harness.feed(speech[:first_segment])
         draft = await harness.event(TargetText)
         assert (draft.sentence, draft.steady) == (0, 0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, aclosing
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from ..run.worker import Worker
 from ..sinks.blank import is_blank
 from ..sinks.files import open_sinks, sink_makers
 from ..sinks.sink import Sink, close_all, write_all
-from . import journal
+from . import journal, other_language
 from .journal import JournalSink, KnownSpeech, known_speech, known_translation
 from .outputs import Output, label
 from .recordings import Begin, Job, Options, begin, labels_of
@@ -100,6 +101,8 @@ def open_recording(result: Result, options: Options) -> Sources | None:
 def _sources(job: Job, options: Options) -> Sources:
     """Open the recording of a job, once for each speaker."""
     sources: dict[str | None, Recording] = {}
+    if not os.path.exists(job.recording):  # it may have waited for hours
+        raise UsageError(f"{job.recording} is gone, which was there when the run began; put it back, or leave it out")
     for channel, speaker in enumerate(options.speakers) if options.speakers else [(None, None)]:
         language = options.config.languages.only_spoken
         opened = Recording(job.recording, language=language, track=options.audio_track, speaker=channel)
@@ -128,7 +131,14 @@ async def translate_recording(
         begun_with = journal.header(job.recording, options.config, labels, options.audio_track, options.speakers)
         aside = aside_paths(job, outputs)
         paths = aside if options.aside else outputs
-        await _write_files(result, sources, options, models, begun_with, paths, progress)
+        look = partial(_other_language, job.recording, options, models)
+        if options.strict and (problem := await asyncio.to_thread(look)):
+            raise UsageError(f"{job.recording} is {problem}")
+        foreign = await _write_files(result, sources, options, models, begun_with, paths, progress)
+        spoken = options.config.languages.only_spoken
+        if foreign or (spoken is not None and other_language.of_name(job.recording, spoken)):
+            with suppress(PipelineError):  # it has gone meanwhile
+                result.other_language = await asyncio.to_thread(look)
         for output, path in paths.items():
             if path != outputs[output]:
                 _rename(path, outputs[output])
@@ -142,6 +152,15 @@ async def translate_recording(
         result.without_cue = any(kind not in shown for kind, _ in outputs)
     except PipelineError as error:
         result.fail(error)
+
+
+def _other_language(recording: Path, options: Options, models: Models) -> str:
+    """What is said of a recording that is not in the configured language; "" if it is, or nothing tells."""
+    spoken = options.config.languages.only_spoken
+    if spoken is None:
+        return ""
+    found = other_language.of_speech(recording, spoken, options.config.vad, models.recognizer, options.audio_track)
+    return other_language.said(found, spoken) if found is not None else ""
 
 
 def aside_paths(job: Job, outputs: Mapping[Output, Path]) -> dict[Output, Path]:
@@ -173,17 +192,22 @@ async def _write_files(
     begun_with: dict[str, Any],
     paths: Mapping[Output, Path],
     progress: Progress,
-) -> None:
+) -> bool:
     """Translate the recording into the files ``paths`` and the journal.
 
     Args:
         begun_with: the journal's header.
+
+    Returns:
+        Whether most of what was heard is in another language.
     """
     config = options.config
     masking = Masking(load_masked(config.captions.masked))
     speech: list[KnownSpeech] = []
     pending: list[PipelineEvent] = []
     end: EndOfInput | None = None
+    heard_s = {False: 0.0, True: 0.0}
+    """In another language, and not."""
     duration_s = next(iter(sources.values())).duration_s
     with ExitStack() as stack:
         sinks = _open_sinks(result, config, begun_with, paths, stack)
@@ -209,6 +233,8 @@ async def _write_files(
                         await writer.run(partial(_write, sinks, masking, pending))
                         pending = []
                 result.count(*stats)
+                if isinstance(event, Transcript):
+                    heard_s[event.rejected == "language"] += event.end_s - event.start_s
                 result.truncated += isinstance(event, Translation) and event.truncated
                 if isinstance(event, Transcript | EndOfInput):
                     done_s = event.end_s if isinstance(event, Transcript) else event.duration_s
@@ -223,6 +249,7 @@ async def _write_files(
         raise StageError("NMT", RuntimeError("; ".join(f"into {language}: {why}" for language, why in lost.items())))
     for stage, why in ((stage, why) for each in stats for stage, why in each.failures.items()):
         raise StageError(stage, RuntimeError(f"{why}; the next run tries what is missing again"))
+    return heard_s[True] > heard_s[False]
 
 
 def _known(models: Models, translated: Sequence[str], path: Path, speaker: str | None) -> Models:

@@ -98,6 +98,8 @@ class Options:
     """The names of those who speak, one in each channel; empty: the channels are mixed."""
     aside: bool = False
     """Write each subtitle file under another name, and rename it when it is complete: other machines read the folder."""
+    strict: bool = False
+    """Recordings in another language than the one configured are refused; else they are named."""
 
 
 def read_manifest(path: Path) -> list[Path]:

@@ -51,11 +51,15 @@ class Result:
     """Whether an output was written but has no cue."""
     error: str = ""
     """Why it failed, in one line."""
+    other_language: str = ""
+    """In which language it is, if not in the configured one, for display."""
 
     @property
     def summary(self) -> str:
         """The outcome, for display."""
         if self.without_cue:
+            if self.other_language:
+                return f"no subtitles: it is {self.other_language}"
             if self.withheld:
                 return "no subtitles: everything heard was withheld; is --source right? The next run tries again"
             reason = "the translation is empty" if self.sentences else "no speech was found"
@@ -66,6 +70,8 @@ class Result:
             return self.outcome
         said = f"{self.outcome}, under a shorter name" if self.job.is_shortened else self.outcome
         gaps = [f"the recording is {' and '.join(self.damage)}"] if self.damage else []
+        if self.other_language:
+            gaps.append(f"it is {self.other_language}")
         if self.truncated:
             cut = "1 translation was" if self.truncated == 1 else f"{self.truncated} translations were"
             gaps.append(f"{cut} cut short")
@@ -74,7 +80,9 @@ class Result:
     @property
     def complete(self) -> bool:
         """Whether the job is done and nothing is known to be missing."""
-        return self.outcome in ("done", "finished") and not (self.without_cue or self.damage or self.truncated)
+        return self.outcome in ("done", "finished") and not (
+            self.without_cue or self.damage or self.truncated or self.other_language
+        )
 
     @property
     def name(self) -> str:

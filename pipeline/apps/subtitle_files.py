@@ -20,13 +20,12 @@ from ..nmt.stage import DirectedGlossary
 from ..nmt.terms.markup import Fragment
 from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
 from ..subtitles.documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
-from ..subtitles.translating import too_long, translated_cues
+from ..subtitles.translating import markup_free, too_long, translated_cues
+from . import other_language
 from .cli import report, tell
 from .outputs import SUFFIXES
 
 _MOST_BYTES = 1 << 25
-# After the language in the names of media servers (Plex, Jellyfin, Kodi). "hi" is Hindi where that is translated.
-_FLAGS = frozenset({"forced", "foreign", "default", "sdh", "cc", "hi"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class SubtitleOptions:
     """The formats to write; none: that of each file."""
     output_dir: Path | None = None
     overwrite: bool = False
+    strict: bool = False
+    """Files in another language are refused; else they are named."""
 
 
 def is_subtitles(path: Path) -> bool:
@@ -88,7 +89,7 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
         (path, target, _outputs(path, below, spoken, target, options)) for path, below in files for target in targets
     ]
     _check_outputs(todo)
-    translator, good = _Translator(options.config, spoken), True
+    translator, good = _Translator(options, spoken), True
     for path, target, outputs in todo:
         missing = [one for one in outputs if options.overwrite or not one.exists()]
         if not missing:
@@ -135,7 +136,11 @@ def name_parts(stem: str, language: str) -> tuple[str, str, list[str]]:
     """The name in ``film.eng.forced``, the tag of ``language`` after it ("" without one), and the flags that follow."""
     name, *rest = re.split(r"(?<=.)\.", stem)
     flags: list[str] = []
-    while rest and rest[-1].lower() in _FLAGS and not (rest[-1].lower() == "hi" and same_language(language, "hi")):
+    while (
+        rest
+        and rest[-1].lower() in other_language.FLAGS
+        and not (rest[-1].lower() == "hi" and same_language(language, "hi"))
+    ):
         flags.insert(0, rest.pop())
     has_tag = bool(rest) and known_language(rest[-1]) is not None and same_language(rest[-1], language)
     tag = rest.pop() if has_tag else ""
@@ -149,8 +154,8 @@ def _kind(path: Path) -> str | None:
 class _Translator:
     """Translates files with the models of a configuration, which are loaded for the first."""
 
-    def __init__(self, config: PipelineConfig, spoken: str) -> None:
-        self._config, self._spoken = config, spoken
+    def __init__(self, options: SubtitleOptions, spoken: str) -> None:
+        self._config, self._strict, self._spoken = (config := options.config), options.strict, spoken
         self._models: Mapping[str, TextTranslator] = {}
         self._masking = Masking(load_masked(config.captions.masked))
         self._glossaries: dict[str, DirectedGlossary] = {}
@@ -169,6 +174,12 @@ class _Translator:
             tell(f"{path}: it is not UTF-8, and was read as {encoding}")
         if document.reversed_times:
             tell(f"{path}: subtitles that end before they begin get 1 s: {document.reversed_times}")
+        shown = markup_free("\n".join(cue.text for cue in document.cues))
+        if (language := other_language.of_text(path, shown, self._spoken)) is not None:
+            problem = f"it is {other_language.said(language, self._spoken)}"
+            if self._strict:
+                raise UsageError(problem)
+            tell(f"{path}: {problem}")
         self._models = self._models or _loaded(self._config)
         translated = translated_cues(
             document.cues, lambda one: self._sentence(one, target), (self._spoken, target), self._config.subtitles

@@ -109,6 +109,12 @@ def arguments(prog: str = "python -m pipeline.translate") -> Parser:
         help="add the target language to the file names, as players expect: NAME.zh.srt; always on for several targets",
     )
     files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
+    files.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse files in another language than the one to translate from, instead of saying so: by their names, their text or "
+        "their speech",
+    )
     add_layout_arguments(files)
     spread = parser.add_argument_group("several processes or machines")
     spread.add_argument(
@@ -244,7 +250,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
                 f"subtitle files are not translated in object stores; copy {subtitles[0][0].name} to a folder"
             )
         mine = subtitles if shard is None else subtitles[shard.number - 1 :: shard.count]
-        good = translate_subtitles(mine, SubtitleOptions(config, kinds, folder, options.overwrite))
+        good = translate_subtitles(mine, SubtitleOptions(config, kinds, folder, options.overwrite, options.strict))
         if not (good and named):
             return 0 if good else 1
     tags = language_tags(config.languages.targets, always=options.lang_suffix)
@@ -266,7 +272,7 @@ def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]
     for folder in folders:
         make_folder(folder)
     aside = options.shard is not None or options.claim or options.cluster is not None
-    what = Options(config, options.overwrite, options.audio_track, speakers, aside)
+    what = Options(config, options.overwrite, options.audio_track, speakers, aside, options.strict)
     interrupted = False
     try:
         several = options.processes > 1 and len(jobs) > 1

@@ -124,6 +124,15 @@ class LanguageDetector(Protocol):
 
 
 @runtime_checkable
+class LanguageGuesser(Protocol):
+    """Guesses the language of speech among all that it knows."""
+
+    def guess(self, samples: Samples) -> Mapping[str, float]:
+        """The probability of each language, by its two-letter code, in ``samples`` [n], of which 30 s are heard at most."""
+        ...
+
+
+@runtime_checkable
 class ConcurrentRecognizer(Protocol):
     """Takes several calls at once, and runs its encoder alone, so that its speed can be measured."""
 

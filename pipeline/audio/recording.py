@@ -303,6 +303,14 @@ class Recording:
             raise AudioError(f"{self.path} is too damaged to continue ({_reason(error)}); check the file") from error
 
 
+class PcmRecording(Recording):
+    """Raw PCM in a file: 16 kHz, mono, 16-bit little-endian."""
+
+    def _open_container(self) -> InputContainer:
+        assert isinstance(self.path, Path)
+        return open_input(str(self.path.absolute()), format="s16le", options={"sample_rate": str(SAMPLE_RATE)})
+
+
 def _is_cover(stream: Stream) -> bool:
     return bool(stream.disposition & Disposition.attached_pic)
 

@@ -22,12 +22,14 @@ _UNSPACED_SENTENCES = CHINESE | {"ja"}
 _UNSPACED_WORDS = _UNSPACED_SENTENCES | {"th", "lo", "km", "my"}  # spaces between sentences and phrases only
 # Languages that have two codes, and the one that Whisper, the table of pairs and the word lists have.
 _ONE_CODE = {"nb": "no", "fil": "tl"}
-# Codes that are not in ISO 639, in the files of opus-mt's models.
-_OPUS_CODES = {"pob": "pt-BR", "jap": "ja"}
+# Codes that are not in ISO 639: of opus-mt's models, and of Argos's and the names of subtitle files (pb, zt).
+_OTHER_CODES = {"jap": "ja", "pb": "pt-BR", "pob": "pt-BR", "zt": "zh-Hant"}
 # Tags that need no look-up, because importing langcodes takes 25 ms.
 _PLAIN = frozenset("ar cs de el en es fi fr hi hu it ja ko nl pl pt ro ru sv tr uk vi yue zh".split())  # noqa: SIM905
 # Language, script, region and variants. Extensions and private use (en-x-anything) are left out: they name no language.
 _TAG = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{2,8})*")
+# By CLDR's distances.
+_NEAR = 60
 _KEPT_CODES = 512  # clients write codes, too
 _NOT_IN_NAMES = re.compile(r"\(.*\)|\bmodern\b")
 
@@ -134,6 +136,12 @@ def is_tag_of(tag: str, language: str) -> bool:
     return any(same_language(part, language) for part in re.split(r"[,;/ ]+", tag) if part)
 
 
+def confusable(first: str, second: str) -> bool:
+    """Whether one language is taken for the other: Norwegian and Danish, Serbian and Croatian, Malay and Indonesian."""
+    distance = _langcodes().tag_distance
+    return bool(min(distance(first, second), distance(second, first)) < _NEAR)
+
+
 def spaced(language: str) -> bool:
     """True if the language separates words with spaces."""
     return language_tag(language).language not in _UNSPACED_WORDS
@@ -158,7 +166,7 @@ def _short(text: str) -> str:
 def _parsed(code: str) -> Language | None:
     """The tag with the codes of BCP 47 and macrolanguages (cmn → zh); None if it is malformed or names what is unknown."""
     code = _short(code)
-    return _parsed_form(_OPUS_CODES.get(code, code)) if _TAG.fullmatch(code) else None
+    return _parsed_form(_OTHER_CODES.get(code, code)) if _TAG.fullmatch(code) else None
 
 
 @functools.lru_cache(_KEPT_CODES)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import ipaddress
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -106,8 +108,14 @@ def same_secret(secret: str, given: str) -> bool:
 
 
 def bearer_token(authorization: str | None) -> str | None:
-    """The token in an ``Authorization`` header (RFC 6750); None without one."""
+    """The token in an ``Authorization`` header (RFC 6750); None without one.
+
+    Programs that take nothing but an address, http://:TOKEN@host, send it as the password of a user (RFC 7617).
+    """
     scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() == "basic":
+        with suppress(ValueError):  # no base64, or no UTF-8
+            return base64.b64decode(token).decode().partition(":")[2]
     return token.strip() if scheme.lower() == "bearer" else None
 
 

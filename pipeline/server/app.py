@@ -21,7 +21,7 @@ from .access import Access, bearer_token, is_loopback, is_unspecified
 from .guard import BodyDrain, Guard, Rate
 from .languages.route import languages_route
 from .metrics import Metrics
-from .openapi import openapi_route
+from .openapi import openapi_routes
 from .protocol import is_room_name
 from .protocols import ROUTES
 from .protocols.libretranslate import DETECTION, PATH
@@ -85,7 +85,7 @@ def create_app(
             languages_route(service, access),
             terms_route(service, access),
             *(route for routes in ROUTES for route in routes(service, access, rate)),
-            openapi_route(service.languages, access, more=service.offers is not None),
+            *openapi_routes(service.languages, access, more=service.offers is not None),
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],

@@ -35,7 +35,7 @@ class Intake:
         self.holding = False
         """Whether the sender waits, see ``room``."""
         self._rate, self._limit = sample_rate, round(limit_s * SAMPLE_RATE)
-        self._resampler = AudioResampler("s16", "mono", SAMPLE_RATE) if sample_rate != SAMPLE_RATE else None
+        self._resampler = _resampler(sample_rate)
         self._half = b""  # the first byte of a sample of which the second has not come
         self._waiting: deque[Samples] = deque()
         self._length = 0  # samples that wait
@@ -87,6 +87,13 @@ class Intake:
         """Add silence, which the sender has not sent."""
         self._add(np.zeros(round(seconds * SAMPLE_RATE), np.int16))
 
+    def go_on_at(self, sample_rate: int) -> None:
+        """What comes now has another rate, unless it is the same."""
+        if sample_rate != self._rate:
+            if self._resampler is not None and self.received:
+                self._resample(None)
+            self._rate, self._resampler, self._half = sample_rate, _resampler(sample_rate), b""
+
     def resume(self) -> None:
         """The sender has connected again, and goes on after the last whole sample."""
         self._half = b""
@@ -133,6 +140,10 @@ class Intake:
             self._length += len(samples)
             self._arrived += len(samples)
             self._changed.set()
+
+
+def _resampler(sample_rate: int) -> AudioResampler | None:
+    return AudioResampler("s16", "mono", SAMPLE_RATE) if sample_rate != SAMPLE_RATE else None
 
 
 class BufferedSpeech:

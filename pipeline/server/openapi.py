@@ -18,6 +18,7 @@ from .access import Access
 from .languages.served import ServedLanguages
 from .protocols.libretranslate import DETECTION, PATH
 from .protocols.openai import FORMATS, GRANULARITIES
+from .protocols.whisper_asr import FILE, OUTPUTS, TASKS
 
 Json = dict[str, Any]
 
@@ -42,10 +43,21 @@ _SEGMENT = {"id": int, "start": float, "end": float, "text": str, "seek": int, "
 _SEGMENT |= {"avg_logprob": float, "compression_ratio": float, "no_speech_prob": float, "temperature": float}
 _DETAILED: Json = {"task": ("transcribe", "translate"), "language": str, "duration": float, "text": str}
 _DETAILED |= {"segments": [_SEGMENT], "words?": [{"word": str, "start": float, "end": float}]}
-_UNDESCRIBED = ("text/plain", "application/x-subrip", "text/vtt", "text/event-stream")
+_TURN: Json = {
+    "type": ("transcript.text.segment",),
+    "id": str,
+    "start": float,
+    "end": float,
+    "speaker": str,
+    "text": str,
+}
+_DIARIZED: Json = {"task": ("transcribe", "translate"), "duration": float, "text": str, "segments": [_TURN]}
+_UNDESCRIBED = ("text/plain", "text/vtt", "text/event-stream")
 """The other content types of a recording's text."""
 
 _TERM, _DOCUMENT = {"term": str, "count": int}, {"file": bytes, "language?": str}
+_DESCRIPTIONS = {"/openapi.json": "describe", "/spec": "describeAlike"}
+"""Path → the name of the operation. The second is where LibreTranslate has its own."""
 _ROOM: Json = {"session": (str, NoneType), "server?": (str, NoneType), "ended?": bool}
 
 
@@ -61,7 +73,14 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
     }
     form |= {"stream?": bool, "timestamp_granularities[]?": [GRANULARITIES]}
     errors = dict.fromkeys((400, 401, 408, 413, 500, 503, 507), _ERROR)
-    uploaded: Json = {"result": ({"text": str}, _DETAILED), "errors": errors, "body": {"multipart/form-data": form}}
+    uploaded: Json = {
+        "result": ({"text": str}, _DETAILED, _DIARIZED),
+        "errors": errors,
+        "body": {"multipart/form-data": form},
+    }
+    sent: Json = {"errors": errors, "body": {"multipart/form-data": {FILE: bytes}}}
+    spoken = {"detected_language": str, "language_code": str, "confidence": float}
+    asr = {"task": TASKS, "language": str, "output": tuple(OUTPUTS), "encode": bool}
     asked = {"q": (str, list), "source": str, "target": str, "format?": ("text",), "api_key?": str}
     bodies = {"application/json": asked, "application/x-www-form-urlencoded": {**asked, "q": str}}
     answer = {"translatedText": (str, list), "detectedLanguage?": (dict, list)}
@@ -84,23 +103,27 @@ def _paths(languages: ServedLanguages, more: bool) -> Json:
         "/v1/room": {"get": _operation("getRoom", _ROOM, query={"name": str})},
         "/v1/audio/transcriptions": {"post": _operation("transcribe", **uploaded)},
         "/v1/audio/translations": {"post": _operation("translate", **uploaded)},
+        "/asr": {"post": _operation("recognise", _DETAILED, **sent, query=asr)},
+        "/detect-language": {"post": _operation("detectSpoken", spoken, **sent, query={"encode": bool})},
         "/languages": {"get": _operation("listLanguages", [{"code": str, "name": str, "targets": [str]}])},
         PATH: {"post": _operation("translateText", answer, body=bodies, **refusals)},
         DETECTION: {
             "post": _operation("detectLanguage", [{"confidence": float, "language": str}], body=texts, **undetected)
         },
+        "/health": {"get": _operation("isAlive", {"status": ("ok",)})},
+        "/frontend/settings": {"get": _operation("getSettings", dict)},
         "/healthz": {"get": _operation("isHealthy", str)},
         "/readyz": {"get": _operation("isReady", ("ready\n", "full\n"), {503: ("stopping\n",)})},
         "/metrics": {"get": _operation("getMetrics", str, {401: str})},
-        "/openapi.json": {"get": _operation("describe", dict)},
+        **{path: {"get": _operation(name, dict)} for path, name in _DESCRIPTIONS.items()},
     }
     for operation in (methods["post"]["responses"] for methods in paths.values() if "post" in methods):
         operation["403"] = {"description": "The page that asks may not", "content": _content(str)}
     for path in (PATH, DETECTION):
         paths[path]["post"]["responses"]["403"]["content"] |= _content({"error": str})
     paths["/v1/languages"]["post"]["responses"]["200"]["content"] = {"application/x-ndjson": {}}
-    for task in ("transcriptions", "translations"):
-        content = paths[f"/v1/audio/{task}"]["post"]["responses"]["200"]["content"]
+    for path in ("/v1/audio/transcriptions", "/v1/audio/translations", "/asr"):
+        content = paths[path]["post"]["responses"]["200"]["content"]
         content |= {kind: {} for kind in _UNDESCRIBED}
     return paths
 
@@ -163,12 +186,12 @@ def _schema(kind: Any, *, closed: bool = True) -> Json:
     return {"type": "object", "properties": fields, "required": required, "additionalProperties": not closed}
 
 
-def openapi_route(languages: ServedLanguages, access: Access, *, more: bool) -> Route:
-    """``/openapi.json``."""
+def openapi_routes(languages: ServedLanguages, access: Access, *, more: bool) -> list[Route]:
+    """``/openapi.json``, and ``/spec``, where LibreTranslate has it."""
     content = description(languages, access, more=more)
 
     async def describe(request: Request) -> Response:
         # The paths are below that of an application into which the server is mounted.
         return JSONResponse({**content, "servers": [{"url": request.scope.get("root_path") or "/"}]})
 
-    return Route("/openapi.json", describe)
+    return [Route(path, describe) for path in _DESCRIPTIONS]

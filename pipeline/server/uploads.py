@@ -18,7 +18,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from ..audio.recording import Recording
+from ..audio.recording import PcmRecording, Recording
 from ..audio.source import AudioSource
 from ..errors import AudioError, PipelineError, StageError, UsageError
 from ..events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence, Transcript
@@ -53,10 +53,12 @@ class UploadError(PipelineError):
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that was received, and the other fields of its form."""
+    """A file that was received, and the other fields of its form, or of the query."""
 
     path: Path
     fields: dict[str, list[str]]
+    is_pcm: bool = False
+    """Whether it is 16 kHz mono 16-bit little-endian PCM without a header."""
 
     def field(self, name: str, default: str = "") -> str:
         """The last value of a field."""
@@ -64,8 +66,8 @@ class Upload:
 
 
 @asynccontextmanager
-async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
-    """The file of a multipart form; it exists inside the block, and the server has room to translate it there.
+async def received(request: Request, service: Service, name: str = "file") -> AsyncIterator[Upload]:
+    """The file ``name`` of a multipart form; it exists inside the block, and the server has room to translate it there.
 
     Its name at the client's is not used.
 
@@ -77,12 +79,13 @@ async def received(request: Request, service: Service) -> AsyncIterator[Upload]:
     with _room(service):
         form = await _form(request, service.limits)
         try:
-            file = form.get("file")
+            file = form.get(name)
             if not isinstance(file, UploadFile):
                 raise UploadError(
-                    400, "no-file", "the form has no file; send one as multipart/form-data with the name file"
+                    400, "no-file", f"the form has no file; send one as multipart/form-data with the name {name}"
                 )
-            fields = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
+            fields = {key: request.query_params.getlist(key) for key in request.query_params}
+            fields |= {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}
             async with _path_of(file) as path:
                 yield Upload(path, fields)
         finally:
@@ -263,7 +266,7 @@ def _too_long(limit_s: float) -> UploadError:
 
 
 async def upload_events(
-    path: Path, service: Service, chain: Chain, targets: tuple[str, ...]
+    upload: Upload, service: Service, chain: Chain, targets: tuple[str, ...]
 ) -> AsyncGenerator[PipelineEvent, None]:
     """The events of a recording, as fast as the machine gives; sessions in progress come first.
 
@@ -276,7 +279,7 @@ async def upload_events(
     worker, name, stats, failure = Worker("upload"), new_name(), PipelineStats(), " (given up)"
     began_s = stats.clock()
     try:
-        source = await worker.run(lambda: _opened(path, chain, service.limits))
+        source = await worker.run(lambda: open_upload(upload, chain, service.limits))
         chain = service.for_recording(chain, targets)
         async with (
             SpeechTranslator(
@@ -300,7 +303,7 @@ async def upload_events(
         raise
     except (AudioError, UsageError) as error:
         failure = " (no-audio)"
-        raise UploadError(400, "no-audio", str(error).replace(str(path), "the file")) from None
+        raise no_audio(upload, error) from None
     except PipelineError as error:
         failure = " (failed)"
         log.error("recording %s failed: %s", name, error)
@@ -323,9 +326,15 @@ def _not_understood(lost: Transcript) -> UploadError:
     )  # fmt: skip
 
 
-def _opened(path: Path, chain: Chain, limits: ServerLimits) -> AudioSource:
-    recording = Recording(path, language=chain.config.languages.only_spoken)
-    return _Bounded(recording, limits.recording_s)
+def open_upload(upload: Upload, chain: Chain, limits: ServerLimits) -> AudioSource:
+    """The audio of an upload, which fails where it is longer than the limit. Raises UsageError, AudioError, UploadError."""
+    kind = PcmRecording if upload.is_pcm else Recording
+    return _Bounded(kind(upload.path, language=chain.config.languages.only_spoken), limits.recording_s)
+
+
+def no_audio(upload: Upload, error: PipelineError) -> UploadError:
+    """What a client is told of a file that cannot be read."""
+    return UploadError(400, "no-audio", str(error).replace(str(upload.path), "the file"))
 
 
 def as_dict(error: UploadError) -> dict[str, Any]:

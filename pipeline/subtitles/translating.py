@@ -67,6 +67,11 @@ def translated_cues(
     return whole
 
 
+def markup_free(text: str) -> str:
+    """The text without tags and overrides."""
+    return _MARKUP.sub("", text)
+
+
 def too_long(cues: Sequence[FileCue], texts: Sequence[str], rules: SubtitleRules) -> int:
     """How many subtitles have more lines than the rules allow, and than before."""
     most = rules.max_lines * (2 if rules.bilingual else 1)

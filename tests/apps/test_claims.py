@@ -9,9 +9,11 @@ import pytest
 
 from pipeline.apps import claims
 from pipeline.apps.claims import Claims
-from pipeline.apps.recordings import Begin, plan
+from pipeline.apps.recording_run import open_recording
+from pipeline.apps.recordings import Begin, Options, plan
 from pipeline.apps.results import Result
 from pipeline.apps.translate import run as translate
+from pipeline.config import load_config
 from tests.apps.archives import (
     JOURNAL,
     archive,
@@ -53,6 +55,11 @@ class Clock:
 
 def machine(folder: Path) -> Claims:
     return Claims([Result(job) for job in plan([folder], ["srt"], None, {"zh": ""})])
+
+
+def machine_of(other: Claims) -> Claims:
+    """Another machine with the same jobs."""
+    return Claims([Result(job) for job in other._jobs])
 
 
 def claimed(folder: Path) -> list[str]:
@@ -149,6 +156,21 @@ def test_what_another_machine_translated_is_said_so(folder, at_once, waited):
     result.how, result.outcome = Begin.SKIP, "already there"
     second.release(index)
     assert result.outcome == ("translated by another machine" if waited else "already there")
+
+
+def test_a_recording_that_vanishes_is_said_to_be_gone_and_leaves_no_claim(folder, monkeypatch, at_once):
+    clock, ended = Clock(monkeypatch), machine(folder)
+    assert ended.take() == 0
+    (folder / "a.wav").unlink()
+    with (other := machine_of(ended)) as turns:
+        assert [turns.take() for _ in range(2)] == [1, 2]
+        assert turns.take() is None
+        clock.now += claims.STALE_S + 1
+        assert turns.take() == 0
+        result = other._results[0]
+        assert open_recording(result, Options(load_config("demo-zh"))) is None
+        assert result.summary.startswith(f"failed: {folder / 'a.wav'} is gone, which was there when the run began")
+    assert claimed(folder) == []
 
 
 def test_a_machine_that_goes_on_touches_its_own_claim(folder, monkeypatch, at_once):

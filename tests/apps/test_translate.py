@@ -16,6 +16,7 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, cast
 
@@ -275,14 +276,38 @@ def test_a_sentence_with_a_pause_in_it_is_translated_as_one(translated, models, 
     assert second.tokens < before[".jsonl"].count(b'"delta"')
 
 
+@pytest.mark.parametrize(
+    ("guess", "name", "said"),
+    [
+        ({"es": 0.9, "en": 0.1}, "talk.wav", "it is in Spanish, not in English: give --source es"),
+        ({"es": 0.7, "en": 0.3}, "talk.wav", "is --source right?"),
+        ({}, "talk.es.wav", "it is in Spanish, not in English: give --source es"),
+    ],
+)
+def test_speech_in_another_language_is_named(guess, name, said, translated, tmp_path, monkeypatch):
+    monkeypatch.setattr(Counting, "transcribe", partialmethod(doubted, rejected="language"))
+    monkeypatch.setattr(Counting, "guess", lambda *_: guess, raising=False)
+    (tmp_path / name).symlink_to(PHRASES)
+    status, printed, _ = translated(tmp_path / name)
+    assert (status, said in printed) == (0, True), printed
+
+
+def test_a_name_alone_says_nothing_of_speech_that_is_understood(translated, tmp_path, monkeypatch):
+    (tmp_path / "talk.es.wav").symlink_to(PHRASES)
+    monkeypatch.setattr(Counting, "guess", lambda *_: {"es": 0.0, "en": 1.0}, raising=False)
+    assert "Spanish" not in translated(tmp_path / "talk.es.wav")[1]
+
+
 def sources(folder: Path) -> list[str]:
     lines = (folder / "phrases.jsonl").read_text("utf-8").splitlines()
     return [record["text"] for record in map(json.loads, lines) if record["type"] == "source_sentence"]
 
 
-def doubted(self: Counting, segments: Sequence[SpeechSegment], options: object) -> list[Transcript]:
+def doubted(
+    self: Counting, segments: Sequence[SpeechSegment], options: object, rejected: str = "uncertain"
+) -> list[Transcript]:
     """Replaces ``Counting.transcribe``: the results as for speech in another language than the expected one."""
-    return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected="uncertain") for one in segments]
+    return [Transcript(one.id, one.start_s, one.end_s, "What?", "en", rejected=rejected) for one in segments]
 
 
 def test_withheld_speech_is_reported_with_its_time_and_reason(translated, tmp_path, monkeypatch):

@@ -52,6 +52,9 @@ NOT_RUN = {
     'curl http://127.0.0.1:8000/translate -d source=en -d target=pt --data-urlencode "q=Where is the station?"': (
         "needs a server; tests/docs/test_snippets.py asks one"
     ),
+    'curl "http://127.0.0.1:8000/asr?language=en&output=srt" -F audio_file=@examples/audio/travel.wav': (
+        "needs a server; tests/server/test_whisper_asr.py asks one"
+    ),
     "speech-translate translate call.wav --speakers Ana,Ben --format vtt,srt --config demo": (
         "needs a call in two channels; tests/apps/test_speakers.py has one"
     ),

@@ -48,6 +48,8 @@ from pipeline.languages import (
         ("sh", "sr-Latn", LanguageTag("sr", "Latn")),
         ("pt-BR", "pt-BR", LanguageTag("pt", None, "BR")),
         ("pob", "pt-BR", LanguageTag("pt", None, "BR")),
+        ("pb", "pt-BR", LanguageTag("pt", None, "BR")),
+        ("zt", "zh-Hant", LanguageTag("zh", "Hant")),
         ("es-419", "es-419", LanguageTag("es", None, "419")),
         ("nb", "nb", LanguageTag("no")),
         ("nob", "nb", LanguageTag("no")),

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import av
+import numpy as np
 import uvicorn
 from starlette.routing import BaseRoute
 from websockets.asyncio.client import ClientConnection, connect
@@ -142,6 +144,15 @@ async def running(
         finally:
             stopping.set()
             await served
+
+
+def resampled(samples: Samples, rate: int) -> Samples:
+    """Audio of 16 kHz at another rate."""
+    frame = av.AudioFrame.from_ndarray(samples[None, :], "s16", "mono")
+    frame.sample_rate = 16_000
+    resampler = av.AudioResampler("s16", "mono", rate)
+    parts = [*resampler.resample(frame), *resampler.resample(None)]
+    return np.concatenate([part.to_ndarray()[0] for part in parts])
 
 
 async def until(condition: Callable[[], bool]) -> None:

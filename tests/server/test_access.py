@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.server.access import Access, is_host_name, is_loopback, is_origin
+from pipeline.server.access import Access, bearer_token, is_host_name, is_loopback, is_origin
 from pipeline.server.guard import Rate
 
 ACCESS = Access.of("0123456789abcdef", ["Caption.example"], ["https://App.example/"])
@@ -72,6 +72,24 @@ def test_names_and_origins_are_those_of_headers():
         assert Access.of(origins=[origin]).knows_origin(origin.rstrip("/"), "localhost")
     for host in ("localhost?x", "localhost#x", "localhost/x", "x@localhost"):
         assert not Access().knows_host(host)
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer  a:b ", "a:b"),
+        ("bearer a", "a"),
+        ("Basic dXNlcjphOmI=", "a:b"),
+        ("basic OmE=", "a"),
+        ("Basic YQ==", ""),
+        ("Basic a", None),
+        ("Basic /w==", None),
+        ("Digest a", None),
+        (None, None),
+    ],
+)
+def test_a_token_comes_as_bearer_or_as_a_password(header, token):
+    assert bearer_token(header) == token
 
 
 def test_the_token_must_be_right_where_there_is_one():

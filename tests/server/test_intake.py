@@ -24,6 +24,17 @@ def taken(intake: Intake) -> Samples:
     return asyncio.run(work())
 
 
+def test_a_sender_may_go_on_at_another_rate():
+    intake = Intake(48_000, 60.0)
+    for rate in (48_000, 16_000, 16_000, 8_000):
+        intake.go_on_at(rate)
+        intake.push(tone(rate, 1.0).astype("<i2").tobytes() + b"\0" * (rate == 48_000))  # and half a sample
+    intake.end()
+    found = taken(intake)
+    assert abs(len(found) - 4 * SAMPLE_RATE) <= 128
+    assert np.corrcoef(found[SAMPLE_RATE : 2 * SAMPLE_RATE - 64], tone(SAMPLE_RATE, 1.0)[:-64])[0, 1] > 0.9
+
+
 @pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 44_100, 48_000, 192_000])
 def test_audio_of_any_rate_becomes_16_khz(rate):
     intake = Intake(rate, 60.0)

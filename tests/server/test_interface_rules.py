@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline import Models, PipelineConfig
@@ -105,10 +106,10 @@ async def test_a_program_of_wyoming_that_is_none_leaves_the_choice_as_it_was(dat
 
 @pytest.mark.parametrize(("text", "audio"), [("AAE=", b"\0\1"), ("", b"")])
 def test_audio_of_a_realtime_client_is_base64(text, audio):
-    assert realtime._audio(text) == audio
+    assert realtime.decoded_audio(text) == audio
     for wrong in (f"{text}!", "A", None, 1, "é"):
         with pytest.raises(ProtocolError, match="audio is no base64"):
-            realtime._audio(wrong)
+            realtime.decoded_audio(wrong)
 
 
 @pytest.mark.parametrize(
@@ -122,15 +123,15 @@ def test_audio_of_a_realtime_client_is_base64(text, audio):
     ],
 )
 def test_an_error_of_a_realtime_session_says_whose_it_is(code, event_id, kind, answered):
-    details = realtime._details(ProtocolError(code, "why"), event_id)
+    details = realtime.details(ProtocolError(code, "why"), event_id)
     assert details == {"type": kind, "code": code, "message": "why", "param": None, "event_id": answered}
 
 
 def test_a_field_of_a_realtime_message_is_an_object_or_left_out():
-    assert realtime._object({"a": {"b": 1}}, "a") == {"b": 1}
-    assert realtime._object({"a": None}, "a") == realtime._object({}, "a") == {}
+    assert realtime.object_in({"a": {"b": 1}}, "a") == {"b": 1}
+    assert realtime.object_in({"a": None}, "a") == realtime.object_in({}, "a") == {}
     with pytest.raises(ProtocolError, match="a must be an object"):
-        realtime._object({"a": []}, "a")
+        realtime.object_in({"a": []}, "a")
 
 
 EVENTS = [
@@ -149,7 +150,7 @@ def wanted(config: PipelineConfig, models: Models, task: str, form: str = "json"
 
 
 @pytest.mark.parametrize(("task", "text"), [("transcribe", "So. Yes."), ("translate", "那。是。")])
-@pytest.mark.parametrize("form", ["json", "text", "verbose_json", "srt", "vtt"])
+@pytest.mark.parametrize("form", ["json", "text", "verbose_json", "diarized_json", "srt", "vtt"])
 def test_an_answer_has_what_was_said_or_its_translation(task, text, form, demo_config, demo_models):
     finished = [event for event in EVENTS if openai._is_finished(event)]
     body = openai._response(finished, wanted(demo_config, demo_models, task, form)).body.decode()
@@ -160,6 +161,7 @@ def test_an_answer_has_what_was_said_or_its_translation(task, text, form, demo_c
         assert answer["text"] == text
         if form == "verbose_json":
             assert (answer["task"], answer["duration"], "words" in answer) == (task, 2.5, False)
+        if form != "json":
             assert [each["text"].strip() for each in answer["segments"]] == (
                 ["So.", "Yes."] if task == "transcribe" else ["那。", "是。"]
             )
@@ -173,6 +175,49 @@ def test_words_are_those_of_what_was_said_and_only_if_they_are_asked_for(demo_co
         asked = wanted(demo_config, demo_models, task, "verbose_json", words)
         answer = json.loads(openai._response([each for each in EVENTS if openai._is_finished(each)], asked).body)
         assert ("words" in answer) is there
+
+
+def test_subtitles_have_the_content_types_of_openai(demo_config, demo_models):
+    for form, kind in (("srt", "text/plain"), ("vtt", "text/vtt"), ("text", "text/plain")):
+        answer = openai._response([EndOfInput(1.0)], wanted(demo_config, demo_models, "transcribe", form))
+        assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+
+
+@pytest.mark.parametrize(("speaker", "told"), [("2", "2"), (None, "")])
+def test_a_segment_says_who_speaks(speaker, told):
+    sentence = SourceSentence(7, "en", "So.", start_s=1.0, end_s=2.00049, speaker=speaker)
+    assert openai._diarized(sentence, "So.") == {
+        "type": "transcript.text.segment",
+        "id": "seg_7",
+        "start": 1.0,
+        "end": 2.0,
+        "speaker": told,
+        "text": "So.",
+    }
+
+
+TWO_CHANNELS = [[0, 256], [-512, -256], [32_512, 0]]
+
+
+@pytest.mark.parametrize(
+    ("width", "data"),
+    [
+        (1, bytes([128, 129, 126, 127, 255, 128])),
+        (2, np.array(TWO_CHANNELS, "<i2").tobytes()),
+        (3, b"".join((value * 256 + 7).to_bytes(3, "little", signed=True) for pair in TWO_CHANNELS for value in pair)),
+        (4, (np.array(TWO_CHANNELS, "<i4") * 65_536 + 9).tobytes()),
+    ],
+)
+def test_audio_of_wyoming_of_any_width_and_number_of_channels_becomes_16_bit_mono(width, data):
+    assert np.frombuffer(wyoming.mono_16_bit(data, width, 2), "<i2").tolist() == [128, -384, 16_256]
+    single = np.frombuffer(wyoming.mono_16_bit(data, width, 1), "<i2").tolist()
+    assert single == [value for pair in TWO_CHANNELS for value in pair]
+    assert wyoming.mono_16_bit(b"", width, 2) == b""
+    if width > 2:
+        with pytest.raises(ProtocolError, match=f"has {len(data) - 1} bytes; send whole frames, of 1 × {width} bytes"):
+            wyoming.mono_16_bit(data[:-1], width, 1)
+    with pytest.raises(ProtocolError, match=f"send whole frames, of 2 × {width} bytes"):
+        wyoming.mono_16_bit(data[:-width], width, 2)
 
 
 def test_texts_on_the_way_are_not_finished():

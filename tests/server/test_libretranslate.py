@@ -13,10 +13,11 @@ from libretranslatepy import LibreTranslateAPI
 
 from pipeline import Models
 from pipeline.events import SourceSentence, TargetText, Translation
+from pipeline.languages.chinese import conversion
+from pipeline.languages.detection import _library
 from pipeline.languages.options import LanguageConfig
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
-from pipeline.server.languages.detection import _library
 from pipeline.server.service import Service
 from tests.server.running import running, until
 
@@ -48,6 +49,22 @@ async def test_the_unchanged_client_lists_languages_and_translates(new_service, 
         assert "api_key" in json.load(refused.value)["error"]
 
 
+async def test_what_programs_ask_before_they_translate(new_service):
+    for access, needed in ((None, False), (Access.of(TOKEN), True)):
+        async with running(new_service(), access) as server, httpx.AsyncClient(base_url=server.url) as client:
+            assert (await client.get("/health")).json() == {"status": "ok"}
+            settings = (await client.get("/frontend/settings")).json()
+            assert (settings["keyRequired"], settings["apiKeys"], settings["charLimit"]) == (needed, needed, 20_000)
+            assert settings["language"] == {
+                "source": {"code": "en", "name": "English"},
+                "target": {"code": "zh", "name": "Chinese"},
+            }
+            assert (settings["filesTranslation"], settings["suggestions"]) == (False, False)
+            described = (await client.get("/spec")).json()
+            assert described == (await client.get("/openapi.json")).json()
+            assert "/translate" in described["paths"]
+
+
 async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(new_service, expected):
     # As LiveCaptions-Translator and jigasi ask, and deep-translator with a query.
     async with running(new_service(connections_a_minute=1)) as server, httpx.AsyncClient(base_url=server.url) as client:
@@ -59,6 +76,8 @@ async def test_json_with_a_list_a_source_to_detect_and_any_tag_of_the_language(n
         assert (await client.post("/translate", params=query)).json() == {"translatedText": expected[0]}
         traditional = await client.post("/translate", json=query | {"target": "zh-TW"})
         assert traditional.json()["translatedText"] != expected[0]
+        argos = await client.post("/translate", json=query | {"target": "zt"})  # its code for zh-Hant
+        assert argos.json()["translatedText"] == conversion("Hant")(expected[0])
 
 
 async def test_markup_comes_back_as_it_was(new_service, expected):

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import av
-import numpy as np
 import pytest
 from openai import AsyncOpenAI
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -17,23 +15,15 @@ from pipeline import Models, PipelineConfig
 from pipeline.languages.chinese import conversion
 from pipeline.server.access import Access
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import Running, ask, final, heard, rest, running, serving, until
+from tests.server.running import Running, ask, final, heard, resampled, rest, running, serving, until
 
 MODEL = "speech-translation"
 ODD = 9_601
 """Bytes of 0.2 s at 24 kHz, and half a sample."""
 
 
-def at_24_khz() -> bytes:
-    """Two sentences."""
-    frame = av.AudioFrame.from_ndarray(read_wav(PHRASES)[None, : round(2 * PHRASE_SECONDS * 16_000)], "s16", "mono")
-    frame.sample_rate = 16_000
-    resampler = av.AudioResampler("s16", "mono", 24_000)
-    parts = [*resampler.resample(frame), *resampler.resample(None)]
-    return np.concatenate([part.to_ndarray()[0] for part in parts]).astype("<i2").tobytes()
-
-
-SPEECH = at_24_khz()
+SPEECH = resampled(read_wav(PHRASES)[: round(2 * PHRASE_SECONDS * 16_000)], 24_000).astype("<i2").tobytes()
+"""Two sentences."""
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from openai import AsyncOpenAI, BadRequestError
 
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
@@ -12,6 +13,7 @@ from pipeline.server.service import Service
 from pipeline.store import packages
 from tests.conftest import PHRASE_SECONDS, PHRASES, ROOT, read_wav
 from tests.server.running import ask, finish, rest, running, speak
+from tests.server.test_openai import wav_of
 
 SECONDS = 16_000
 PAUSE = np.zeros(3 * SECONDS, np.int16)
@@ -48,6 +50,27 @@ async def test_voices_are_told_apart_in_the_sessions_that_ask_for_it(told, tmp_p
             assert (found[0], found[-1]) == ("1", "2")
             assert speakers(await rest(reader)) == found
     assert any("<v 1>" in path.read_text("utf-8") for path in tmp_path.glob("*.zh.vtt"))
+
+
+@pytest.mark.slow
+async def test_files_are_diarized_where_that_is_allowed(told, new_service):
+    one, other = read_wav(PHRASES)[: round(PHRASE_SECONDS * SECONDS)], read_wav(ROOT / "examples/audio/novel.wav")
+    wanted = {
+        "model": "speech-translation",
+        "file": ("talk.wav", wav_of(np.concatenate([one, PAUSE, other[: 4 * SECONDS], PAUSE]))),
+        "response_format": "diarized_json",
+    }
+    async with running(told.service) as server, AsyncOpenAI(base_url=server.address, api_key="any") as client:
+        whole = await client.audio.transcriptions.create(**wanted)
+        assert (whole.segments[0].speaker, whole.segments[-1].speaker) == ("1", "2")
+        assert " ".join(segment.text for segment in whole.segments) == whole.text
+        stream = [event async for event in await client.audio.transcriptions.create(**wanted, stream=True)]
+        segments = [event.to_dict() for event in stream if event.type == "transcript.text.segment"]
+        assert segments == [segment.to_dict() for segment in whole.segments]
+    async with running(new_service()) as server, AsyncOpenAI(base_url=server.address, api_key="any") as client:
+        with pytest.raises(BadRequestError) as refused:
+            await client.audio.transcriptions.create(**wanted)
+        assert refused.value.code == "no-speakers"
 
 
 async def test_a_server_that_does_not_allow_it_says_so(demo_config, demo_models):

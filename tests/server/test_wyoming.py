@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from wyoming.asr import Transcribe, Transcript, TranscriptChunk
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
@@ -25,7 +26,7 @@ from pipeline.server.protocols.wyoming import serving_wyoming
 from pipeline.server.service import Service
 from pipeline.server.shares import Pace
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import serving, translated, until
+from tests.server.running import resampled, serving, translated, until
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
@@ -83,6 +84,20 @@ async def test_speech_is_recognised_and_translated(new_service, expected):
             assert "".join(TranscriptChunk.from_event(chunk).text for chunk in chunks) == text
 
 
+@pytest.mark.slow
+async def test_each_chunk_is_converted_as_the_servers_of_the_project_do(new_service, expected):
+    """They read no format but that of the chunk: here 24 kHz stereo in 32 bits after a start at 16 kHz."""
+    samples = resampled(SPEECH, 24_000)
+    stereo = (np.repeat(samples, 2).astype("<i4") * 65_536).tobytes()
+    chunks = [
+        AudioChunk(audio=stereo[begin : begin + 19_200], rate=24_000, width=4, channels=2)
+        for begin in range(0, len(stereo), 19_200)
+    ]
+    async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as client:
+        *_, whole, _ = await answers(client, [AudioStart(**FORMAT), *chunks, AudioStop()], "transcript-stop")
+    assert Transcript.from_event(whole).text == expected[0]
+
+
 async def test_the_description_has_a_program_for_the_source_and_one_for_each_language(new_service):
     async with listening(new_service()) as uri, AsyncClient.from_uri(uri) as client:
         (info,) = await answers(client, [Describe()], "info")
@@ -125,9 +140,12 @@ CHUNK = AudioChunk(audio=bytes(4), **FORMAT)
         ([Event("audio-start", {})], "bad-sample-rate"),
         ([AudioStart(rate=0, width=2, channels=1)], "bad-sample-rate"),
         ([AudioStart(rate=10_000_000, width=2, channels=1)], "bad-sample-rate"),
-        ([AudioStart(rate=16_000, width=4, channels=1)], "bad-audio"),
-        ([AudioStart(rate=16_000, width=2, channels=2)], "bad-audio"),
-        ([AudioStart(**FORMAT), AudioChunk(rate=8_000, width=2, channels=1, audio=bytes(4))], "bad-audio"),
+        ([AudioStart(rate=16_000, width=5, channels=1)], "bad-audio"),
+        ([AudioStart(rate=16_000, width=2, channels=0)], "bad-audio"),
+        ([AudioStart(rate=16_000, width=2, channels=10**300)], "bad-audio"),
+        ([Event("audio-start", {"rate": 16_000, "width": "2", "channels": 1})], "bad-audio"),
+        ([AudioStart(**FORMAT), AudioChunk(rate=16_000, width=2, channels=2, audio=bytes(6))], "bad-audio"),
+        ([AudioStart(**FORMAT), AudioChunk(rate=1, width=2, channels=1, audio=bytes(4))], "bad-sample-rate"),
     ],
 )
 async def test_what_is_wrong_is_answered_with_its_code(events, code, new_service):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import tokenizers
 
-from ...languages import language_tag
+from ...languages import confusable, language_tag
 
 # Chosen on human speech; docs/benchmarks.md has the figures.
 # What Whisper hears badly, it takes for the language it favours on silence. This exponent of the probability on silence is
@@ -25,8 +25,6 @@ _OTHER, _OWN = 0.8, 0.1
 # It says little of a text of which the recogniser is as sure as this, or of less audio: people name things in other languages.
 SURE = -0.2
 LEAST_S = 1.2
-# Languages nearer than this by CLDR's distances are confused: Norwegian and Danish, Serbian and Croatian, Malay and Indonesian.
-_NEAR = 60
 # A run of letters of another script is a sentence, and no name or loan word, if it has this many words, and some begin with
 # a small letter; or, in letters that the language does not have at all, this many letters.
 _WORDS, _SMALL, _LETTERS = 4, 3, 4
@@ -95,11 +93,9 @@ def in_another_language(probabilities: Mapping[str, float], language: str) -> bo
 
     ``probabilities``: of each language that the recogniser can detect.
     """
-    from langcodes import tag_distance  # takes 25 ms
-
     other = max(probabilities, key=probabilities.__getitem__, default=language)
     likely = probabilities.get(other, 0.0) >= _OTHER and probabilities.get(language, 0.0) <= _OWN
-    return likely and min(tag_distance(language, other), tag_distance(other, language)) >= _NEAR
+    return likely and not confusable(language, other)
 
 
 def foreign_words(words: Sequence[str], language: str) -> tuple[int, int] | None:

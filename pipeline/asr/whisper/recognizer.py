@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from ...languages import language_tag
 from ...store.packages import identify
 from ..matching import first_new_word
 from ..options import AsrConfig
@@ -293,6 +294,13 @@ class WhisperRecognizer:
         if len(self.languages) == 1:
             return {}
         return self._probabilities(self._searcher.encode_start(samples))
+
+    def guess(self, samples: Samples) -> Mapping[str, float]:
+        """See ``LanguageGuesser``."""
+        if not self.engine.multilingual:
+            return {}
+        encoded = self.engine.encode(samples[: round(FULL_WINDOW_S * SAMPLE_RATE)], self.config.window_s)
+        return {language_tag(code).language: found for code, found in self.engine.detect(encoded).items()}
 
     def _probabilities(self, encoded: EncodedAudio) -> dict[str, float]:
         """The probability of each language in encoded audio; their sum is 1."""

@@ -22,6 +22,11 @@ def rules(language: str) -> Rules:
     return _rules(code) if code in _KNOWN else _ONLY_OWN_DIGITS if code in _OWN_DIGITS else _NONE
 
 
+def has_rules(language: str) -> bool:
+    """Whether more is known of a language than its digits."""
+    return language_tag(language).language in _KNOWN
+
+
 @cache
 def _rules(code: str) -> Rules:
     record: Rules = import_module(f".{code}", __name__).RULES

@@ -1,4 +1,4 @@
-"""LibreTranslate's interface for text: ``GET /languages``, ``POST /translate``, ``POST /detect``; programs for it work here.
+"""LibreTranslate's interface for text: ``POST /translate``, ``POST /detect``, and what its programs ask first; they work here.
 
 https://docs.libretranslate.com. The models and glossaries are those of the sessions. The source "auto" stands for the only
 one that is translated into the target; of several, the language of the text is detected.
@@ -26,6 +26,7 @@ from ...errors import PipelineError, UsageError, described
 from ...events import SourceSentence, Translation
 from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
+from ...languages.detection import detected
 from ...languages.options import AUTO_SOURCE
 from ...nmt.decode.decoder import DecoderState
 from ...nmt.forced import place_marks
@@ -35,7 +36,6 @@ from ...nmt.terms.markup import Fragment, joined_sentences, parts, parts_of_page
 from ...nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
 from ..access import Access, bearer_token
 from ..guard import Rate
-from ..languages.detection import detected
 from ..protocol import ProtocolError, bounded_json
 from ..service import Service
 from ..uploads import UploadError, body_type, bounded_body, while_connected
@@ -53,6 +53,8 @@ _MOST_FIELDS = 32
 # Requests in progress; they take turns of so many seconds.
 _MOST_AT_ONCE = 32
 _TURN_S = 0.05
+# After the last key, before the page asks: LibreTranslate's default.
+_TYPING_MS = 500
 
 
 class _RefusedError(Exception):
@@ -64,13 +66,19 @@ class _RefusedError(Exception):
 
 
 def routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
-    """The three routes. ``rate`` counts requests until their key is known to be right: captioning programs translate several
+    """All routes but ``/spec``, the server's own description. ``rate`` counts requests until their key is known to be right: captioning programs translate several
     times a second.
     """
     texts = _Texts(service)
 
     async def languages(request: Request) -> Response:
         return JSONResponse(await texts.languages())
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def settings(request: Request) -> Response:
+        return JSONResponse(texts.settings(key_required=access.token is not None))
 
     async def allowed(request: Request) -> dict[str, Any]:
         """The fields of a request that may be answered."""
@@ -110,6 +118,8 @@ def routes(service: Service, access: Access, rate: Rate) -> list[BaseRoute]:
 
     return [
         Route("/languages", languages),
+        Route("/health", health),
+        Route("/frontend/settings", settings),
         Route(PATH, translate, methods=["POST"]),
         Route(DETECTION, detect, methods=["POST"]),
     ]
@@ -173,6 +183,21 @@ class _Texts:
             found.setdefault(source, {source: None})[target] = None
             found.setdefault(target, {target: None})
         return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
+
+    def settings(self, *, key_required: bool) -> dict[str, Any]:
+        """What LibreTranslate tells its own page. The languages are the first that are translated."""
+        first = self._pairs()[0]
+        languages = [{"code": code, "name": english_name(code)} for code in first]
+        return {
+            "apiKeys": key_required,
+            "charLimit": MOST_CHARACTERS,
+            "filesTranslation": False,
+            "frontendTimeout": _TYPING_MS,
+            "keyRequired": key_required,
+            "language": dict(zip(("source", "target"), languages, strict=True)),
+            "suggestions": False,
+            "supportedFilesFormat": [],
+        }
 
     def _pairs(self) -> list[tuple[str, str]]:
         """The configured pairs."""

@@ -28,13 +28,14 @@ from ...sentences.splitting import trimmed_words
 from ...sinks.files import sink_makers
 from ...subtitles.spoken import whisper_segment
 from ..access import Access, bearer_token
-from ..chains import Chain
+from ..chains import Chain, loaded_voice_model
 from ..guard import Rate
 from ..protocol import ProtocolError, shown
 from ..service import Service
 from ..uploads import Upload, UploadError, as_dict, received, upload_events, while_connected
 
-FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
+FORMATS = ("json", "text", "srt", "verbose_json", "vtt", "diarized_json")
+_DIARIZED = "diarized_json"
 GRANULARITIES = ("word", "segment")
 _YES, _NO = ("true", "1"), ("false", "0", "")
 # A part of a streamed answer that the client does not take for so long ends the connection.
@@ -62,10 +63,10 @@ def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
     def guarded(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
-                _check_token(request, access)
+                check_token(request, access)
                 return await handler(request)
             except UploadError as error:
-                return _refusal(error)
+                return refusal(error)
 
         return answer
 
@@ -79,57 +80,68 @@ def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
         return JSONResponse(_model(name))
 
     return [
-        Route("/v1/audio/transcriptions", _Files(service, access, "transcribe"), methods=["POST"]),
-        Route("/v1/audio/translations", _Files(service, access, "translate"), methods=["POST"]),
+        Route("/v1/audio/transcriptions", FileEndpoint(service, access, _as("transcribe")), methods=["POST"]),
+        Route("/v1/audio/translations", FileEndpoint(service, access, _as("translate")), methods=["POST"]),
         Route("/v1/models", guarded(models)),
         Route("/v1/models/{model}", guarded(model)),
     ]
+
+
+def _as(task: str) -> Callable[[Upload], tuple[str, Upload]]:
+    return lambda upload: (task, upload)
 
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "local"}
 
 
-def _check_token(request: Request, access: Access) -> None:
+def check_token(request: Request, access: Access) -> None:
+    """Raises UploadError: the token is needed, and not given."""
     if not access.knows_token(bearer_token(request.headers.get("authorization"))):
         raise UploadError(401, "wrong-token", "the token is missing or wrong; give it as the API key")
 
 
-def _refusal(error: UploadError) -> Response:
+def refusal(error: UploadError) -> Response:
+    """The answer in the place of a recording's text."""
     headers = {503: {"retry-after": "10"}, 401: {"www-authenticate": "Bearer"}}.get(error.status)
     return JSONResponse(as_dict(error), error.status, headers)
 
 
-class _Files:
+class FileEndpoint:
     """The ASGI endpoint that recognises or translates a file. Stops when the client goes away."""
 
-    def __init__(self, service: Service, access: Access, task: str) -> None:
-        self._service, self._access, self._task = service, access, task
+    def __init__(
+        self, service: Service, access: Access, read: Callable[[Upload], tuple[str, Upload]], name: str = "file"
+    ) -> None:
+        """``read``: of an upload, "transcribe" or "translate", and its fields as those of OpenAI's interface. ``name``: that of
+        the file in the form.
+        """
+        self._service, self._access, self._read, self._name = service, access, read, name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, stream = Request(scope, receive), _EventStream(send)
         try:
             try:
-                _check_token(request, self._access)
-                async with received(request, self._service) as upload:
-                    response = await while_connected(receive, self._answer(upload, stream))
+                check_token(request, self._access)
+                async with received(request, self._service, self._name) as upload:
+                    response = await while_connected(receive, self._answer(*self._read(upload), stream))
             except UploadError as error:
                 if stream.begun:
                     await stream.say({"type": "error", **as_dict(error)}, more=False)
                     return
-                response = _refusal(error)
+                response = refusal(error)
             if response is not None:
                 await response(scope, receive, send)
         except ClientDisconnect:
             return  # nobody reads an answer
 
-    async def _answer(self, upload: Upload, stream: _EventStream) -> Response | None:
+    async def _answer(self, task: str, upload: Upload, stream: _EventStream) -> Response | None:
         """The answer; None if it was streamed."""
         service, limit_s = self._service, self._service.limits.translating_s
-        wanted = await _wanted(upload, service, self._task)
+        wanted = await _wanted(upload, service, task)
         spoken = language_tag(wanted.chain.config.languages.spoken[0]).language
-        targets = (wanted.language if self._task == "translate" else spoken,)  # a transcription translates nothing
-        work = upload_events(upload.path, service, wanted.chain, targets)
+        targets = (wanted.language if task == "translate" else spoken,)  # a transcription translates nothing
+        work = upload_events(upload, service, wanted.chain, targets)
         try:
             async with asyncio.timeout(limit_s), aclosing(work) as events:
                 if wanted.streamed:
@@ -154,8 +166,10 @@ async def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     if stream not in (*_YES, *_NO):
         raise UploadError(400, "bad-format", f"stream is {stream[:60]!r}; it must be true or false")
     streamed = stream in _YES
-    if streamed and form not in ("json", "text"):
-        raise UploadError(400, "bad-format", f"a streamed answer has no format {form}; ask for json or text")
+    if streamed and form not in ("json", "text", _DIARIZED):
+        raise UploadError(
+            400, "bad-format", f"a streamed answer has no format {form}; ask for json, text or {_DIARIZED}"
+        )
     granularities = upload.fields.get("timestamp_granularities[]", [])
     if unknown := set(granularities) - set(GRANULARITIES):
         raise UploadError(
@@ -189,7 +203,9 @@ async def _chain(upload: Upload, service: Service, task: str) -> Chain:
             )
         if task == "transcribe":
             targets = targets or list(languages.of_transcript(spoken))
-        return await service.obtained(spoken, targets)
+        chain = await service.obtained(spoken, targets)
+        tells = upload.field("response_format") == _DIARIZED and not chain.config.speakers.auto
+        return chain.telling_speakers(await loaded_voice_model(service.speakers, wanted=tells))
     except ProtocolError as error:
         code = "unknown-language" if error.code == "unknown-source" else error.code
         status = {"busy": 503, "no-space": 507, "failed": 500}.get(code, 400)
@@ -240,22 +256,24 @@ def _response(events: list[PipelineEvent], wanted: _Wanted) -> Response:
         case "text":
             return PlainTextResponse(text + "\n")
         case "srt" | "vtt":
-            kind = "application/x-subrip" if wanted.format == "srt" else "text/vtt"
+            kind = "text/plain" if wanted.format == "srt" else "text/vtt"
             return PlainTextResponse(_subtitles(events, wanted), media_type=f"{kind}; charset=utf-8")
         case "verbose_json":
             return _LongJson(_verbose(events, sentences, text, wanted))
+        case "diarized_json":
+            segments = [_diarized(*each) for each in sentences]
+            return _LongJson({"task": wanted.task, "duration": _duration_s(events), "text": text, "segments": segments})
     return JSONResponse({"text": text})
 
 
 def _verbose(
     events: list[PipelineEvent], sentences: list[tuple[SourceSentence, str]], text: str, wanted: _Wanted
 ) -> dict[str, Any]:
-    duration_s = next((event.duration_s for event in events if isinstance(event, EndOfInput)), 0.0)
     heard = [event for event in events if isinstance(event, Transcript)]
     answer: dict[str, Any] = {
         "task": wanted.task,
         "language": wanted.language,
-        "duration": round(duration_s, 3),
+        "duration": _duration_s(events),
         "text": text,
         "segments": [whisper_segment(number, *each, heard) for number, each in enumerate(sentences)],
     }
@@ -266,6 +284,22 @@ def _verbose(
             for word in trimmed_words(sentence)
         ]
     return answer
+
+
+def _duration_s(events: list[PipelineEvent]) -> float:
+    return round(next((event.duration_s for event in events if isinstance(event, EndOfInput)), 0.0), 3)
+
+
+def _diarized(sentence: SourceSentence, text: str) -> dict[str, Any]:
+    """A segment of ``diarized_json``, and of its stream. A speaker who is not known has no name."""
+    return {
+        "type": "transcript.text.segment",
+        "id": f"seg_{sentence.sentence}",
+        "start": round(sentence.start_s, 3),
+        "end": round(sentence.end_s, 3),
+        "speaker": sentence.speaker or "",
+        "text": text,
+    }
 
 
 def _subtitles(events: list[PipelineEvent], wanted: _Wanted) -> str:
@@ -319,12 +353,16 @@ class _EventStream:
 
 async def _stream(events: AsyncIterator[PipelineEvent], wanted: _Wanted, stream: _EventStream) -> None:
     """Send the text of each sentence as it comes, then the whole."""
-    whole = ""
+    whole, spoken = "", dict[int, SourceSentence]()
     async for event in events:
         await stream.begin()
         kind = SourceSentence if wanted.task == "transcribe" else Translation
+        if isinstance(event, SourceSentence) and wanted.format == _DIARIZED:
+            spoken[event.sentence] = event
         if isinstance(event, kind) and event.text:
             space = " " if whole and sets_sentences_apart(wanted.language) else ""
             whole += space + event.text
             await stream.say({"type": "transcript.text.delta", "delta": space + event.text})
+            if wanted.format == _DIARIZED:
+                await stream.say(_diarized(spoken.pop(event.sentence), event.text))
     await stream.say({"type": "transcript.text.done", "text": whole}, more=False)

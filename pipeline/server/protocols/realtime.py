@@ -11,8 +11,9 @@ import binascii
 import itertools
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -34,18 +35,19 @@ from ..session import Session
 from ..sockets import LATER, NORMAL, REFUSED, TRY_LATER
 from ..websocket import Connection
 
-_SAMPLE_RATE = 24_000
+SAMPLE_RATE = 24_000
 # How browsers, which cannot set headers, send the token: as one of the subprotocols that they offer.
 _SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
 # elapsed_ms is a multiple of this, and speech has frames of this length.
 _FRAME_MS = 200
-_AUDIO = "session.input_audio_buffer.append"
 _LONGEST_ECHO = 512  # characters of what a client gets back
-_FRAME_BYTES = 2 * _SAMPLE_RATE * _FRAME_MS // 1000
+_FRAME_BYTES = 2 * SAMPLE_RATE * _FRAME_MS // 1000
 
 
 class RealtimeConnection(Connection):
     """One session, from the handshake to its end."""
+
+    audio_type = "session.input_audio_buffer.append"
 
     def __init__(self, socket: WebSocket, service: Service, access: Access) -> None:
         super().__init__(socket, service, access)
@@ -66,7 +68,7 @@ class RealtimeConnection(Connection):
             await super().run()
         elif "websocket.http.response" in self._socket.scope.get("extensions", {}):
             error = ProtocolError("wrong-token", "the token is missing or wrong; give it as the API key")
-            await self._socket.send_denial_response(JSONResponse({"error": _details(error)}, 401))
+            await self._socket.send_denial_response(JSONResponse({"error": details(error)}, 401))
         else:
             await self._close(REFUSED)
 
@@ -75,40 +77,44 @@ class RealtimeConnection(Connection):
         await self._socket.accept(_SUBPROTOCOL if _SUBPROTOCOL in offered else None)
 
     async def _serve(self) -> None:
-        source = self._service.languages.models.get(self._socket.query_params.get("model", MODEL))
-        session = self._service.start(Start(sample_rate=_SAMPLE_RATE, source=source))
+        source = self._service.languages.models.get(self._model)
+        session = self._service.start(Start(sample_rate=SAMPLE_RATE, source=source))
         languages = session.config.languages
         # In a conversation, each sentence is translated into the language of the other.
         self._language = languages.targets[0] if not languages.conversation else None
         feed = session.connect(self)
         try:
             await self._tell("session.created", session=self._described(session))
-            await self._both(self._deliver(session, feed), self._hear(session))
+            await self._both(self._deliver(session, feed), self._obey_each(partial(self._obey, session)))
         finally:
             session.disconnect(self, feed)
             session.end()
             if self._speaking is not None:
                 self._speaking.cancel()
 
-    async def _hear(self, session: Session) -> None:
+    @property
+    def _model(self) -> str:
+        return self._socket.query_params.get("model", MODEL)
+
+    async def _obey_each(self, obey: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         while True:
             message = await self._received()
             record: dict[str, Any] = {}
             try:
                 record = read_object(message.get("text") or "")
-                await self._obey(record, session)
-                if record["type"] == _AUDIO:
+                await obey(record)
+                if record["type"] == self.audio_type:
                     continue
             except ProtocolError as error:  # the session goes on
-                await self._tell("error", error=_details(error, record.get("event_id")))
+                await self._tell("error", error=details(error, record.get("event_id")))
             await asyncio.sleep(self._pace.wait_s())
 
-    async def _obey(self, record: dict[str, Any], session: Session) -> None:
+    async def _obey(self, session: Session, record: dict[str, Any]) -> None:
         match record.get("type"):
-            case kind if kind == _AUDIO:
+            case self.audio_type:
                 if self._speaking is None:  # from now on the language stays
                     self._speaking = asyncio.create_task(self._say(session))
-                await session.hear(_audio(record.get("audio")))
+                await session.hear(decoded_audio(record.get("audio")))
             case "session.update":
                 await self._update(record, session)
                 await self._tell("session.updated", session=self._described(session))
@@ -121,8 +127,8 @@ class RealtimeConnection(Connection):
                 )
 
     async def _update(self, record: dict[str, Any], session: Session) -> None:
-        audio = _object(_object(record, "session"), "audio")
-        given, output = _object(audio, "input"), _object(audio, "output")
+        audio = object_in(object_in(record, "session"), "audio")
+        given, output = object_in(audio, "input"), object_in(audio, "output")
         language, targets = output.get("language", self._written or self._language), session.config.languages.targets
         if isinstance(language, str):
             check_length("language", language, LONGEST_CODE)
@@ -146,10 +152,7 @@ class RealtimeConnection(Connection):
                 targets = session.config.languages.targets
                 language = same_text(language, targets)
         if "transcription" in given:
-            wanted = _object(given, "transcription")
-            named = {name: wanted.get(name) for name in ("model", "language", "prompt")}
-            kept = {name: value[:_LONGEST_ECHO] for name, value in named.items() if isinstance(value, str)}
-            self._transcription = kept if wanted else None
+            self._transcription = transcription_of(given)
         self._language, self._captions = language, language not in (None, *targets)
         self._written, self._convert = written, convert
 
@@ -157,7 +160,7 @@ class RealtimeConnection(Connection):
         """Whether the language is that spoken, and none of the model's configurations translates into it."""
         if not isinstance(language, str) or not session.config.languages.is_spoken(language):
             return False
-        source = self._service.languages.models.get(self._socket.query_params.get("model", MODEL))
+        source = self._service.languages.models.get(self._model)
         return self._service.chosen(source, [language]).config.languages == session.config.languages
 
     def _unknown(self, language: object, targets: Sequence[str]) -> str:
@@ -179,7 +182,7 @@ class RealtimeConnection(Connection):
                 for at in range(0, len(sound), _FRAME_BYTES):
                     delta = base64.b64encode(sound[at : at + _FRAME_BYTES]).decode()
                     await self._tell(
-                        "session.output_audio.delta", delta=delta, sample_rate=_SAMPLE_RATE, channels=1, format="pcm16"
+                        "session.output_audio.delta", delta=delta, sample_rate=SAMPLE_RATE, channels=1, format="pcm16"
                     )
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
@@ -202,12 +205,12 @@ class RealtimeConnection(Connection):
         if self._speaking is not None:
             await self._speaking
         if session.failure is not None:
-            await self._tell("error", error=_details(session.failure))
+            await self._tell("error", error=details(session.failure))
         await self._tell("session.closed")
         await self._close(NORMAL)
 
     async def _refuse(self, error: ProtocolError) -> None:
-        await self._tell("error", error=_details(error))
+        await self._tell("error", error=details(error))
         await self._close(TRY_LATER if error.code in LATER else REFUSED, error.code)
 
     async def _tell(self, kind: str, **values: object) -> None:
@@ -218,7 +221,7 @@ class RealtimeConnection(Connection):
         return {
             "id": session.id,
             "type": "translation",
-            "model": self._socket.query_params.get("model", MODEL),
+            "model": self._model,
             "expires_at": round(time.time() + self._service.limits.session_s),
             "audio": {
                 "input": {"transcription": self._transcription, "noise_reduction": None},
@@ -227,7 +230,15 @@ class RealtimeConnection(Connection):
         }
 
 
-def _object(record: dict[str, Any], name: str) -> dict[str, Any]:
+def transcription_of(given: dict[str, Any]) -> dict[str, Any] | None:
+    """What a client wrote of the transcription of its audio, as it is told to it again."""
+    wanted = object_in(given, "transcription")
+    named = {name: wanted.get(name) for name in ("model", "language", "prompt")}
+    kept = {name: value[:_LONGEST_ECHO] for name, value in named.items() if isinstance(value, str)}
+    return kept if wanted else None
+
+
+def object_in(record: dict[str, Any], name: str) -> dict[str, Any]:
     """The object in a field; empty if it is missing or null."""
     value = record.get(name)
     if value is None:
@@ -237,7 +248,8 @@ def _object(record: dict[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def _audio(text: object) -> bytes:
+def decoded_audio(text: object) -> bytes:
+    """The audio of a message. Raises ProtocolError: it has none."""
     try:
         if isinstance(text, str):
             return base64.b64decode(text, validate=True)
@@ -246,7 +258,8 @@ def _audio(text: object) -> bytes:
     raise ProtocolError("bad-audio", "audio is no base64; send 16-bit mono PCM at 24 kHz in base64")
 
 
-def _details(error: ProtocolError, event_id: object = None) -> dict[str, Any]:
+def details(error: ProtocolError, event_id: object = None) -> dict[str, Any]:
+    """An error as it is told. ``event_id``: of the client's message."""
     kind = "server_error" if error.code in (*LATER, "failed") else "invalid_request_error"
     event = event_id if isinstance(event_id, str) and len(event_id) <= _LONGEST_ECHO else None
     return {"type": kind, "code": error.code, "message": str(error), "param": None, "event_id": event}

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from socket import socket
 from typing import Any
 
+import numpy as np
 from wyoming.asr import Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
 from wyoming.error import Error
 from wyoming.event import Event, Eventable, async_write_event
@@ -32,6 +33,7 @@ from ..protocol import ProtocolError, Start, check_rate, sendable, shown
 from ..service import Service
 from ..session import Session
 from ..shares import Pace
+from .client_speech import ClientSpeech
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +43,7 @@ _LINE_BYTES = 1 << 16
 _MAX_CONNECTIONS = 100
 # An event that the client does not take for so long ends the connection.
 _SEND_S = 20.0
-_WIDTH, _CHANNELS = 2, 1
+_MOST_BYTES, _MOST_CHANNELS = 4, 64  # of a sample; of audio
 _TRANSLATES = "translate-"
 
 
@@ -128,24 +130,6 @@ def _length(header: dict[str, Any], name: str, limit: int) -> int:
     return value
 
 
-@dataclass(frozen=True)
-class _Speech:
-    """What a client is saying, from audio-start to audio-stop, and the task that answers it."""
-
-    session: Session
-    feed: Feed
-    delivering: asyncio.Task[None]
-
-    async def close(self, connection: object) -> None:
-        """End the session, and answer no more."""
-        self.session.end()
-        self.delivering.cancel()
-        try:
-            await asyncio.gather(self.delivering, return_exceptions=True)
-        finally:  # also if the server ends meanwhile
-            self.session.disconnect(connection, self.feed)
-
-
 class WyomingConnection:
     """One client, which may send several recordings one after another."""
 
@@ -153,7 +137,7 @@ class WyomingConnection:
         self._reader, self._writer, self._service = reader, writer, service
         self._program = programs(service.languages)[0]
         self._spoken: str | None = None
-        self._speech: _Speech | None = None
+        self._speech: ClientSpeech | None = None
         self._pace = Pace(service.limits.messages_a_second)
 
     async def run(self) -> None:
@@ -227,8 +211,9 @@ class WyomingConnection:
             case "audio-chunk":
                 if self._speech is None:
                     raise ProtocolError("bad-message", "audio-chunk came before audio-start")
-                _check_format(event.data, self._speech.session.sample_rate)
-                await self._speech.session.hear(event.payload or b"")
+                rate, width, channels = _format(event.data)
+                self._speech.session.intake.go_on_at(rate)
+                await self._speech.session.hear(mono_16_bit(event.payload or b"", width, channels))
             case "audio-stop":
                 if self._speech is None:
                     raise ProtocolError("bad-message", "audio-stop came before audio-start")
@@ -262,17 +247,12 @@ class WyomingConnection:
     async def _start(self, data: dict[str, Any]) -> None:
         if self._speech is not None:
             raise ProtocolError("bad-message", "audio-start came twice; send audio-stop first")
-        rate = data.get("rate")
-        if type(rate) is not int:
-            raise ProtocolError("bad-sample-rate", f"the rate is {shown(rate)}; it must be a number")
-        check_rate(rate)
-        _check_format(data, rate)
-        wanted = self._wanted(rate)
+        wanted = self._wanted(_format(data)[0])
         held = await self._service.obtained(wanted.source, wanted.targets)  # found while somebody holds it
         session = self._service.start(wanted)
         del held
         feed = session.connect(self)
-        self._speech = _Speech(session, feed, asyncio.create_task(self._deliver(session, feed, self._program)))
+        self._speech = ClientSpeech(session, feed, asyncio.create_task(self._deliver(session, feed, self._program)))
 
     def _wanted(self, rate: int) -> Start:
         """The session for the program and language that were chosen."""
@@ -331,12 +311,32 @@ def _told(error: Exception) -> ProtocolError:
     return ProtocolError("failed", "the server made a mistake; its log says which")
 
 
-def _check_format(data: dict[str, Any], rate: int) -> None:
-    numbers = [data.get(name) for name in ("rate", "width", "channels")]
-    if numbers != [rate, _WIDTH, _CHANNELS]:
+def _format(data: dict[str, Any]) -> tuple[int, int, int]:
+    """The samples a second, the bytes of a sample, and the number of channels."""
+    rate, width, channels = (data.get(name) for name in ("rate", "width", "channels"))
+    if type(rate) is not int:
+        raise ProtocolError("bad-sample-rate", f"the rate is {shown(rate)}; it must be a number")
+    check_rate(rate)
+    if type(width) is not int or not 1 <= width <= _MOST_BYTES:
+        raise ProtocolError("bad-audio", f"the width is {shown(width)}; it must be 1 to {_MOST_BYTES} bytes")
+    if type(channels) is not int or not 1 <= channels <= _MOST_CHANNELS:
+        raise ProtocolError("bad-audio", f"the channels are {shown(channels)}; there may be 1 to {_MOST_CHANNELS}")
+    return rate, width, channels
+
+
+def mono_16_bit(data: bytes, width: int, channels: int) -> bytes:
+    """Little-endian PCM of 16 bits in one channel, the mean of all, from samples of ``width`` bytes; those of 1 have no sign."""
+    if (width, channels) == (2, 1):  # may end within a sample
+        return data
+    if len(data) % (width * channels):
         raise ProtocolError(
-            "bad-audio", f"rate, width and channels are {shown(numbers)}; they must be {rate}, {_WIDTH} and {_CHANNELS}"
+            "bad-audio", f"audio-chunk has {len(data)} bytes; send whole frames, of {channels} × {width} bytes each"
         )
+    if width == 1:
+        samples = (np.frombuffer(data, np.uint8).astype("<i2") - 128) * 256
+    else:  # the highest bytes of each
+        samples = np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(-1, width)[:, -2:]).view("<i2")
+    return bytes(samples.reshape(-1, channels).mean(axis=1).astype("<i2"))
 
 
 @asynccontextmanager

@@ -46,7 +46,7 @@ async def send_frames(server: Server, path: str, first: dict[str, Any] | None, d
         await closed(socket)
 
 
-@pytest.mark.parametrize("path", ["/v1/session", "/v1/realtime/translations"])
+@pytest.mark.parametrize("path", ["/v1/session", "/v1/realtime", "/v1/realtime/translations"])
 async def test_no_first_message_and_no_frames_hold_the_others_or_stay(path):
     async with attacked("--max-sessions", "50", resume_s=0.0) as server:
         await server.talk()

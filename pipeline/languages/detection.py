@@ -6,8 +6,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ...languages import language_tag, nearest
-from ..protocol import sendable
+from . import language_tag, nearest
+
+# Less text may be names, or be in several languages.
+_LEAST_LETTERS = 100
+# More says no more.
+_MOST_CHARACTERS = 20_000
 
 
 @functools.cache
@@ -26,7 +30,7 @@ def detected(text: str, offered: Sequence[str]) -> list[tuple[str, float]]:
     Raises:
         ImportError: eldc is not installed.
     """
-    eldc, text = _library(), sendable(text)
+    eldc, text = _library(), text.encode("utf-8", "backslashreplace").decode()  # without halves of surrogate pairs
     narrow = eldc.instance()
     narrow.set_languages(sorted({language_tag(code).language for code in offered} & {*eldc.LANGUAGES}))
     found = narrow.detect_details(text)
@@ -35,3 +39,18 @@ def detected(text: str, offered: Sequence[str]) -> list[tuple[str, float]]:
     return [(next(iter(nearest(code, offered)), code), score) for code, score in found.scores.items()] or [
         (offered[0], 0.0)
     ]
+
+
+def written_language(text: str, expected: str) -> str | None:
+    """The language in which a text is surely written; None if there is too little of it, or nobody here can tell.
+
+    Nobody can where ``expected`` is not among the languages that are told apart: its text would be taken for another.
+    """
+    try:
+        eldc = _library()
+    except ImportError:
+        return None
+    if language_tag(expected).language not in eldc.LANGUAGES or sum(map(str.isalpha, text)) < _LEAST_LETTERS:
+        return None
+    found = eldc.detect_details(text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode())
+    return str(found.language) if found.reliable else None

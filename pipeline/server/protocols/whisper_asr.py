@@ -1,0 +1,87 @@
+"""The interface of whisper-asr-webservice, by which Bazarr asks for subtitles: ``POST /asr``, ``POST /detect-language``.
+
+https://ahmetoner.com/whisper-asr-webservice. A translation is into English there, whatever else this server translates into.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from ...asr.guessed_language import first_speech, guessed_languages
+from ...errors import AudioError, UsageError
+from ...languages import english_name
+from ..access import Access
+from ..guard import Rate
+from ..scheduling import Priority
+from ..service import Service
+from ..uploads import Upload, UploadError, no_audio, open_upload, received, while_connected
+from .openai import FileEndpoint, check_token, refusal
+
+OUTPUTS = {"txt": "text", "vtt": "vtt", "srt": "srt", "json": "verbose_json"}
+"""Each with the name that OpenAI's interface has for it."""
+TASKS = ("transcribe", "translate")
+FILE = "audio_file"
+
+
+def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
+    """``/asr`` and ``/detect-language``."""
+
+    async def detect(request: Request) -> Response:
+        try:
+            check_token(request, access)
+            async with received(request, service, FILE) as upload:
+                return JSONResponse(await while_connected(request.receive, _guessed(_read(upload)[1], service)))
+        except UploadError as error:
+            return refusal(error)
+        except ClientDisconnect:
+            return Response()  # nobody reads it
+
+    return [
+        Route("/asr", FileEndpoint(service, access, _read, FILE), methods=["POST"]),
+        Route("/detect-language", detect, methods=["POST"]),
+    ]
+
+
+def _read(upload: Upload) -> tuple[str, Upload]:
+    """What a request asks for: the task, and the fields of OpenAI's interface.
+
+    Raises:
+        UploadError: it is none of ``TASKS``, or a format that there is not.
+    """
+    task, output = upload.field("task") or TASKS[0], upload.field("output") or "txt"
+    if task not in TASKS or output not in OUTPUTS:
+        wrong, known = (output, OUTPUTS) if task in TASKS else (task, TASKS)
+        raise UploadError(400, "bad-format", f"there is no {wrong[:60]!r}; choose from {', '.join(known)}")
+    fields = {"language": [upload.field("language")], "response_format": [OUTPUTS[output]]}
+    if task == "translate":
+        fields["target"] = ["en"]
+    is_pcm = upload.field("encode").lower() in ("false", "0")
+    return task, replace(upload, fields=fields, is_pcm=is_pcm)
+
+
+async def _guessed(upload: Upload, service: Service) -> dict[str, object]:
+    """The likeliest language of an upload; none if nobody speaks in it, or the recogniser tells none."""
+    chain = service.chosen(None, ())
+
+    def heard() -> Mapping[str, float]:
+        with service.scheduler.slot(Priority.RECORDING):
+            return guessed_languages(chain.models.recognizer, speech)
+
+    try:
+        source = await asyncio.to_thread(open_upload, upload, chain, service.limits)
+        try:
+            speech = await asyncio.to_thread(first_speech, source, chain.config.vad)
+        finally:
+            source.close()  # ends the reading where the client has gone
+        found = await asyncio.to_thread(heard)
+    except (AudioError, UsageError) as error:
+        raise no_audio(upload, error) from None
+    language = max(found, key=found.__getitem__, default="")
+    name = english_name(language).lower() if language else ""
+    return {"detected_language": name, "language_code": language, "confidence": found.get(language, 0.0)}
