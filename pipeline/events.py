@@ -136,6 +136,8 @@ class Transcript:
     """Of a segment in a ``TranscriptSoFar``: the number of words at the beginning that are expected to stay."""
     missing: tuple[MissingSpeech, ...] = ()
     """The stretches that are not in the text; none if all of it is ``rejected``."""
+    turns: tuple[int, ...] = ()
+    """The words, by index, with which another voice begins to speak: a sentence ends before each."""
     speaker: str | None = None
     """Who speaks, by name or number; None if unknown. Segments are counted for each speaker."""
 

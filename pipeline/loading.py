@@ -185,9 +185,9 @@ class SharedModels:
         """The model that tells voices apart, if that is wanted."""
         if not options.auto:
             return None
-        from .asr.voices import VoiceModel, voice_model_file
+        from .asr.voices import VoiceModel, voice_model_folder
 
-        if (path := voice_model_file(options)) not in self._voices:
+        if (path := voice_model_folder(options)) not in self._voices:
             self._voices[path] = VoiceModel(path)
         return self._voices[path]
 
@@ -197,10 +197,10 @@ class SharedModels:
         Raises:
             UsageError, ModelError: there is no such model.
         """
-        from .asr.voices import voice_model_file
+        from .asr.voices import voice_model_folder
 
         wanted = dataclasses.replace(options, auto=True)
-        voice_model_file(wanted)
+        voice_model_folder(wanted)
         return partial(self.voice_model, wanted)
 
     @property

@@ -93,12 +93,13 @@ def standard_stages() -> list[StageSpec]:
 
 
 def with_speakers(stages: Sequence[StageSpec], model: VoiceModel, options: SpeakerOptions) -> list[StageSpec]:
-    """``stages`` of one run, and those that name the voice of each sentence; see ``ToldSpeakers``."""
-    from .asr.voices import ToldSpeakers
+    """``stages`` of one run, and those that tell its voices apart; see ``ToldSpeakers``."""
+    from .asr.turns import ToldSpeakers
 
     told = ToldSpeakers(model, options)
     heard = with_stage(stages, "voices", told.hear, after="VAD")
-    return with_stage(heard, "speakers", told.named, after="sentences")
+    divided = with_stage(heard, "turns", told.divided, after="ASR")
+    return with_stage(divided, "speakers", told.named, after="sentences")
 
 
 def with_stage(

@@ -81,7 +81,7 @@ def test_a_model_that_tells_voices_apart_is_loaded_once_and_only_where_it_is_wan
     from pipeline.asr import voices
     from pipeline.run.options import SpeakerOptions
 
-    monkeypatch.setattr(voices, "voice_model_file", lambda options: tmp_path / (options.model or "default"))
+    monkeypatch.setattr(voices, "voice_model_folder", lambda options: tmp_path / (options.model or "default"))
     monkeypatch.setattr(voices, "VoiceModel", lambda path: [path])
     shared = SharedModels()
     assert shared.voice_model(SpeakerOptions()) is None

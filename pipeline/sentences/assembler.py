@@ -1,7 +1,7 @@
 """Transcripts of segments → sentences, which may go on over pauses. Pure.
 
 A sentence ends with a final mark that a word or a pause follows, with a long pause, at its maximum length, where the
-language changes or speech is withheld, where uncertain text begins or ends, and at the end of the input. The final mark at the end of a segment is soft:
+language or the voice changes or speech is withheld, where uncertain text begins or ends, and at the end of the input. The final mark at the end of a segment is soft:
 a recogniser that hears nothing after it writes a full stop in the middle of a sentence too. So it is open until the next
 words or a pause decide.
 """
@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from ..captions.states import common_length
 from ..events import Pause, SourceSentence, SourceText, Transcript, Word
@@ -127,7 +127,10 @@ class SentenceAssembler:
             events += self._close(self._open, before_pause=True)
         if transcript.rejected is not None:
             return events
-        events += self._take(self._with(transcript))
+        for another_voice, part in _turns(transcript):
+            if self._open is not None and another_voice:
+                events += self._close(self._open, before_pause=part.start_s - self._open.end_s >= _PAUSE_S)
+            events += self._take(self._with(part))
         if self._open is not None and not self._ending_pause_ms(self._open):
             events += self._close(self._open, before_pause=True)
         return events
@@ -222,6 +225,22 @@ class SentenceAssembler:
         if shown is not None and shown.text == sentence.text and shown.steady == len(shown.text):
             return [sentence]
         return [_draft(sentence, math.inf), sentence]
+
+
+def _turns(transcript: Transcript) -> list[tuple[bool, Transcript]]:
+    """The parts of a transcript that are each in one voice, and whether that is another one than before."""
+    words = transcript.words
+    if not transcript.turns or "".join(word.text for word in words).strip() != transcript.text.strip():
+        return [(False, transcript)]
+    parts: list[tuple[bool, Transcript]] = []
+    for first, end in pairwise(sorted({0, *transcript.turns, len(words)})):
+        part = replace(transcript, text="".join(word.text for word in words[first:end]).strip(), words=words[first:end])
+        if first:
+            part = replace(part, start_s=words[first].start_s, previous_end=None)
+        if end < len(words):
+            part = replace(part, end_s=words[end - 1].end_s, speech_end_s=None)
+        parts.append((first in transcript.turns, part))
+    return parts
 
 
 def _sentence(number: int, text: _Text, words: tuple[Word, ...], *, before_pause: bool) -> SourceSentence:

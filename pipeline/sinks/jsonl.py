@@ -82,6 +82,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "confidence": lambda given: Confidence(**given) if given else given,
     "terms": tuple,
     "missed_terms": tuple,
+    "turns": tuple,
 }
 
 
@@ -93,7 +94,7 @@ def line(value: ChangeEvent | Cue, *, exact: bool = False) -> str:
     """
     kind = "end" if isinstance(value, EndOfInput) else _kind(type(value))
     if isinstance(value, Transcript) and not exact:
-        value = dataclasses.replace(value, words=())
+        value = dataclasses.replace(value, words=(), turns=())
     record = {"type": kind, **_plain(value, exact)}
     return json.dumps(record, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 

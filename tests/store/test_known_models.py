@@ -149,6 +149,20 @@ def test_more_than_nine_pieces_are_joined_in_order(cache, monkeypatch):
     assert (joined / "model.bin").read_bytes() == whole
 
 
+@pytest.mark.parametrize("before", [b"", b"code" * 9], ids=["there", "elsewhere"])
+def test_a_file_within_another_is_copied_out_of_it_wherever_it_is(before, cache, monkeypatch):
+    whole = b"\x14begins, goes on and ends"
+    file = KnownFile("inner.ort", len(whole), hashlib.sha256(whole).hexdigest(), within="*inner.*", begins=whole[:8])
+    model = replace(TINY_EN, files=(file,), packages=(("library==9.0", "library"),))
+    install(cache / "site", "library", {"library/libinner.so": 0})
+    monkeypatch.syspath_prepend(cache / "site")
+    assert model_from_packages(model) is None
+    (cache / "site/library/libinner.so").write_bytes(before + whole + b"more code")
+    copied = model_from_packages(model)
+    assert copied is not None
+    assert (copied / "inner.ort").read_bytes() == whole
+
+
 @pytest.mark.parametrize("damage", ["another", "missing"])
 def test_a_package_with_wrong_files_is_reported_and_not_used(damage, cache, monkeypatch, caplog):
     real = folder_of(TINY_EN)

@@ -82,20 +82,15 @@ def test_the_memory_of_a_stream_does_not_grow():
 
 
 def test_a_missing_model_file_is_one_clear_error(monkeypatch):
-    def missing():
-        raise RuntimeError("silero_vad_v6.onnx: no such file")
-
-    monkeypatch.setattr(silero, "get_vad_model", missing)
+    monkeypatch.setattr(silero, "_FILE", "silero_vad_v7.onnx")
     silero._session.cache_clear()
-    with pytest.raises(
-        ModelError, match=r"cannot be loaded: silero_vad_v6.onnx.*install faster-whisper.*vad\.detector"
-    ):
+    with pytest.raises(ModelError, match=r"cannot be loaded: .*v7\.onnx.*install faster-whisper.*vad\.detector"):
         silero.load_silero()
 
 
 def test_the_error_for_a_different_model_names_its_inputs(monkeypatch):
     session = SimpleNamespace(get_inputs=lambda: [SimpleNamespace(name="input"), SimpleNamespace(name="state")])
-    monkeypatch.setattr(silero, "get_vad_model", lambda: SimpleNamespace(session=session))
+    monkeypatch.setattr(silero, "open_session", lambda path, threads: session)
     silero._session.cache_clear()
     with pytest.raises(ModelError, match="has the inputs input, state; expected c, h, input"):
         silero.load_silero()

@@ -7,9 +7,6 @@ import logging
 import os
 from pathlib import Path
 
-# Whisper size → hub id. faster-whisper's own download by size shows no progress and keeps broken files.
-from faster_whisper.utils import _MODELS as _SIZES
-
 from ...errors import ModelError, UsageError
 from ...store import FileSet, ModelRef, resolve_model
 from ...store.known import KnownModel, Thresholds
@@ -17,6 +14,17 @@ from ..options import AsrConfig
 from .guards import SHORT_TOKENS
 
 log = logging.getLogger(__name__)
+
+_SYSTRAN = "tiny.en tiny base.en base small.en small medium.en medium large-v1 large-v2 large-v3"
+_DISTILLED = "distil-large-v2 distil-medium.en distil-small.en distil-large-v3"
+# Size → hub id, as in faster-whisper, whose own download by size shows no progress and keeps broken files.
+_SIZES = {
+    **{size: f"Systran/faster-whisper-{size}" for size in _SYSTRAN.split()},
+    "large": "Systran/faster-whisper-large-v3",
+    **{size: f"Systran/faster-{size.replace('-', '-whisper-', 1)}" for size in _DISTILLED.split()},
+    "distil-large-v3.5": "distil-whisper/distil-large-v3.5-ct2",
+    **dict.fromkeys(("large-v3-turbo", "turbo"), "mobiuslabsgmbh/faster-whisper-large-v3-turbo"),
+}
 
 RECOGNIZER_FILES = FileSet(
     ("config.json", "model.bin", "tokenizer.json", "vocabulary.*"),

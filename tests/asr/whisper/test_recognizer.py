@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import faster_whisper
 import numpy as np
 import pytest
 
@@ -12,7 +13,7 @@ from pipeline.asr.recognizer import RecognitionOptions
 from pipeline.asr.whisper import WhisperRecognizer, engine, search
 from pipeline.asr.whisper import recognizer as whisper
 from pipeline.asr.whisper.engine import FULL_WINDOW_S, Hypothesis
-from pipeline.asr.whisper.files import find_recognizer, thresholds
+from pipeline.asr.whisper.files import _SIZES, find_recognizer, thresholds
 from pipeline.asr.whisper.guards import Evidence, rejection
 from pipeline.asr.whisper.search import SearchOptions
 from pipeline.bench.words import edits, scored_units
@@ -441,3 +442,7 @@ def test_of_two_languages_in_one_segment_only_the_text_of_the_one_is_kept():
     assert found.rejected is None
     assert scored_units(found.text, "zh") == scored_units(spoken_texts()["chinese"][0], "zh")
     assert found.words[-1].end_s < len(said.samples) / SAMPLE_RATE + 0.5
+
+
+def test_sizes_are_those_that_faster_whisper_knows():
+    assert list(_SIZES) == faster_whisper.available_models()
