@@ -23,26 +23,39 @@ _FORMS |= {
     f"{of}{one}": f"{of}{other}" for one, other in _FORMS.items() for of in "dn" if re.match("(um|est|ess|aqu)", one)
 }
 _MASCULINES = {other: one for one, other in _FORMS.items()}
+_AGREEING = frozenset({*_FORMS, *_MASCULINES})
 _FEMININE = re.compile(r"(?:[çs]ão|[çs]ões|gem|gens|dades?|tudes?|(?<![emor]m)(?<!\bdi)(?<!\bmap)as?)$")
 _MASCULINE = re.compile(r"(?:[oeu]r(?:es)?|os?|[aeiou]l|[aeéó]is|um|ão|ões|[eo]mas?|dias?|mapas?)$")
+# Adjectives and possessives after a verb, where no noun follows them.
+_PREDICATE = re.compile(
+    r"\b((?:é|são|era|eram|foi|foram|está|estão|estava|estavam|fic\w+)(?: (?:muito|mais|bem|tão|já|ainda))* )"
+    r"(?!(?:is[st]o|tudo|cedo|sábado|domingo|segunda|terça|quarta|quinta|sexta|agora|\w+ista)\b)"
+    r"(meu|teu|seu|bom|\w{2,}[oa])(s?)(?=\W*$|[,;:.!?]| (?:e|mas|para|que|por|pel[oa]s?|d[eoa]s?|n[oa]s?|em|com|demais|hoje|aqui)\b)"
+)
 # Of the words before a noun, those that are looked at.
 _BEFORE = 3
 
 
 def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]:
-    """With articles, pronouns and adjectives in the gender of the noun."""
-    made = list(before)
+    """With articles, pronouns and adjectives in the gender of the noun; those after a verb if the noun begins the clause."""
+    made, first = list(before), len(before)
     if not noun or noun[0].isupper():
         return made, after
     head = re.split(r"[\s-]", noun.lower())[0]
     forms = _FORMS if _FEMININE.search(head) else _MASCULINES if _MASCULINE.search(head) else {}
-    for at in range(len(made) - 1, max(-1, len(made) - 1 - _BEFORE), -1):
-        word = made[at].lower()
-        if word not in _FORMS and word not in _MASCULINES:
-            break
+
+    def agreeing(word: str) -> str:
+        other = "a" if forms is _FORMS else "o"
+        return forms.get(word, word[:-1] + other if word[-1] in "oa" else word)
+
+    while first > max(0, len(made) - _BEFORE) and (word := made[first - 1].lower()) in _AGREEING:
+        first -= 1
         form = forms.get(word, word)
-        made[at] = form.capitalize() if made[at][0].isupper() else form
-    return made, forms.get(after, after) if len(after) > _BEFORE else after
+        made[first] = form.capitalize() if made[first][0].isupper() else form
+    after = re.sub(r"^\w{4,}", lambda found: forms.get(found[0], found[0]), after)
+    if forms and (not first or re.search(r"[,;:]$|^(?:que|se|mas|quando)$", made[first - 1].lower())):
+        after = _PREDICATE.sub(lambda found: found[1] + agreeing(found[2]) + found[3], after)
+    return made, after
 
 
 RULES = Rules(
@@ -113,7 +126,7 @@ RULES = Rules(
         word="no ex vi",
     ),
     agreeing=_agreeing,
-    before_nouns=frozenset({*_FORMS, *_MASCULINES}),
+    before_nouns=_AGREEING,
     plurals=(
         ("ês", "eses"), ("s", "s"), ("ão", "ões"), ("m", "ns"), ("al", "ais"), ("el", "éis"), ("ol", "óis"), ("ul", "uis"), ("il", "is"), ("r", "res"),
         ("z", "zes"), ("", "s"),
