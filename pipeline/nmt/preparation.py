@@ -169,7 +169,7 @@ def _clock_time(found: re.Match[str], spoken: SpokenTimes) -> str:
     hour, minute, other, to, later = (group and group.lower().replace(" ", "-") for group in found.groups())
     hours = spoken.hours.get(hour or later) or int(later)
     minutes = 60 * hours + spoken.minutes[minute or other] * (-1 if to else 1)
-    return f"{minutes // 60 % 24 if hours > 12 else minutes // 60 or 12}:{minutes % 60:02}"
+    return spoken.form.format(minutes // 60 % 24 if hours > 12 else minutes // 60 or 12, minutes % 60)
 
 
 def _fraction(before: str, sign: str) -> str:

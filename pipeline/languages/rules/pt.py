@@ -8,6 +8,8 @@ from .record import FullStops, Rules, fillers, stutter
 _HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
 _TENS = {"vinte": 20, "trinta": 30, "quarenta": 40, "cinquenta": 50}
 _ONES = ("um", "dois", *_HOURS[2:], "treze", "quatorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove")
+_HOUR = {word: hour for hour, word in enumerate((*_HOURS, *_ONES[12:]), 1)}
+_HOUR |= {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23}
 _MINUTES = {word: minute for minute, word in enumerate(_ONES, 1)} | {"meia": 30, "catorze": 14} | _TENS
 _MINUTES |= {f"{ten}-e-{word}": tens + one for ten, tens in _TENS.items() for one, word in enumerate(_ONES[:9], 1)}
 _ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
@@ -66,15 +68,25 @@ RULES = Rules(
             "muitoobrigadoatodos": "Thank you all very much", "muitoobrigadaatodos": "Thank you all very much",
             "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
             "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise",
-            "comovai": "How are you", "fiqueàvontade": "Make yourself at home",
+            "comovai": "How are you", "fiqueàvontade": "Make yourself at home", "evocê": "And you", "evocês": "And you",
+            "eagora": "And now", "edaí": "So what", "faltamuito": "Is there much left",
         }
     },
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
     stutter=stutter("as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
     corrections=(
-        (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1:\2"),
-        (re.compile(r"\bfaltam (?=\d?\d:)", re.IGNORECASE), "são "),  # dez para as sete
+        (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1h\2"),
+        (re.compile(r"\bfaltam (?=\d?\dh)", re.IGNORECASE), "são "),  # dez para as sete
         (re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE), "-"),
+        (re.compile(r"\bfaltam (?=\w+ (?:horas|minutos|dias|semanas|meses|anos)\b)", re.IGNORECASE), "restam "),  # left, not missing
+        # Orders, which students read as statements.
+        (re.compile(r"^(Me (?:mand|ajud|pass|cont|esper|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"),
+         lambda found: found[1] + "u" * bool(found[2]) + "e"),
+        (re.compile(r"\bdia sim,?(?: e)? dia não\b"), "a cada dois dias"),
+        # Of a birthday, not "ago".
+        (re.compile(r"(?<=\w)(?<!\bjá)(?<!\bisso) faz (?=\w+(?: e \w+)? anos (?:em|n[oa]|hoje|amanhã)\b)"), " completa "),
+        (re.compile(rf"\b(são) ({'|'.join(_HOUR).replace('-', ' ')}|\d\d?) horas(?=\W*$|,| (?:em|agora|aqui|da)\b)", re.IGNORECASE),
+         lambda found: f"{found[1]} {_HOUR.get(found[2].lower().replace(' ', '-'), found[2])}h"),
     ),
     question=re.compile(
         rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
@@ -87,9 +99,9 @@ RULES = Rules(
     spoken_times=spoken_times(
         r"(?:(?<=\b[àa]s )|(?<=\bà )|(?<=\bsão )|(?:(?<=\bé )|(?<=\bao ))(?=uma\b|mei))({0}) e ({1})(?![-\w])"
         r"|\b({1}) (para) (?:as?|o) ({0})(?![-\w])",
-        {word: hour for hour, word in enumerate((*_HOURS, *_ONES[12:]), 1)}
-        | {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23, "meio-dia": 12, "meia-noite": 24},
+        _HOUR | {"meio-dia": 12, "meia-noite": 24},
         _MINUTES,
+        "{}h{:02}",  # students keep the preposition before it, as in "at 6:22"
     ),
     digits=".,",
     separators=".,",
