@@ -69,7 +69,7 @@ RULES = Rules(
             "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
             "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise",
             "comovai": "How are you", "fiqueàvontade": "Make yourself at home", "evocê": "And you", "evocês": "And you",
-            "eagora": "And now", "edaí": "So what", "faltamuito": "Is there much left",
+            "eagora": "And now", "edaí": "So what", "faltamuito": "Is there much left", "cem": "A hundred",
         }
     },
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
