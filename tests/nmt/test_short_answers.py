@@ -96,6 +96,21 @@ def test_a_text_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_margin
     assert (model.translate(text) != alone) is taken
 
 
+@pytest.mark.parametrize(
+    ("pair", "text", "margin"),
+    [
+        ("en-pt", "Sorry.", None),
+        ("en-pt", "We've arrived.", 0.05),
+        ("pt-en", "Ninguém sabe.", None),
+        ("pt-en", "Ninguém sabe disso.", 0.0),
+    ],
+)
+def test_one_word_and_two_of_portuguese_always_have_a_neighbour(students, pair, text, margin):
+    (part,) = students[pair].parts(text, *pair.split("-"), complete=True, neighbours=True)
+    assert part.begun
+    assert part.margin == margin
+
+
 def test_a_question_has_a_neighbour_in_english_only(students):
     assert students["en-pt"].translate("What's it like in Australia?") == "Como é na Austrália?"
     (english,) = students["en-pt"].parts("Do you agree?", "en", "pt", complete=True, neighbours=True)
