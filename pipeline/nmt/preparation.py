@@ -104,7 +104,7 @@ class TextRule(StrEnum):
     CAPITALS = "capitals"  # of print, where a text has none or is all in capitals
     FILLERS = "fillers"  # are left out, and words that are said twice by mistake
     SPOKEN_TIMES = "spoken times"  # half past nine is 9:30
-    SPOKEN_NUMBERS = "spoken numbers"  # from 101 on are digits
+    SPOKEN_NUMBERS = "spoken numbers"  # are digits where students lose some of their words
     CORRECTIONS = "corrections"  # see ``Rules.corrections``
     END = "end"  # a full stop or a question mark where there is none; see ``Rules.question``
     CURRENCIES = "currencies"  # signs that the vocabulary lacks are words: €45 is 45 euros

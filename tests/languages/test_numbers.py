@@ -30,6 +30,8 @@ def test_numbers_in_words(value, american, british):
         ("en", "in nineteen eighty four, twenty twenty four and nineteen oh five", "in 1984, 2024 and 1905"),
         ("en", "Call five five five one two three four.", "Call 5551234."),
         ("en", "Twenty-five people, three hundred, three point one four", "Twenty-five people, three hundred, 3.14"),
+        ("en", "forty-one and forty five people", "41 and 45 people"),
+        ("pt", "vinte e cinco reais e duzentos euros", "25 reais e duzentos euros"),
         ("en", "two fifty, one or two, one two three four", "two fifty, one or two, one two three four"),
         (
             "en",
