@@ -208,6 +208,7 @@ def test_only_the_beginning_of_a_sentence_is_capitalised_for_the_model():
         ("pt", "Faltam dez para as sete", "são 6h50."),
         ("pt", "Faltam três horas, faltam dois homens", "restam três horas, faltam dois homens."),
         ("pt", "Me liga amanhã", "Me ligue amanhã."),
+        ("pt", "Pode me mandar o arquivo?", "Você pode me mandar o arquivo?"),
         ("pt", "Me ajuda com isso?", "Me ajuda com isso?"),
         ("pt", "Vem dia sim, dia não", "Vem a cada dois dias."),
         ("pt", "Ela faz dez anos hoje, já faz dez anos hoje", "Ela completa dez anos hoje, já faz dez anos hoje."),

@@ -69,7 +69,7 @@ RULES = Rules(
             "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
             "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise",
             "comovai": "How are you", "fiqueàvontade": "Make yourself at home", "evocê": "And you", "evocês": "And you",
-            "eagora": "And now", "edaí": "So what", "faltamuito": "Is there much left", "cem": "A hundred",
+            "eagora": "And now", "edaí": "So what", "cem": "A hundred",
         }
     },
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
@@ -82,6 +82,7 @@ RULES = Rules(
         # Orders, which students read as statements.
         (re.compile(r"^(Me (?:mand|ajud|pass|cont|esper|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"),
          lambda found: found[1] + "u" * bool(found[2]) + "e"),
+        (re.compile(r"^Pode (?=(?:me|nos) )"), "Você pode "),
         (re.compile(r"\bdia sim,?(?: e)? dia não\b"), "a cada dois dias"),
         # Of a birthday, not "ago".
         (re.compile(r"(?<=\w)(?<!\bjá)(?<!\bisso) faz (?=\w+(?: e \w+)? anos (?:em|n[oa]|hoje|amanhã)\b)"), " completa "),
