@@ -36,9 +36,10 @@ test: $(VENV)/.installed-dev lint
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal @tests/fast.txt
 
-# What the working tree changes on real inputs, against a revision: make report BASE=main. INPUTS=names has some of them alone.
+# What the working tree changes on real inputs, against a revision: make report BASE=main. INPUTS=names has some of them alone,
+# AGAINST=build/report/new.json compares with an earlier report instead.
 report: $(VENV)/.installed-dev
-	@$(BIN)/python -m tests.report $(BASE) $(INPUTS)
+	@$(BIN)/python -m tests.report $(BASE) $(INPUTS) $(if $(AGAINST),--against $(AGAINST))
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from .marks import CLAUSE_MARKS, MARKS
 from .rules import rules
 from .rules.record import Rules
 
 
 def with_noun(before: list[str], noun: str, after: str, language: str) -> tuple[list[str], str]:
-    """The words before a noun of a language, and the one after it, as they are with this noun. Others stay as they are."""
-    if (known := rules(language).agreeing) is None:
-        return list(before), after
-    word = after.rstrip(MARKS + CLAUSE_MARKS)
-    before, agreeing = known(before, noun, word)
-    return before, agreeing + after[len(word) :]
+    """The words before a noun of a language, and the text after it, as they are with this noun. Others stay as they are."""
+    known = rules(language).agreeing
+    return (list(before), after) if known is None else known(before, noun, after)
 
 
 def is_before_noun(word: str, language: str) -> bool:

@@ -54,11 +54,11 @@ class _Number:
 
 
 def in_digits(text: str, language: str, *, complete: bool = True) -> str:
-    """Write the numbers of two words or more in digits: "two hundred and fifty three" as 253, "one point five million" as 1.5 million.
+    """Write the numbers that students translate badly in digits: "two hundred and fifty three" as 253, "one point five million" as 1.5 million.
 
     Years are told by their halves ("nineteen eighty four"), and digits that are said one by one are put together. What may
-    be more than one number ("two thirty", "one two three") and ordinals stay in words. So does a number at the end of a text
-    that is not ``complete``.
+    be more than one number ("two thirty", "one two three"), ordinals, whole hundreds, and numbers below 100 with a hyphen stay in
+    words. So does a number at the end of a text that is not ``complete``.
     """
     known = rules(language)
     if not known.digits:
@@ -107,13 +107,18 @@ def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | 
             f"{head[0].digits} {words[-1].value}" if len(head) == 1 and len(head[0].words) == len(words) - 1 else None
         )
     if len(group) == 1:
-        return _grouped(group[0].digits, *known.digits)
+        digits = group[0].digits
+        is_below_100 = len(digits) == 2 and len(words) == 1 and digits[1] != "1"  # "forty-one" loses its one
+        is_hundreds = len(digits) == 3 and digits.endswith("00")
+        return None if is_below_100 or is_hundreds else _grouped(digits, *known.digits)
     values = [number.digits for number in group]
     if known.years_in_halves and values[0].isdigit() and 13 <= int(values[0]) <= 20:
         year = "".join(values)
         return year if len(year) == 4 and len(values) == 2 + ("0" in values) else None
-    alone = [int(number.digits) for number in group if number.is_digit and number.digits.isdigit()]
-    counting = all(abs(two - one) == 1 for one, two in pairwise(alone))
+    # "zero four" is one number.
+    said = [number.digits for number in group if number.is_digit or number.digits.startswith("0")]
+    alone = list(map(int, filter(str.isdigit, "".join(said))))
+    counting = {two - one for one, two in pairwise(alone)} in ({1}, {-1})
     return "".join(values) if len(alone) >= 3 and not counting and all(len(one) <= 2 for one in values) else None
 
 

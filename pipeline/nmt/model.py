@@ -33,12 +33,17 @@ from .translator import TranslationRequest
 
 
 def _is_better(after: Sequence[Token | Rewind], alone: Sequence[Token | Rewind], margin: float) -> bool:
-    """Whether a translation after the neighbour is better than one without it: likelier by the margin, or, where that is asked for,
-    so much shorter that the other has something invented ("Obrigado por enviar uma edição." for "Thank you for coming.").
+    """Whether a translation after the neighbour is better than one without it: likelier by the margin and the share or, where a
+    margin is asked for, so much shorter that the other has something invented ("Obrigado por enviar uma edição." for "Thank you for
+    coming."), and less likely by no more than the margin for each token.
     """
-    if margin and len(list(without_rewinds(after))) <= len(list(without_rewinds(alone))) - _INVENTED:
-        return True
-    return _likelihood(after) > _likelihood(alone) + margin
+    likelihood, other = _likelihood(after), _likelihood(alone)
+    if not margin:
+        return likelihood > other
+    fewer = len(list(without_rewinds(alone))) - len(list(without_rewinds(after)))
+    return likelihood > max(other + margin, _SHARE * other) or (
+        fewer >= _INVENTED and likelihood > other - margin * fewer
+    )
 
 
 def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
@@ -47,8 +52,9 @@ def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
     return sum(found) / len(found) if found else -math.inf
 
 
-# Tokens. Of 2,189 statements of three to five English words (Tatoeba), 12 more are better and 9 worse than by the margin alone.
-_INVENTED = 2
+# Tokens; and a share of the log-probability. Of 508 texts of two to five English words that a neighbour changes (Tatoeba), 62 are better
+# and 30 worse with both, 79 and 49 by the margin and the tokens alone.
+_INVENTED, _SHARE = 2, 0.6
 
 FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
 """The families of models: the first one that knows the files of a directory loads it."""

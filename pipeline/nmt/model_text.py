@@ -152,9 +152,10 @@ class ModelText:
                 continue
             terms = self._terms(heard, read, words, glossary, language, target, first)
             part = SourcePart(ids, terms, capital=heard[:1].isupper() and not _CAMEL.search(heard))
-            if neighbour is not None and _is_short(read):
-                doubted = len(read.split()) > _ALWAYS
-                part = part.after(*neighbour, rules(language).neighbour_margin if doubted else None)
+            margin = rules(language).neighbour_margin
+            if neighbour is not None and _is_short(read, questions=margin > 0):
+                doubted = len(read.split()) > (1 if margin else _ALWAYS)
+                part = part.after(*neighbour, margin if doubted else None)
             found.append(part)
         return found
 
@@ -272,9 +273,10 @@ class ModelText:
         return self._spellers[target]
 
 
-def _is_short(text: str) -> bool:
-    """Whether a text is a statement of a few words. After another statement, a question would lose its form."""
-    return len(text.split()) <= _SHORT and text[-1:] in MARKS and text[-1:] not in "?？" and any(map(str.isalpha, text))
+def _is_short(text: str, *, questions: bool = False) -> bool:
+    """Whether a text is a statement, or a question, of a few words. Some languages' questions lose their form after a statement."""
+    ends = text[-1:] in MARKS and (questions or text[-1:] not in "?？")
+    return len(text.split()) <= _SHORT and ends and any(map(str.isalpha, text))
 
 
 def differs(asked: str, own: str | None) -> bool:

@@ -104,7 +104,7 @@ class TextRule(StrEnum):
     CAPITALS = "capitals"  # of print, where a text has none or is all in capitals
     FILLERS = "fillers"  # are left out, and words that are said twice by mistake
     SPOKEN_TIMES = "spoken times"  # half past nine is 9:30
-    SPOKEN_NUMBERS = "spoken numbers"  # of two words or more are digits
+    SPOKEN_NUMBERS = "spoken numbers"  # are digits where students lose some of their words
     CORRECTIONS = "corrections"  # see ``Rules.corrections``
     END = "end"  # a full stop or a question mark where there is none; see ``Rules.question``
     CURRENCIES = "currencies"  # signs that the vocabulary lacks are words: €45 is 45 euros
@@ -169,7 +169,7 @@ def _clock_time(found: re.Match[str], spoken: SpokenTimes) -> str:
     hour, minute, other, to, later = (group and group.lower().replace(" ", "-") for group in found.groups())
     hours = spoken.hours.get(hour or later) or int(later)
     minutes = 60 * hours + spoken.minutes[minute or other] * (-1 if to else 1)
-    return f"{minutes // 60 % 24 if hours > 12 else minutes // 60 or 12}:{minutes % 60:02}"
+    return spoken.form.format(minutes // 60 % 24 if hours > 12 else minutes // 60 or 12, minutes % 60)
 
 
 def _fraction(before: str, sign: str) -> str:

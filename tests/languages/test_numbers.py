@@ -29,7 +29,9 @@ def test_numbers_in_words(value, american, british):
         ("en", "one million two hundred fifty thousand", "1,250,000"),
         ("en", "in nineteen eighty four, twenty twenty four and nineteen oh five", "in 1984, 2024 and 1905"),
         ("en", "Call five five five one two three four.", "Call 5551234."),
-        ("en", "Twenty-five people, three point one four", "25 people, 3.14"),
+        ("en", "Twenty-five people, three hundred, three point one four", "Twenty-five people, three hundred, 3.14"),
+        ("en", "forty-one and forty five people", "41 and 45 people"),
+        ("pt", "vinte e cinco reais e duzentos euros", "25 reais e duzentos euros"),
         ("en", "two fifty, one or two, one two three four", "two fifty, one or two, one two three four"),
         (
             "en",
@@ -40,7 +42,8 @@ def test_numbers_in_words(value, american, british):
         ("en", "thirteen ten, twenty twenty", "1310, 2020"),
         ("en", "twelve ten, twenty one ten", "twelve ten, twenty one ten"),  # no years
         ("en", "five one nine, three two one, four five", "519, three two one, four five"),
-        ("en", "one oh two four, nine nine one hundred", "one oh two four, nine nine one hundred"),
+        ("en", "one oh two four, nine nine one hundred", "1024, nine nine one hundred"),
+        ("en", "room three oh four, one zero one, three two one", "room 304, 101, three two one"),
         ("en", "oh two three, nineteen oh", "oh two three, nineteen oh"),
         ("en", "it is oh four seven two", "it is oh 472"),
         ("en", "say oh two five, five seven two one hundred", "say oh two five, five seven two one hundred"),
@@ -60,9 +63,10 @@ def test_numbers_in_words(value, american, british):
         ("en", "", ""),
     ],
 )
-def test_numbers_of_two_words_are_written_in_digits(language, words, digits):
+def test_numbers_that_are_not_simple_are_written_in_digits(language, words, digits):
     assert in_digits(words, language) == digits
 
 
 def test_a_number_at_the_end_of_a_beginning_may_go_on():
-    assert in_digits("two hundred people and two hundred", "en", complete=False) == "200 people and two hundred"
+    said = "five thousand people and five thousand"
+    assert in_digits(said, "en", complete=False) == "5,000 people and five thousand"

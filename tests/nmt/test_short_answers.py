@@ -80,26 +80,50 @@ def test_a_short_sentence_follows_the_one_before_it(students):
     assert second.begun
 
 
-@pytest.mark.parametrize(("gain", "taken"), [(0.04, False), (0.06, True)])
-def test_a_statement_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_margin(
-    students, monkeypatch, gain, taken
+@pytest.mark.parametrize(
+    ("after", "other", "taken"),
+    [(-0.5, -1.0, True), (-0.7, -1.0, False), (-0.02, -0.08, True), (-0.04, -0.08, False), (-0.96, -1.0, False)],
+)
+def test_a_text_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_margin_and_the_share(
+    students, monkeypatch, after, other, taken
 ):
     model, text = students["en-pt"], "Your order is ready."
     monkeypatch.setattr(model, "rules", ALL_RULES - {TextRule.NEIGHBOUR})
     alone = model.translate(text)
     monkeypatch.setattr(model, "rules", ALL_RULES)
-    likelihoods = iter([gain - 1.0, -1.0])
+    likelihoods = iter([after, other])
     monkeypatch.setattr("pipeline.nmt.model._likelihood", lambda tokens: next(likelihoods))
     assert (model.translate(text) != alone) is taken
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [("Thank you for coming.", "Obrigado por vir."), ("Thank you for calling.", "Obrigado por chamar.")],
+    ("pair", "text", "margin"),
+    [
+        ("en-pt", "Sorry.", None),
+        ("en-pt", "We've arrived.", 0.05),
+        ("pt-en", "Ninguém sabe.", None),
+        ("pt-en", "Ninguém sabe disso.", 0.0),
+    ],
 )
-def test_what_a_student_goes_on_with_from_other_texts_is_not_said(students, monkeypatch, text, expected):
-    monkeypatch.setattr("pipeline.nmt.model._likelihood", lambda tokens: 0.0)
-    assert students["en-pt"].translate(text) == expected
+def test_one_word_and_two_of_portuguese_always_have_a_neighbour(students, pair, text, margin):
+    (part,) = students[pair].parts(text, *pair.split("-"), complete=True, neighbours=True)
+    assert part.begun
+    assert part.margin == margin
+
+
+def test_a_question_has_a_neighbour_in_english_only(students):
+    assert students["en-pt"].translate("What's it like in Australia?") == "Como é na Austrália?"
+    (english,) = students["en-pt"].parts("Do you agree?", "en", "pt", complete=True, neighbours=True)
+    (portuguese,) = students["pt-en"].parts("Vocês concordam?", "pt", "en", complete=True, neighbours=True)
+    assert english.begun
+    assert not portuguese.begun
+
+
+@pytest.mark.parametrize(("after", "is_said"), [(-0.05, False), (-0.2, True)])
+def test_what_a_student_goes_on_with_from_other_texts_is_not_said(students, monkeypatch, after, is_said):
+    likelihoods = iter([after, 0.0])
+    monkeypatch.setattr("pipeline.nmt.model._likelihood", lambda tokens: next(likelihoods))
+    assert (students["en-pt"].translate("Thank you for coming.") != "Obrigado por vir.") is is_said
 
 
 def test_a_translation_begins_with_a_capital_if_its_source_does(students):
@@ -153,18 +177,19 @@ def test_sounds_with_a_hyphen_are_left_out_or_stay_whole(language, said, left):
 
 
 @pytest.mark.parametrize(
-    ("text", "short"),
+    ("text", "short", "in_all"),
     [
-        ("Yes.", True),
-        ("I do not know.", True),
-        ("I really do not know.", True),
-        ("I really do not know it.", False),
-        ("Do you know?", False),
-        ("I do", False),  # in progress
-        ("I do,", False),
-        ("314!", False),
-        ("", False),
+        ("Yes.", True, True),
+        ("I do not know.", True, True),
+        ("I really do not know.", True, True),
+        ("I really do not know it.", False, False),
+        ("Do you know?", False, True),
+        ("I do", False, False),  # in progress
+        ("I do,", False, False),
+        ("314!", False, False),
+        ("", False, False),
     ],
 )
-def test_a_statement_of_five_words_is_short(text, short):
+def test_a_statement_of_five_words_is_short_and_so_is_a_question_where_it_keeps_its_form(text, short, in_all):
     assert _is_short(text) is short
+    assert _is_short(text, questions=True) is in_all

@@ -176,6 +176,10 @@ def test_a_term_without_a_place_is_said_and_nothing_else_is_lost(students):
         ("Meu", "mala", "", "pt", "Minha"),
         ("um", "Vermelha", "", "pt", "um"),  # a name
         ("o", "nota-fiscal", "a", "fr", "o a"),
+        ("o", "passagem", "que comprei é caro, e é meu.", "pt", "a que comprei é cara, e é minha."),
+        ("Hoje, as", "recibos", "foram muito bem aceitas por mim.", "pt", "Hoje, os foram muito bem aceitos por mim."),
+        ("O preço do", "passagem", "é alto.", "pt", "O preço da é alto."),  # of another noun
+        ("A", "data limite", "é sábado, e isso é um erro.", "pt", "A é sábado, e isso é um erro."),
     ],
 )  # fmt: skip
 def test_what_agrees_with_a_noun(before, noun, after, language, wanted):

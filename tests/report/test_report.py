@@ -192,6 +192,34 @@ def test_an_unknown_revision_or_kind_is_one_line_and_status_2(arguments, said, c
     assert line.startswith(f"error: {said}")
 
 
+def test_the_working_tree_is_compared_with_an_earlier_report(tmp_path, monkeypatch, capsys):
+    earlier = tmp_path / "new.json"
+    earlier.write_text(as_json({"names en→pt": InputSet([HOUSE]), "pages en→pt": InputSet([DOG])}), "utf-8")
+
+    def run_all(trees, files, kinds):
+        assert (trees, kinds) == ([report.ROOT], ("names",))
+        files[0].write_text(as_json({"names en→pt": InputSet([WORSE])}), "utf-8")
+        return True
+
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "run_all", run_all)
+    assert report.main("HEAD", "names", against=earlier) == 0
+    said = capsys.readouterr().out
+    assert HOUSE.text in said
+    assert f"{earlier} → the working tree: 1 text changed" in said
+    assert "pages" not in said
+
+
+@pytest.mark.parametrize("content", [None, "no JSON", "[]", '{"names en→pt": {"item": []}}'])
+def test_what_is_no_earlier_report_is_one_line_and_status_2(content, tmp_path, capsys):
+    earlier = tmp_path / "old.json"
+    if content is not None:
+        earlier.write_text(content, "utf-8")
+    assert report.main(against=earlier) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: cannot read {earlier}")
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_the_files_of_the_revision_are_removed_when_the_run_fails(error, tmp_path, monkeypatch):

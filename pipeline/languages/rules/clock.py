@@ -51,9 +51,13 @@ class SpokenTimes:
     hours: Mapping[str, int]
     minutes: Mapping[str, int]
     """Words, with hyphens between them → minutes."""
+    form: str = "{}:{:02}"
+    """How hour and minute are written."""
 
 
-def spoken_times(pattern: str, hours: Mapping[str, int], minutes: Mapping[str, int]) -> SpokenTimes:
+def spoken_times(
+    pattern: str, hours: Mapping[str, int], minutes: Mapping[str, int], form: str = SpokenTimes.form
+) -> SpokenTimes:
     """``pattern``: {0} stands for the words of hours, {1} for those of minutes."""
     words = ("|".join(sorted(each, key=len, reverse=True)).replace("-", "[ -]") for each in (hours, minutes))
-    return SpokenTimes(re.compile(pattern.format(*words), re.IGNORECASE), hours, minutes)
+    return SpokenTimes(re.compile(pattern.format(*words), re.IGNORECASE), hours, minutes, form)

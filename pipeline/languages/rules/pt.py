@@ -8,6 +8,8 @@ from .record import FullStops, Rules, fillers, stutter
 _HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
 _TENS = {"vinte": 20, "trinta": 30, "quarenta": 40, "cinquenta": 50}
 _ONES = ("um", "dois", *_HOURS[2:], "treze", "quatorze", "quinze", "dezesseis", "dezessete", "dezoito", "dezenove")
+_HOUR = {word: hour for hour, word in enumerate((*_HOURS, *_ONES[12:]), 1)}
+_HOUR |= {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23}
 _MINUTES = {word: minute for minute, word in enumerate(_ONES, 1)} | {"meia": 30, "catorze": 14} | _TENS
 _MINUTES |= {f"{ten}-e-{word}": tens + one for ten, tens in _TENS.items() for one, word in enumerate(_ONES[:9], 1)}
 _ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
@@ -23,26 +25,39 @@ _FORMS |= {
     f"{of}{one}": f"{of}{other}" for one, other in _FORMS.items() for of in "dn" if re.match("(um|est|ess|aqu)", one)
 }
 _MASCULINES = {other: one for one, other in _FORMS.items()}
+_AGREEING = frozenset({*_FORMS, *_MASCULINES})
 _FEMININE = re.compile(r"(?:[çs]ão|[çs]ões|gem|gens|dades?|tudes?|(?<![emor]m)(?<!\bdi)(?<!\bmap)as?)$")
 _MASCULINE = re.compile(r"(?:[oeu]r(?:es)?|os?|[aeiou]l|[aeéó]is|um|ão|ões|[eo]mas?|dias?|mapas?)$")
+# Adjectives and possessives after a verb, where no noun follows them.
+_PREDICATE = re.compile(
+    r"\b((?:é|são|era|eram|foi|foram|está|estão|estava|estavam|fic\w+)(?: (?:muito|mais|bem|tão|já|ainda))* )"
+    r"(?!(?:is[st]o|tudo|cedo|sábado|domingo|segunda|terça|quarta|quinta|sexta|agora|\w+ista)\b)"
+    r"(meu|teu|seu|bom|\w{2,}[oa])(s?)(?=\W*$|[,;:.!?]| (?:e|mas|para|que|por|pel[oa]s?|d[eoa]s?|n[oa]s?|em|com|demais|hoje|aqui)\b)"
+)
 # Of the words before a noun, those that are looked at.
 _BEFORE = 3
 
 
 def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]:
-    """With articles, pronouns and adjectives in the gender of the noun."""
-    made = list(before)
+    """With articles, pronouns and adjectives in the gender of the noun; those after a verb if the noun begins the clause."""
+    made, first = list(before), len(before)
     if not noun or noun[0].isupper():
         return made, after
     head = re.split(r"[\s-]", noun.lower())[0]
     forms = _FORMS if _FEMININE.search(head) else _MASCULINES if _MASCULINE.search(head) else {}
-    for at in range(len(made) - 1, max(-1, len(made) - 1 - _BEFORE), -1):
-        word = made[at].lower()
-        if word not in _FORMS and word not in _MASCULINES:
-            break
+
+    def agreeing(word: str) -> str:
+        other = "a" if forms is _FORMS else "o"
+        return forms.get(word, word[:-1] + other if word[-1] in "oa" else word)
+
+    while first > max(0, len(made) - _BEFORE) and (word := made[first - 1].lower()) in _AGREEING:
+        first -= 1
         form = forms.get(word, word)
-        made[at] = form.capitalize() if made[at][0].isupper() else form
-    return made, forms.get(after, after) if len(after) > _BEFORE else after
+        made[first] = form.capitalize() if made[first][0].isupper() else form
+    after = re.sub(r"^\w{4,}", lambda found: forms.get(found[0], found[0]), after)
+    if forms and (not first or re.search(r"[,;:]$|^(?:que|se|mas|quando)$", made[first - 1].lower())):
+        after = _PREDICATE.sub(lambda found: found[1] + agreeing(found[2]) + found[3], after)
+    return made, after
 
 
 RULES = Rules(
@@ -53,15 +68,26 @@ RULES = Rules(
             "muitoobrigadoatodos": "Thank you all very much", "muitoobrigadaatodos": "Thank you all very much",
             "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
             "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise",
-            "comovai": "How are you", "fiqueàvontade": "Make yourself at home",
+            "comovai": "How are you", "fiqueàvontade": "Make yourself at home", "evocê": "And you", "evocês": "And you",
+            "eagora": "And now", "edaí": "So what", "cem": "A hundred",
         }
     },
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
     stutter=stutter("as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
     corrections=(
-        (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1:\2"),
-        (re.compile(r"\bfaltam (?=\d?\d:)", re.IGNORECASE), "são "),  # dez para as sete
+        (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1h\2"),
+        (re.compile(r"\bfaltam (?=\d?\dh)", re.IGNORECASE), "são "),  # dez para as sete
         (re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE), "-"),
+        (re.compile(r"\bfaltam (?=\w+ (?:horas|minutos|dias|semanas|meses|anos)\b)", re.IGNORECASE), "restam "),  # left, not missing
+        # Orders, which students read as statements.
+        (re.compile(r"^(Me (?:mand|ajud|pass|cont|esper|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"),
+         lambda found: found[1] + "u" * bool(found[2]) + "e"),
+        (re.compile(r"^Pode (?=(?:me|nos) )"), "Você pode "),
+        (re.compile(r"\bdia sim,?(?: e)? dia não\b"), "a cada dois dias"),
+        # Of a birthday, not "ago".
+        (re.compile(r"(?<=\w)(?<!\bjá)(?<!\bisso) faz (?=\w+(?: e \w+)? anos (?:em|n[oa]|hoje|amanhã)\b)"), " completa "),
+        (re.compile(rf"\b(são) ({'|'.join(_HOUR).replace('-', ' ')}|\d\d?) horas(?=\W*$|,| (?:em|agora|aqui|da)\b)", re.IGNORECASE),
+         lambda found: f"{found[1]} {_HOUR.get(found[2].lower().replace(' ', '-'), found[2])}h"),
     ),
     question=re.compile(
         rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
@@ -74,9 +100,9 @@ RULES = Rules(
     spoken_times=spoken_times(
         r"(?:(?<=\b[àa]s )|(?<=\bà )|(?<=\bsão )|(?:(?<=\bé )|(?<=\bao ))(?=uma\b|mei))({0}) e ({1})(?![-\w])"
         r"|\b({1}) (para) (?:as?|o) ({0})(?![-\w])",
-        {word: hour for hour, word in enumerate((*_HOURS, *_ONES[12:]), 1)}
-        | {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23, "meio-dia": 12, "meia-noite": 24},
+        _HOUR | {"meio-dia": 12, "meia-noite": 24},
         _MINUTES,
+        "{}h{:02}",  # students keep the preposition before it, as in "at 6:22"
     ),
     digits=".,",
     separators=".,",
@@ -113,7 +139,7 @@ RULES = Rules(
         word="no ex vi",
     ),
     agreeing=_agreeing,
-    before_nouns=frozenset({*_FORMS, *_MASCULINES}),
+    before_nouns=_AGREEING,
     plurals=(
         ("ês", "eses"), ("s", "s"), ("ão", "ões"), ("m", "ns"), ("al", "ais"), ("el", "éis"), ("ol", "óis"), ("ul", "uis"), ("il", "is"), ("r", "res"),
         ("z", "zes"), ("", "s"),

@@ -118,7 +118,7 @@ class Rules:
 
     # Nouns.
     agreeing: Callable[[list[str], str, str], tuple[list[str], str]] | None = None
-    """The words before a noun, and the one after it, as they are with this noun."""
+    """The words before a noun, and the text after it, as they are with this noun."""
     before_nouns: frozenset[str] = frozenset()
     """Articles, possessives and the like, in small letters."""
     plurals: Sequence[tuple[str, str]] = ()

@@ -179,7 +179,7 @@ class Repair:
     ) -> tuple[int, Sequence[int], int] | None:
         """Where the model wrote other words for a term of a glossary: as ``_mended``.
 
-        Articles before them agree with it.
+        Articles before them agree with it, and adjectives after them.
         """
         if (run := self._run(ids, term, rows, shares)) is None:
             return None
@@ -191,17 +191,18 @@ class Repair:
         written = speller.text(ids[start:end]).strip()
         form = term.targets[0]
         words = speller.text(ids[done:start]).split()
-        after = next((at for at in range(end + 1, len(ids)) if speller.begins_word(ids[at]) or at == len(ids) - 1), end)
-        following = speller.text(ids[end:after]).strip()
+        following = speller.text(ids[end:-1]).strip()
         changed, follows = with_noun(words, form, following, speller.language)
         begins = [at for at in range(done, start) if at == done or speller.begins_word(ids[at])]
         if len(begins) == len(words) and (others := [at for at, word in enumerate(words) if changed[at] != word]):
             start, form = begins[others[0]], " ".join([*changed[others[0] :], form])
         elif start == done and written[:1].isupper() and form.islower():
             form = form[:1].upper() + form[1:]
-        if follows != following:
-            form, end = f"{form} {follows}", after
-        wanted = speller.spell(form, speller.piece(ids[start - 1]) if start else "")
+        before = speller.piece(ids[start - 1]) if start else ""
+        wanted = speller.spell(form, before)
+        if wanted is not None and follows != following:
+            blank = " " if follows[0].isalnum() else ""
+            wanted, end = speller.copy(f"{form}{blank}{follows}", before), len(ids) - 1
         return None if wanted is None else (start, wanted, end)
 
     def _places(
