@@ -96,8 +96,6 @@ class ToldSpeakers:
         """Keep the speech for a while."""
         if isinstance(event, SpeechSegment):
             self._heard.append(event)
-            while self._heard[0].end_s < event.end_s - _KEPT_S:
-                self._heard.popleft()
         return event
 
     def divided(self, event: PipelineEvent) -> PipelineEvent:
@@ -109,8 +107,8 @@ class ToldSpeakers:
             if self._told < segment.id <= event.segment_id:
                 self._turns += self._turns_of(segment, ends_s)
                 self._told = segment.id
-        while self._turns and self._turns[0].end_s < event.start_s - _KEPT_S:
-            self._turns.popleft()
+        while self._heard and self._heard[0].id <= self._told and self._heard[0].end_s < event.start_s - _KEPT_S:
+            self._heard.popleft()
         starts, self._voice = turn_starts(event.words, list(self._turns), self._voice, apart=spaced(event.language))
         return replace(event, turns=starts) if starts else event
 
@@ -119,6 +117,8 @@ class ToldSpeakers:
         if not isinstance(event, SourceSentence):
             return event
         voice = longest_voice(list(self._turns), event.start_s, event.end_s)
+        while self._turns and self._turns[0].end_s < event.start_s - _KEPT_S:
+            self._turns.popleft()
         return event if voice is None else replace(event, speaker=str(1 + voice))
 
     def _turns_of(self, segment: SpeechSegment, ends_s: Sequence[float] = ()) -> list[VoiceTurn]:
@@ -140,7 +140,10 @@ class ToldSpeakers:
         """
         start = end - WINDOW_SAMPLES
         window = self._sound(start, end)
-        frames, own = window.reshape(-1, HOP_SAMPLES), (begin - start) // HOP_SAMPLES
+        frames, own = (
+            window.reshape(-1, HOP_SAMPLES),
+            -((start - begin) // HOP_SAMPLES),
+        )  # rounded up: turns begin in it
         activity = self._model.activity(window)
         silent: NDArray[np.bool_] = np.asarray(~activity.any(axis=1))
         if silent[own:].sum() * HOP_SAMPLES >= _LEAST_NEW_S * SAMPLE_RATE:
@@ -192,7 +195,7 @@ def _pieces(active: NDArray[np.bool_], begin: int, cuts: Sequence[int]) -> Itera
     for stretch in np.split(own, np.flatnonzero(np.diff(own) > _GAP_FRAMES) + 1):
         if len(stretch):
             bounds = [int(stretch[0]), int(stretch[-1]) + 1]
-            bounds[1:1] = [cut for cut in cuts if bounds[0] < cut < bounds[1]]
+            bounds[1:1] = sorted({cut for cut in cuts if bounds[0] < cut < bounds[1]})
             for first, last in pairwise(bounds):
                 count = -(-(last - first) // _PIECE_FRAMES)
                 yield from pairwise([first + (last - first) * at // count for at in range(count + 1)])

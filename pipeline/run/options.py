@@ -19,7 +19,8 @@ class DraftOptions(CheckedOptions):
     every_ms: int = within(500, 100, 10_000)
     # A word is steady when two drafts in a row agree on it and it ended this long before the end of their audio.
     margin_ms: int = within(400, 0, 5_000)
-    # No word of a segment is steady before so many milliseconds of its speech have come: drafts agree on wrong beginnings, too.
+    # No word of a segment is steady before so many milliseconds of its speech have come, or half of them if it is a probable word: drafts
+    # agree on wrong beginnings, too.
     steady_from_ms: int = within(3_000, 0, 10_000)
     # The three options below are for translators without a head trained to tell which source they translate, as Firefox's students have.
     # The last words of a draft translation are the least certain and are not shown. Their number, for languages

@@ -108,15 +108,17 @@ def same_secret(secret: str, given: str) -> bool:
 
 
 def bearer_token(authorization: str | None) -> str | None:
-    """The token in an ``Authorization`` header (RFC 6750); None without one.
-
-    Programs that take nothing but an address, http://:TOKEN@host, send it as the password of a user (RFC 7617).
-    """
+    """The token in an ``Authorization`` header (RFC 6750); None without one."""
     scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() == "basic":
-        with suppress(ValueError):  # no base64, or no UTF-8
-            return base64.b64decode(token).decode().partition(":")[2]
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def password(authorization: str | None) -> str | None:
+    """The password in an ``Authorization`` header (RFC 7617), which programs send that take an address only, http://:TOKEN@host."""
+    scheme, _, given = (authorization or "").partition(" ")
+    with suppress(ValueError):  # no base64, or no UTF-8
+        return base64.b64decode(given).decode().partition(":")[2] if scheme.lower() == "basic" else None
+    return None
 
 
 def _host_name(host: str | None) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..captions.states import place_of
-from ..events import PipelineEvent
+from ..captions.states import State, key, place_of
+from ..events import PipelineEvent, SourceSentence, Translation
 from .history import History, concerns
 from .protocol import ProtocolError
 from .shares import DISPLACED
@@ -25,6 +26,25 @@ class Targets:
     """The languages into which the session is translated from now on."""
 
     languages: tuple[str, ...]
+
+
+class News:
+    """What a reader that takes nothing back is told of a feed: a snapshot has texts that were final before it."""
+
+    def __init__(self) -> None:
+        self._final: dict[str, int] = {}
+        """The last sentence whose text is final, by language, "" for the source."""
+
+    def of(self, item: PipelineEvent | Snapshot | Targets) -> Iterator[PipelineEvent]:
+        """The events of an item, without final texts and what came before them."""
+        for event in item.events if isinstance(item, Snapshot) else () if isinstance(item, Targets) else (item,):
+            if isinstance(event, State):
+                number, language = key(event)
+                if number <= self._final.get(language, -1):
+                    continue
+                if isinstance(event, SourceSentence | Translation):
+                    self._final[language] = number
+            yield event
 
 
 class Feed:

@@ -84,7 +84,9 @@ async def received(request: Request, service: Service, name: str = "file") -> As
                 raise UploadError(
                     400, "no-file", f"the form has no file; send one as multipart/form-data with the name {name}"
                 )
-            fields = {key: request.query_params.getlist(key) for key in request.query_params}
+            fields: dict[str, list[str]] = {}
+            for key, value in request.query_params.multi_items():
+                fields.setdefault(key, []).append(value)
             fields |= {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}
             async with _path_of(file) as path:
                 yield Upload(path, fields)

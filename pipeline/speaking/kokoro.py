@@ -82,10 +82,12 @@ class KokoroVoice:
 
     def say(self, text: str, speed: float = 1.0) -> Samples:
         """See ``Voice``."""
-        phonemes = self._phonemes(text) if any(map(str.isalnum, text)) else ""
-        signs = "".join(sign for sign in phonemes if sign in self._ids)
         try:
+            phonemes = self._phonemes(text) if any(map(str.isalnum, text)) else ""
+            signs = "".join(sign for sign in phonemes if sign in self._ids)
             parts = [self._spoken(part, speed) for part in textwrap.wrap(signs, _MOST_SIGNS)]
+        except ModelError:
+            raise
         except Exception as error:  # ONNX Runtime's exception classes have no common base class
             raise ModelError(f"{self.name} cannot speak {text!r}: {first_line(error)}") from error
         return np.concatenate([np.zeros(0, np.int16), *parts])

@@ -151,7 +151,7 @@ def _pieces(model: KnownModel, file: KnownFile) -> list[Path]:
     """The paths of a file in the packages: the whole file, one that holds it, or its pieces in order; empty if one is missing."""
     places = [place for requirement, folder in model.packages if (place := _installed(requirement, folder)) is not None]
     if file.within:
-        return [path for place in places for path in place.glob(file.within)][:1]
+        return [path for place in places for path in sorted(place.glob(file.within))][:1]
     for place in places:
         if (place / file.name).is_file():
             return [place / file.name]

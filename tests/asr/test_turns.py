@@ -88,6 +88,7 @@ def frames(*stretches, length=600):
         (frames((10, 50), (55, 90)), 0, [], [(10, 90)]),
         (frames((10, 50), (70, 90)), 0, [], [(10, 50), (70, 90)]),
         (frames((10, 90)), 0, [5, 40, 95], [(10, 40), (40, 90)]),
+        (frames((10, 90)), 0, [60, 40, 40], [(10, 40), (40, 60), (60, 90)]),
         (frames((10, 90)), 60, [40], [(60, 90)]),
         (frames((0, 400)), 0, [], [(0, 133), (133, 266), (266, 400)]),
     ],
@@ -172,6 +173,36 @@ def test_turns_do_not_depend_on_when_segments_come(model):  # noqa: F811
     assert recording._turns == live._turns
 
 
+def test_turns_do_not_depend_on_how_far_recognition_is_behind():
+    """As a recording is read far ahead: with minutes of silence in between, and sentences that are told late."""
+
+    class TwoVoices:
+        def activity(self, samples, *, levelled=False):
+            return np.ones((len(samples) // 270, 1), bool)
+
+        def vector(self, samples):
+            return OTHER if samples.any() else ONE
+
+    segments = [
+        SpeechSegment(number, number * 300 * SAMPLE_RATE, np.full(3 * SAMPLE_RATE, number % 2, np.int16))
+        for number in range(4)
+    ]
+
+    def told(ahead):
+        speakers, found, waiting = ToldSpeakers(TwoVoices(), AUTO), [], []
+        for segment in segments:
+            speakers.hear(segment)
+            waiting.append(segment)
+            if len(waiting) > ahead or segment is segments[-1]:
+                for one in waiting:
+                    speakers.divided(Transcript(one.id, one.start_s, one.end_s, "", "en"))
+                found += [speaker(speakers, one.start_s, one.end_s) for one in waiting]
+                waiting.clear()
+        return found
+
+    assert told(0) == told(1) == told(4) == ["1", "2", "1", "2"]
+
+
 def test_a_segment_longer_than_a_window_is_told_whole(model):  # noqa: F811
     speakers, (one,) = heard(model, np.concatenate([seconds(READER, 1, 14), seconds(SYNTHETIC, 7, 10)]))
     assert [speaker(speakers, at, at + 2.0) for at in (1.0, 6.0, 11.0, 14.5)] == ["1", "1", "1", "2"]
@@ -195,6 +226,7 @@ def test_the_memory_of_a_long_run_is_bounded():
     for number in range(400):
         speakers.hear(segment := SpeechSegment(number, number * SAMPLE_RATE, np.zeros(SAMPLE_RATE, np.int16)))
         speakers.divided(Transcript(number, segment.start_s, segment.end_s, "", "en"))
+        speakers.named(SourceSentence(number, "en", "So.", segment.start_s, segment.end_s))
     assert len(speakers._heard) <= 122
     assert len(speakers._turns) <= 122
     groups = VoiceGroups(0.9)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.server.access import Access, bearer_token, is_host_name, is_loopback, is_origin
+from pipeline.server.access import Access, bearer_token, is_host_name, is_loopback, is_origin, password
 from pipeline.server.guard import Rate
 
 ACCESS = Access.of("0123456789abcdef", ["Caption.example"], ["https://App.example/"])
@@ -75,21 +75,21 @@ def test_names_and_origins_are_those_of_headers():
 
 
 @pytest.mark.parametrize(
-    ("header", "token"),
+    ("header", "token", "as_password"),
     [
-        ("Bearer  a:b ", "a:b"),
-        ("bearer a", "a"),
-        ("Basic dXNlcjphOmI=", "a:b"),
-        ("basic OmE=", "a"),
-        ("Basic YQ==", ""),
-        ("Basic a", None),
-        ("Basic /w==", None),
-        ("Digest a", None),
-        (None, None),
+        ("Bearer  a:b ", "a:b", None),
+        ("bearer a", "a", None),
+        ("Basic dXNlcjphOmI=", None, "a:b"),
+        ("basic OmE=", None, "a"),
+        ("Basic YQ==", None, ""),
+        ("Basic a", None, None),
+        ("Basic /w==", None, None),
+        ("Digest a", None, None),
+        (None, None, None),
     ],
 )
-def test_a_token_comes_as_bearer_or_as_a_password(header, token):
-    assert bearer_token(header) == token
+def test_a_token_comes_as_bearer_or_as_a_password(header, token, as_password):
+    assert (bearer_token(header), password(header)) == (token, as_password)
 
 
 def test_the_token_must_be_right_where_there_is_one():

@@ -10,10 +10,10 @@ import pytest
 
 from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
-from pipeline.events import PipelineEvent
+from pipeline.events import PipelineEvent, SourceSentence, SourceText, Translation
 from pipeline.nmt.same_language import SameLanguageText
 from pipeline.server.chains import Chain
-from pipeline.server.feed import Targets
+from pipeline.server.feed import News, Snapshot, Targets
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.session import Session
@@ -389,3 +389,14 @@ async def test_who_comes_when_a_session_is_over_is_told_its_end(session):
         await feed.take()
         assert feed.waiting
         assert await feed.take() is None
+
+
+def test_a_reader_that_takes_nothing_back_is_not_told_again_what_was_final_before_a_snapshot():
+    news = News()
+    first, second = SourceSentence(0, "en", "One."), SourceSentence(1, "en", "Two.")
+    both = Translation(0, "pt", "Um."), Translation(0, "de", "Eins.")
+    before = [*news.of(SourceText(0, "en", "On")), *news.of(first), *news.of(both[0])]
+    assert before == [SourceText(0, "en", "On"), first, both[0]]
+    assert list(news.of(Snapshot((first, *both, second)))) == [both[1], second]
+    assert list(news.of(Targets(("pt", "de")))) == []
+    assert list(news.of(Translation(1, "pt", "Dois."))) == [Translation(1, "pt", "Dois.")]

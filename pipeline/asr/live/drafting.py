@@ -22,8 +22,8 @@ from .agreement import Agreement, DraftSchedule, cut_after_steady, without_end
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
 # second, a wrong beginning cost 8 s of text.
 _MOST_UNHEARD = 2
-# A word that one draft alone has is not called steady before so much of its segment is heard; see ``Agreement.promised``.
-_PROBABLE_FROM_S = 1.5
+# A probable word that one draft alone has is called steady after this share of ``steady_from_ms``; see ``Agreement.promised``.
+_PROBABLE_FROM = 0.5
 
 
 class Drafting:
@@ -93,7 +93,7 @@ class Drafting:
         if alone and speech_s < self._steady_from_s:
             stable = 0
         agreement.push(found.words, segment.heard_s, _missing_s(found), stable)
-        probable = alone and speech_s >= _PROBABLE_FROM_S
+        probable = alone and speech_s >= _PROBABLE_FROM * self._steady_from_s
         steady = agreement.promised(segment.heard_s, _missing_s(found), probable=probable)
         return self._whole(segment, found, without_end(agreement.draft), steady)
 

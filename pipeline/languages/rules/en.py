@@ -11,6 +11,7 @@ _ONES = (
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 )
 # fmt: on
+_HOURS = "|".join(_ONES[1:13])
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
@@ -62,14 +63,14 @@ RULES = Rules(
         (re.compile(r"(?<=\bat )([1-9]|1[0-2])([0-5][05])(?=\W*$)"), r"\1:\2"),
         (re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))"), ":"),
         (re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE), "-"),  # which students read as "less than" in Portuguese
-        (re.compile(r"(?<=\bis at )(1?\d|2[0-4])(?= (?:in|on|with)\b)"), r"\1 o'clock"),
+        (re.compile(r"(?<=\bis at )(1?\d|2[0-4])(?= (?:in (?:room|the (?:morning|afternoon|evening))|on \w+day)\b)"), r"\1 o'clock"),
         (
             re.compile(r"\b(?:(half)|(?:a )?quarter) past(?=\W*$)"),
             lambda found: f"{'thirty' if found[1] else 'fifteen'} minutes past the hour",
         ),
-        (re.compile(r"\bat ([\w:]+(?: o['’]clock| [ap]\.m\.)?) sharp\b"), r"at exactly \1"),
+        (re.compile(rf"\bat ((?:\d[\d:]*|noon|midnight|{_HOURS})(?: o['’]clock| [ap]\.m\.)?) sharp\b"), r"at exactly \1"),
         (re.compile(r"(?<=\b[Ii]t['’]s )(\d\d?(?::\d\d)?) in the morning\b"), r"\1 a.m."),
-        (re.compile(r"\b[Ss]ee you (?=at \w)"), "I'll see you "),
+        (re.compile(r"^See you (?=at \w)"), "I'll see you "),
         (re.compile(r"\bevery other (day|night|week|month|year)\b"), r"every two \1s"),
         (re.compile(r"(?<=\bin )(his|her|my|your|their) ([2-9])0s\b"), lambda found: f"{found[1]} {_TENS[int(found[2]) - 2][:-1]}ies"),
         # "Ask not what" is read as a statement.

@@ -201,7 +201,7 @@ class Repair:
         before = speller.piece(ids[start - 1]) if start else ""
         wanted = speller.spell(form, before)
         if wanted is not None and follows != following:
-            blank = " " if follows[0].isalnum() else ""
+            blank = " " if speller.piece(ids[end])[:1].isspace() else ""
             wanted, end = speller.copy(f"{form}{blank}{follows}", before), len(ids) - 1
         return None if wanted is None else (start, wanted, end)
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
+from starlette.websockets import WebSocketDisconnect
+
 from ..feed import Feed
+from ..protocol import ProtocolError
 from ..session import Session
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class ClientSpeech:
         self.session.end()
         self.delivering.cancel()
         try:
-            await asyncio.gather(self.delivering, return_exceptions=True)
+            for result in await asyncio.gather(self.delivering, return_exceptions=True):
+                if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect | ProtocolError):
+                    log.error("a connection failed", exc_info=result)
         finally:  # also if the server ends meanwhile
             self.session.disconnect(connection, self.feed)

@@ -27,7 +27,7 @@ from ...nmt.translator import TranslationRequest
 from ...sentences.splitting import trimmed_words
 from ...sinks.files import sink_makers
 from ...subtitles.spoken import whisper_segment
-from ..access import Access, bearer_token
+from ..access import Access, bearer_token, password
 from ..chains import Chain, loaded_voice_model
 from ..guard import Rate
 from ..protocol import ProtocolError, shown
@@ -97,7 +97,8 @@ def _model(name: str) -> dict[str, Any]:
 
 def check_token(request: Request, access: Access) -> None:
     """Raises UploadError: the token is needed, and not given."""
-    if not access.knows_token(bearer_token(request.headers.get("authorization"))):
+    authorization = request.headers.get("authorization")
+    if not access.knows_token(bearer_token(authorization) or password(authorization)):
         raise UploadError(401, "wrong-token", "the token is missing or wrong; give it as the API key")
 
 
@@ -364,5 +365,5 @@ async def _stream(events: AsyncIterator[PipelineEvent], wanted: _Wanted, stream:
             whole += space + event.text
             await stream.say({"type": "transcript.text.delta", "delta": space + event.text})
             if wanted.format == _DIARIZED:
-                await stream.say(_diarized(spoken.pop(event.sentence), event.text))
+                await stream.say(_diarized(spoken[event.sentence], event.text))
     await stream.say({"type": "transcript.text.done", "text": whole}, more=False)

@@ -26,7 +26,7 @@ from ...languages import LONGEST_CODE, nearest, normalized_code, same_text
 from ...languages.chinese import Convert
 from ...nmt.scripts import needed_conversion
 from ..access import Access, bearer_token
-from ..feed import Feed, Snapshot
+from ..feed import Feed, News
 from ..guard import Rate
 from ..languages.served import MODEL
 from ..protocol import ProtocolError, Start, check_length, read_object, sendable, shown
@@ -98,7 +98,7 @@ class RealtimeConnection(Connection):
 
     async def _obey_each(self, obey: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         while True:
-            message = await self._received()
+            message = await self._next()
             record: dict[str, Any] = {}
             try:
                 record = read_object(message.get("text") or "")
@@ -108,6 +108,9 @@ class RealtimeConnection(Connection):
             except ProtocolError as error:  # the session goes on
                 await self._tell("error", error=details(error, record.get("event_id")))
             await asyncio.sleep(self._pace.wait_s())
+
+    async def _next(self) -> dict[str, Any]:
+        return await self._received()
 
     async def _obey(self, session: Session, record: dict[str, Any]) -> None:
         match record.get("type"):
@@ -186,9 +189,9 @@ class RealtimeConnection(Connection):
                     )
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
-        source, translation = AppendOnlyText(), AppendOnlyText()
+        source, translation, news = AppendOnlyText(), AppendOnlyText(), News()
         while (item := await feed.take()) is not None:
-            for event in item.events if isinstance(item, Snapshot) else (item,):
+            for event in news.of(item):
                 match event:
                     case SourceText() | SourceSentence():
                         text = joined_text(source.push(event))

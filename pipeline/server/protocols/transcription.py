@@ -20,7 +20,7 @@ from ...events import SourceSentence, SourceText
 from ...languages import LONGEST_CODE
 from ..access import Access
 from ..chains import Chain
-from ..feed import Feed, Snapshot
+from ..feed import Feed, News
 from ..guard import Rate
 from ..protocol import ProtocolError, Start, check_length, shown
 from ..service import Service
@@ -48,15 +48,27 @@ class TranscriptionConnection(RealtimeConnection):
         self._last: str | None = None  # the last item
         self._only_item = ""  # that of all that is said up to the client's commit; "": each sentence has one
         self._completed = 0
+        self._silent_until_s = 0.0
+        """When a client that says nothing is sent away, by the loop's clock."""
 
     async def _serve(self) -> None:
         source = self._service.languages.models.get(self._model)
         self._chain = self._service.chosen(source, ())
+        self._wait()
         await self._tell("session.created", session=self._session())
         try:
             await self._obey_each(self._take)
         finally:
             await self._end()
+
+    async def _next(self) -> dict[str, Any]:
+        if self._utterance is not None:  # whose session has limits of its own
+            return await self._received()
+        try:
+            async with asyncio.timeout_at(self._silent_until_s):
+                return await self._received()
+        except TimeoutError:
+            raise ProtocolError("idle", f"no audio came for {self._service.limits.idle_s:g} s") from None
 
     async def _take(self, record: dict[str, Any]) -> None:
         match record.get("type"):
@@ -105,6 +117,8 @@ class TranscriptionConnection(RealtimeConnection):
             self._chain = await self._service.obtained(language, targets)
         if "transcription" in given:
             self._transcription = transcription_of(given)
+            if not isinstance(language, str):
+                self._chain = self._service.chosen(self._service.languages.models.get(self._model), ())
         if "turn_detection" in given:
             self._detects_turns = given["turn_detection"] is not None
 
@@ -116,30 +130,34 @@ class TranscriptionConnection(RealtimeConnection):
         feed, self._only_item = session.connect(self), "" if self._detects_turns else next(self._item_ids)
         self._utterance = ClientSpeech(session, feed, asyncio.create_task(self._deliver(session, feed)))
 
+    def _wait(self) -> None:
+        self._silent_until_s = asyncio.get_running_loop().time() + self._service.limits.idle_s
+
     async def _end(self) -> None:
         if self._utterance is not None:
             await self._utterance.close(self)
             self._utterance = None
+            self._wait()
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
         """Send steady text as it comes, and that of each item when it is final."""
-        text, final, whole, finished, only = AppendOnlyText(), AppendOnlyText(), "", -1, self._only_item
+        text, final, whole, news, only = AppendOnlyText(), AppendOnlyText(), "", News(), self._only_item
         items: dict[int, str] = {}  # sentence in progress → its item
         while (item := await feed.take()) is not None:
-            for event in item.events if isinstance(item, Snapshot) else (item,):
-                if not isinstance(event, SourceText | SourceSentence) or event.sentence <= finished:
+            for event in news.of(item):
+                if not isinstance(event, SourceText | SourceSentence):
                     continue
                 for piece in text.push(event):
                     delta = piece.text if only or piece.sentence in items else piece.text.lstrip()
                     name = only or await self._of_sentence(piece.sentence, items)
                     await self._tell(f"{_TEXT}.delta", item_id=name, content_index=0, delta=delta)
                 if isinstance(event, SourceSentence):
-                    finished = event.sentence
-                    whole += joined_text(final.push(event))
-                    if not only and (event.text or finished in items):
-                        name = await self._of_sentence(finished, items)
+                    if only:
+                        whole += joined_text(final.push(event))
+                    elif event.text or event.sentence in items:
+                        name = await self._of_sentence(event.sentence, items)
                         await self._complete(name, event.text, event.end_s - event.start_s)
-                        del items[finished]
+                        del items[event.sentence]
         session.stats.appended_otherwise += text.differing
         if session.failure is not None:
             await self._tell("error", error=details(session.failure))

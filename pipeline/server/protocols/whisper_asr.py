@@ -6,6 +6,8 @@ https://ahmetoner.com/whisper-asr-webservice. A translation is into English ther
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,7 +16,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ...asr.guessed_language import first_speech, guessed_languages
-from ...errors import AudioError, UsageError
+from ...audio.source import AudioSource
+from ...errors import AudioError, PipelineError, UsageError
 from ...languages import english_name
 from ..access import Access
 from ..guard import Rate
@@ -22,6 +25,8 @@ from ..scheduling import Priority
 from ..service import Service
 from ..uploads import Upload, UploadError, no_audio, open_upload, received, while_connected
 from .openai import FileEndpoint, check_token, refusal
+
+log = logging.getLogger(__name__)
 
 OUTPUTS = {"txt": "text", "vtt": "vtt", "srt": "srt", "json": "verbose_json"}
 """Each with the name that OpenAI's interface has for it."""
@@ -67,21 +72,34 @@ def _read(upload: Upload) -> tuple[str, Upload]:
 
 async def _guessed(upload: Upload, service: Service) -> dict[str, object]:
     """The likeliest language of an upload; none if nobody speaks in it, or the recogniser tells none."""
-    chain = service.chosen(None, ())
+    chain, left, opened = service.chosen(None, ()), threading.Event(), list[AudioSource]()
 
     def heard() -> Mapping[str, float]:
+        opened.append(source := open_upload(upload, chain, service.limits))
+        try:
+            speech = None if left.is_set() else first_speech(source, chain.config.vad)
+        finally:
+            source.close()
+        if speech is None or left.is_set():
+            return {}
         with service.scheduler.slot(Priority.RECORDING):
             return guessed_languages(chain.models.recognizer, speech)
 
+    working = asyncio.ensure_future(asyncio.to_thread(heard))
     try:
-        source = await asyncio.to_thread(open_upload, upload, chain, service.limits)
-        try:
-            speech = await asyncio.to_thread(first_speech, source, chain.config.vad)
-        finally:
-            source.close()  # ends the reading where the client has gone
-        found = await asyncio.to_thread(heard)
+        found = await asyncio.shield(working)
+    except UploadError:
+        raise
     except (AudioError, UsageError) as error:
         raise no_audio(upload, error) from None
+    except Exception as error:
+        log.error("no language was told: %s", error, exc_info=not isinstance(error, PipelineError))
+        raise UploadError(500, "failed", "the recording failed; the server's log says why") from error
+    finally:  # a recording's place is taken as long as its thread works; closing ends its reading
+        left.set()
+        for source in opened:
+            source.close()
+        await asyncio.gather(working, return_exceptions=True)
     language = max(found, key=found.__getitem__, default="")
     name = english_name(language).lower() if language else ""
     return {"detected_language": name, "language_code": language, "confidence": found.get(language, 0.0)}

@@ -27,7 +27,7 @@ from ...captions.append import AppendOnlyText, joined_text
 from ...events import SourceSentence, SourceText, TargetText, Translation
 from ...languages import same_language
 from ...languages.options import AUTO_SOURCE
-from ..feed import Feed, Snapshot
+from ..feed import Feed, News
 from ..languages.served import ServedLanguages
 from ..protocol import ProtocolError, Start, check_rate, sendable, shown
 from ..service import Service
@@ -213,6 +213,8 @@ class WyomingConnection:
                     raise ProtocolError("bad-message", "audio-chunk came before audio-start")
                 rate, width, channels = _format(event.data)
                 self._speech.session.intake.go_on_at(rate)
+                if (width, channels) != (2, 1):
+                    self._speech.session.intake.resume()  # half a sample of the chunk before belongs to nothing
                 await self._speech.session.hear(mono_16_bit(event.payload or b"", width, channels))
             case "audio-stop":
                 if self._speech is None:
@@ -269,12 +271,12 @@ class WyomingConnection:
     async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
         """Send steady text as it comes, then the whole, which is final."""
         try:
-            text, final, whole = AppendOnlyText(), AppendOnlyText(), ""
+            text, final, whole, news = AppendOnlyText(), AppendOnlyText(), "", News()
             languages = session.config.languages
             language = program.target if program.translates else languages.only_spoken
             await self._write(TranscriptStart(language=language))
             while (item := await feed.take()) is not None:
-                for event in item.events if isinstance(item, Snapshot) else (item,):
+                for event in news.of(item):
                     kinds = TargetText | Translation if program.translates else SourceText | SourceSentence
                     if isinstance(event, kinds) and (piece := joined_text(text.push(event))):
                         await self._write(TranscriptChunk(piece))
@@ -336,7 +338,8 @@ def mono_16_bit(data: bytes, width: int, channels: int) -> bytes:
         samples = (np.frombuffer(data, np.uint8).astype("<i2") - 128) * 256
     else:  # the highest bytes of each
         samples = np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(-1, width)[:, -2:]).view("<i2")
-    return bytes(samples.reshape(-1, channels).mean(axis=1).astype("<i2"))
+    by_channel = samples.reshape(-1, channels).T.copy()  # whose mean NumPy computes ten times as fast
+    return bytes(by_channel.mean(axis=0).astype("<i2"))
 
 
 @asynccontextmanager

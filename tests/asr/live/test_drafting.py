@@ -39,8 +39,8 @@ def test_probable_words_of_one_draft_are_steady_once_their_segment_has_some_spee
             found = super().draft(segment, options)
             return replace(found, words=tuple(replace(word, probability=probability) for word in found.words))
 
-    found = Drafting(Sure(), DraftOptions(steady_from_ms=9_000), lambda: 0.0)
-    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.4, 2.0)]
+    found = Drafting(Sure(), DraftOptions(steady_from_ms=4_000), lambda: 0.0)
+    shown = [found.draft(speech(0, 0.0, end_s), DEFAULT) for end_s in (1.9, 2.0)]
     assert [each.steady_words for each in shown] == steady
 
 

@@ -80,6 +80,8 @@ def hostile(method: str, path: str, needed: dict[str, str]) -> Iterator[tuple[st
     """Requests of one route that take long to read, and what they are."""
     for query in ("a&", "a=b&", "name=%41&", "name=", "%41", "+"):
         yield f"query {query}", request(method, f"{path}?{query * (HEAD_BYTES // len(query))}", needed)
+    names = "&".join(f"{number:x}" for number in range(HEAD_BYTES // 5))
+    yield "query of many names", request(method, f"{path}?{names}", needed)
     for part in ("/a", "/..", "%2f", "/%41"):
         yield f"path {part}", request(method, path + part * (HEAD_BYTES // len(part)), needed)
     yield "many headers", request(method, path, needed, more="a:b\r\n" * (HEAD_BYTES // 5))
