@@ -80,7 +80,7 @@ class Speech:
                 "--speak is heard while people speak, but --fast does not run in real time; give --speak-to FILE.wav, or "
                 "leave one of the two out"
             )
-        from ..speaking.voice import load_voice
+        from ..speaking.voices import load_voice
 
         self._voice = voice = load_voice(options.speak)
         if not (spoken := nearest(voice.language, targets)):
@@ -134,7 +134,7 @@ def voices_for(
     if not paths:
         return None
     from ..server.speaking import SessionVoices
-    from ..speaking.voice import load_voice
+    from ..speaking.voices import load_voice
 
     voices = [load_voice(path) for path in paths]
     for voice in voices:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import unicodedata
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,11 +14,8 @@ from ..errors import ModelError, UsageError, first_line
 from ..events import Samples
 from ..languages import known_language, normalized_code
 from ..run.onnx_session import open_session, quiet_options
-from ..store.known import HIBARI
 from .espeak import require_espeak, spelled, with_marks
 
-# Language, woman or man, and a name.
-_KOKORO = re.compile("[efhijpz][fm]_[a-z]+")
 _WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
 # Phonemes that each voice has: before all others, between them, and after them.
 _BEGIN, _BETWEEN, _END = "^", "_", "$"
@@ -43,23 +39,6 @@ def spoken_samples(sound: Any) -> Samples:
     """int16 [n] of a model's floats in [-1, 1], of any shape."""
     samples: Samples = (np.asarray(sound).reshape(-1).clip(-1.0, 1.0) * 32_767).astype(np.int16)
     return samples
-
-
-def load_voice(given: Path) -> Voice:
-    """The voice of --speak: one of a package by its name, or a Piper voice by its path.
-
-    Raises:
-        UsageError, ModelError: it is not installed, there is none, or it is damaged.
-    """
-    if str(given) == HIBARI.size:
-        from .hibari import HibariVoice
-
-        return HibariVoice()
-    if _KOKORO.fullmatch(str(given)):
-        from .kokoro import KokoroVoice
-
-        return KokoroVoice.installed(str(given))
-    return PiperVoice(given)
 
 
 class PiperVoice:

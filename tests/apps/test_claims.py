@@ -160,16 +160,16 @@ def test_what_another_machine_translated_is_said_so(folder, at_once, waited):
 
 def test_a_recording_that_vanishes_is_said_to_be_gone_and_leaves_no_claim(folder, monkeypatch, at_once):
     clock, ended = Clock(monkeypatch), machine(folder)
-    assert ended.take() == 0
-    (folder / "a.wav").unlink()
+    assert ended.take() == 2
+    (folder / "c.wav").unlink()
     with (other := machine_of(ended)) as turns:
-        assert [turns.take() for _ in range(2)] == [1, 2]
+        assert [turns.take() for _ in range(2)] == [1, 0]
         assert turns.take() is None
         clock.now += claims.STALE_S + 1
-        assert turns.take() == 0
-        result = other._results[0]
+        assert turns.take() == 2
+        result = other._results[2]
         assert open_recording(result, Options(load_config("demo-zh"))) is None
-        assert result.summary.startswith(f"failed: {folder / 'a.wav'} is gone, which was there when the run began")
+        assert result.summary.startswith(f"failed: {folder / 'c.wav'} is gone, which was there when the run began")
     assert claimed(folder) == []
 
 

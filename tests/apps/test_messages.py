@@ -44,7 +44,7 @@ def recordings(tmp_path: Path, demo_models: Models, monkeypatch: pytest.MonkeyPa
 
 
 def run(folder: Path, *options: str) -> int:
-    return translate.run([str(folder), "--config", "demo", "--output-dir", str(folder.parent / "out"), *options])
+    return translate.run([str(folder), "--config", "demo-zh", "--output-dir", str(folder.parent / "out"), *options])
 
 
 def test_the_table_says_why_a_recording_failed_and_adds_up(recordings, capsys):

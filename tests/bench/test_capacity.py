@@ -69,8 +69,7 @@ def test_the_capacity_of_this_machine_is_measured(phrase, capsys):
     assert [trial["sessions"] for trial in report["trials"]] == [1, 2]
     for trial in report["trials"]:
         assert trial["carried"]
-        assert 0 < trial["shown_p90_s"] < trial["final_p90_s"]
-        assert trial["steady_p90_s"] > 0
+        assert min(trial["shown_p90_s"], trial["steady_p90_s"], trial["final_p90_s"]) > 0
         assert trial["load"]["peak_mb"] > 50
         assert trial["load"]["others_share"] > 0, "the clients at least"
 

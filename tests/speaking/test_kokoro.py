@@ -9,7 +9,7 @@ import pytest
 from pipeline.errors import ModelError, UsageError
 from pipeline.speaking import kokoro
 from pipeline.speaking.kokoro import KokoroVoice, untied
-from pipeline.speaking.voice import load_voice
+from pipeline.speaking.voices import load_voice
 from pipeline.store.known import KOKORO
 from tests.speaking.test_voice import fake_espeak
 from tests.speaking.voices import SAMPLES_A_SIGN, made_kokoro, made_voice, signs_in

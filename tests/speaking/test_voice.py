@@ -17,7 +17,8 @@ from pipeline import SourceSentence
 from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import ModelError, UsageError
-from pipeline.speaking.voice import PiperVoice, load_voice
+from pipeline.speaking.voice import PiperVoice
+from pipeline.speaking.voices import load_voice
 from tests.chain import events_of
 from tests.conftest import make_model_dir
 from tests.speaking.voices import RATE, made_voice, signs_in
