@@ -126,6 +126,8 @@ async def test_a_reload_of_the_speaker_goes_on_with_the_session(browser, service
         await has_state(speaker, "ended")
         texts = await texts_of(speaker)
         assert all(texts[number, language] for number in (0, 2) for language in ("en", "zh", "he"))
+        begun = [text for (_, language), text in texts.items() if language == "en" and "brother" in text]
+        assert len(begun) == 2, f"what was said as soon as it was heard again is there: {texts}"
         assert server.service.served == 1
         await speaker.reload()  # nothing is left to go on with
         await room_of(speaker)

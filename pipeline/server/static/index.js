@@ -306,14 +306,24 @@ async function listenAgain() {
   problem("");
   $("pause").disabled = true;
   const { sample_rate } = connection.first;
-  const opened = await open((samples) => connection?.speak(samples), sample_rate);
+  let heard = false;
+  const resumed = () => { // before the first audio: of what is said in a pause the server hears nothing
+    if (heard || !connection) return;
+    heard = true;
+    paused = false;
+    connection.mark({ type: "pause", on: false });
+    $("pause").textContent = t("Pause");
+    tell();
+  };
+  const listen = (samples) => {
+    resumed();
+    connection?.speak(samples);
+  };
+  const opened = await open(listen, sample_rate);
   $("pause").disabled = false;
   if (!opened) return;
   if (!connection) return finished(); // it has ended meanwhile
-  paused = false;
-  connection.mark({ type: "pause", on: false });
-  $("pause").textContent = t("Pause");
-  tell();
+  resumed();
 }
 
 async function stop() {
