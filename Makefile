@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Which tests: all that need no FFmpeg and no GPU, and are not slow. .ci/run has these, too, and those with a microphone and a browser.
 TESTS ?= not libass and not gpu and not slow
-# Processes that share the tests out: one more than cores, since a quarter of the time is waiting. Each takes 3 GB.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Processes that share the tests out: two more than cores, since half of the time is waiting. Each takes 3 GB.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
 PORT ?= 8000-8019
 ARGS ?=
