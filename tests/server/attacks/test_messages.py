@@ -123,7 +123,7 @@ async def test_nothing_that_a_reader_sends_changes_a_talk_or_is_read_without_end
                 await speak(speaker, SPEECH)
                 records = await finish(speaker)
             assert final(records) == alone
-            assert (await server.figures()).loop_s - before.loop_s < 4
+            assert (await server.figures()).loop_s - before.loop_s < 2.5
             read: list[dict[str, Any]] = []
             while not read or read[-1]["type"] != "end":
                 read.append(await heard(other))
