@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 from speech_translate import EndOfInput, Transcript, load_config
-from speech_translate.asr.final import FinalRecognition
-from speech_translate.asr.groups import Groups
-from speech_translate.asr.stage import AsrStage
-from speech_translate.asr.whisper import WhisperRecognizer
 from speech_translate.audio.recording import read_audio
+from speech_translate.backends.whisper import WhisperRecognizer
+from speech_translate.core.asr.final import FinalRecognition
+from speech_translate.core.asr.groups import Groups
+from speech_translate.core.asr.stage import AsrStage
+from speech_translate.core.vad.stage import VadStage
 from speech_translate.events import Samples, SpeechSegment
-from speech_translate.vad.stage import VadStage
 
 
 async def host_audio(path: str, audio: asyncio.Queue[Samples | EndOfInput]) -> None:

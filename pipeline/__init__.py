@@ -24,90 +24,90 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from .asr.options import AsrConfig as AsrConfig
-    from .asr.recognizer import PartialText as PartialText
-    from .asr.recognizer import RecognitionOptions as RecognitionOptions
-    from .asr.recognizer import RecognitionStream as RecognitionStream
-    from .asr.recognizer import Recognizer as Recognizer
-    from .asr.recognizer import StreamingRecognizer as StreamingRecognizer
-    from .captions.changes import Changes as Changes
-    from .captions.changes import Delta as Delta
-    from .captions.changes import SourceDelta as SourceDelta
-    from .captions.changes import States as States
-    from .captions.states import TextChangeError as TextChangeError
-    from .config import PipelineConfig as PipelineConfig
-    from .config import QueueConfig as QueueConfig
-    from .config import load_config as load_config
+    from .backends.asr_options import AsrConfig as AsrConfig
+    from .backends.marian.load import load_translation_model as load_translation_model
+    from .backends.marian.model import MarianModel as MarianModel
+    from .backends.nmt_options import NmtConfig as NmtConfig
+    from .config.config import PipelineConfig as PipelineConfig
+    from .config.config import QueueConfig as QueueConfig
+    from .config.config import load_config as load_config
+    from .config.loading import Models as Models
+    from .config.loading import load_models as load_models
+    from .core.asr.recognizer import PartialText as PartialText
+    from .core.asr.recognizer import RecognitionOptions as RecognitionOptions
+    from .core.asr.recognizer import RecognitionStream as RecognitionStream
+    from .core.asr.recognizer import Recognizer as Recognizer
+    from .core.asr.recognizer import StreamingRecognizer as StreamingRecognizer
+    from .core.captions.changes import Changes as Changes
+    from .core.captions.changes import Delta as Delta
+    from .core.captions.changes import SourceDelta as SourceDelta
+    from .core.captions.changes import States as States
+    from .core.captions.states import TextChangeError as TextChangeError
+    from .core.events import Correction as Correction
+    from .core.events import EndOfInput as EndOfInput
+    from .core.events import PipelineEvent as PipelineEvent
+    from .core.events import SourceSentence as SourceSentence
+    from .core.events import SourceText as SourceText
+    from .core.events import SpeechSegment as SpeechSegment
+    from .core.events import TargetText as TargetText
+    from .core.events import Transcript as Transcript
+    from .core.events import Translation as Translation
+    from .core.nmt.stage import NmtStage as NmtStage
+    from .core.nmt.translator import TextTranslator as TextTranslator
+    from .core.nmt.translator import TranslationRequest as TranslationRequest
+    from .core.notices import AudioLost as AudioLost
+    from .core.notices import DeviceBack as DeviceBack
+    from .core.notices import DeviceLost as DeviceLost
+    from .core.notices import InputLevel as InputLevel
+    from .core.notices import LoadChanged as LoadChanged
+    from .core.notices import Notice as Notice
+    from .core.notices import Paused as Paused
+    from .core.notices import Resumed as Resumed
+    from .core.notices import TranslationLost as TranslationLost
+    from .core.run.options import CaptionOptions as CaptionOptions
+    from .core.run.options import DraftOptions as DraftOptions
+    from .core.run.options import GlossaryOptions as GlossaryOptions
+    from .core.run.options import SentenceOptions as SentenceOptions
+    from .core.run.options import SpeakerOptions as SpeakerOptions
+    from .core.run.overload import OverloadOptions as OverloadOptions
+    from .core.run.stats import PipelineStats as PipelineStats
+    from .core.stages import standard_stages as standard_stages
+    from .core.stages import with_stage as with_stage
+    from .core.translator import SpeechTranslator as SpeechTranslator
+    from .core.vad.options import VadConfig as VadConfig
     from .errors import InputEndedError as InputEndedError
     from .errors import PipelineError as PipelineError
     from .errors import StageError as StageError
-    from .events import Correction as Correction
-    from .events import EndOfInput as EndOfInput
-    from .events import PipelineEvent as PipelineEvent
-    from .events import SourceSentence as SourceSentence
-    from .events import SourceText as SourceText
-    from .events import SpeechSegment as SpeechSegment
-    from .events import TargetText as TargetText
-    from .events import Transcript as Transcript
-    from .events import Translation as Translation
     from .languages.options import LanguageConfig as LanguageConfig
-    from .loading import Models as Models
-    from .loading import load_models as load_models
-    from .nmt.load import load_translation_model as load_translation_model
-    from .nmt.model import MarianModel as MarianModel
-    from .nmt.options import NmtConfig as NmtConfig
-    from .nmt.stage import NmtStage as NmtStage
-    from .nmt.translator import TextTranslator as TextTranslator
-    from .nmt.translator import TranslationRequest as TranslationRequest
-    from .notices import AudioLost as AudioLost
-    from .notices import DeviceBack as DeviceBack
-    from .notices import DeviceLost as DeviceLost
-    from .notices import InputLevel as InputLevel
-    from .notices import LoadChanged as LoadChanged
-    from .notices import Notice as Notice
-    from .notices import Paused as Paused
-    from .notices import Resumed as Resumed
-    from .notices import TranslationLost as TranslationLost
-    from .run.options import CaptionOptions as CaptionOptions
-    from .run.options import DraftOptions as DraftOptions
-    from .run.options import GlossaryOptions as GlossaryOptions
-    from .run.options import SentenceOptions as SentenceOptions
-    from .run.options import SpeakerOptions as SpeakerOptions
-    from .run.overload import OverloadOptions as OverloadOptions
-    from .run.stats import PipelineStats as PipelineStats
-    from .sinks.srt import SrtSink as SrtSink
-    from .sinks.vtt import VttSink as VttSink
-    from .stages import standard_stages as standard_stages
-    from .stages import with_stage as with_stage
-    from .subtitles.rules import SubtitleRules as SubtitleRules
-    from .translator import SpeechTranslator as SpeechTranslator
-    from .vad.options import VadConfig as VadConfig
+    from .media.sinks.srt import SrtSink as SrtSink
+    from .media.sinks.vtt import VttSink as VttSink
+    from .media.subtitles.rules import SubtitleRules as SubtitleRules
 
 _MODULES = {
-    "asr.options": "AsrConfig",
-    "asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
-    "captions.changes": "Changes Delta SourceDelta States",
-    "captions.states": "TextChangeError",
-    "config": "PipelineConfig QueueConfig load_config",
+    "backends.asr_options": "AsrConfig",
+    "core.asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
+    "core.captions.changes": "Changes Delta SourceDelta States",
+    "core.captions.states": "TextChangeError",
+    "config.config": "PipelineConfig QueueConfig load_config",
     "errors": "InputEndedError PipelineError StageError",
-    "events": "Correction EndOfInput PipelineEvent SourceSentence SourceText SpeechSegment TargetText Transcript Translation",
+    "core.events": "Correction EndOfInput PipelineEvent SourceSentence SourceText SpeechSegment TargetText Transcript Translation",
     "languages.options": "LanguageConfig",
-    "loading": "Models load_models",
-    "nmt.load": "load_translation_model",
-    "nmt.model": "MarianModel",
-    "nmt.options": "NmtConfig",
-    "nmt.stage": "NmtStage",
-    "nmt.translator": "TextTranslator TranslationRequest",
-    "notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
-    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
-    "run.overload": "OverloadOptions",
-    "run.stats": "PipelineStats",
-    "sinks.srt": "SrtSink",
-    "sinks.vtt": "VttSink",
-    "stages": "standard_stages with_stage",
-    "subtitles.rules": "SubtitleRules",
-    "translator": "SpeechTranslator",
-    "vad.options": "VadConfig",
+    "config.loading": "Models load_models",
+    "backends.marian.load": "load_translation_model",
+    "backends.marian.model": "MarianModel",
+    "backends.nmt_options": "NmtConfig",
+    "core.nmt.stage": "NmtStage",
+    "core.nmt.translator": "TextTranslator TranslationRequest",
+    "core.notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
+    "core.run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
+    "core.run.overload": "OverloadOptions",
+    "core.run.stats": "PipelineStats",
+    "media.sinks.srt": "SrtSink",
+    "media.sinks.vtt": "VttSink",
+    "core.stages": "standard_stages with_stage",
+    "media.subtitles.rules": "SubtitleRules",
+    "core.translator": "SpeechTranslator",
+    "core.vad.options": "VadConfig",
 }
 """Module → the public names that it defines."""
 

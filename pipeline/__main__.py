@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .apps.signals import quiet_interrupts
+from .console.signals import quiet_interrupts
 
 
 def main() -> NoReturn:

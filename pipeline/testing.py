@@ -25,13 +25,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from .audio.recording import read_audio
-from .config import PipelineConfig, load_config
-from .events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
-from .loading import Models, load_models
-from .resources import DEMO_SPEECH
-from .subtitles.cues import Cue, CueBuilder
-from .translator import SpeechTranslator
+from .config.config import PipelineConfig, load_config
+from .config.loading import Models, load_models
+from .config.resources import DEMO_SPEECH
+from .core.events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
+from .core.translator import SpeechTranslator
+from .media.audio.recording import read_audio
+from .media.subtitles.cues import Cue, CueBuilder
 
 E = TypeVar("E", bound=PipelineEvent)
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .apps.entry import program
-from .run.machine import keep_freed_memory
+from .backends.machine import keep_freed_memory
 
 # Freed memory is to be kept from before NumPy is imported, which starts threads.
 main = program(".translate", "python -m pipeline.translate", before=keep_freed_memory)

@@ -22,10 +22,11 @@ from typing import IO, Any, NoReturn
 import pytest
 from huggingface_hub import constants
 
-from pipeline import MarianModel, loading
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search.sentence_text import SentenceCache
+from pipeline import MarianModel
+from pipeline.backends.marian.search.sentence_text import SentenceCache
+from pipeline.backends.nmt_options import NmtConfig
+from pipeline.backends.whisper import WhisperRecognizer
+from pipeline.config import loading
 from tests.conftest import HANG_S, ROOT
 from tests.remembered import remember
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import pipeline
-import pipeline.translator as chain
+import pipeline.core.translator as chain
 from pipeline import EndOfInput, Models, PipelineEvent, SpeechTranslator, Transcript, Translation
-from pipeline.nmt.search.sentence_text import SentenceCache
+from pipeline.backends.marian.search.sentence_text import SentenceCache
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 
 

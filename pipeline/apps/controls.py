@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..audio.level import SILENCE_DBFS
-from ..events import PipelineEvent
-from ..notices import (
+from ..console.cli import tell
+from ..console.keys import space_bar
+from ..console.signals import ENDING, handled
+from ..core.events import PipelineEvent
+from ..core.notices import (
     AudioLost,
     DeviceBack,
     DeviceLost,
@@ -21,12 +23,10 @@ from ..notices import (
     Resumed,
     TranslationLost,
 )
-from .cli import tell
-from .keys import space_bar
-from .signals import ENDING, handled
+from ..media.audio.level import SILENCE_DBFS
 
 if TYPE_CHECKING:
-    from ..audio.microphone import Microphone
+    from ..media.audio.microphone import Microphone
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10

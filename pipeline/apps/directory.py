@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from ..console.cli import some_secret
 from ..errors import UsageError
 from ..server.access import is_origin
-from .cli import some_secret
 
 if TYPE_CHECKING:
     from ..server.service import Service

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
-from .signals import quiet_interrupts
+from ..console.signals import quiet_interrupts
 
 
 def program(module: str, prog: str, before: Callable[[], None] | None = None) -> Callable[..., NoReturn]:
@@ -21,7 +21,7 @@ def program(module: str, prog: str, before: Callable[[], None] | None = None) ->
 
     def main(prog: str = prog) -> NoReturn:
         quiet_interrupts()
-        from .cli import main_program, show_starting
+        from ..console.cli import main_program, show_starting
 
         show_starting()
         if before is not None:

@@ -8,21 +8,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..asr.engines import engine
-from ..asr.options import AsrConfig
-from ..config import load_config
+from ..backends.asr_options import AsrConfig
+from ..backends.engines import engine
+from ..backends.marian.compiled import (
+    cached_compiled,
+    drop_damaged_compiled,
+    find_translation_model,
+    is_compiled,
+    translator_ref,
+)
+from ..backends.marian.routing import Pair, all_pairs
+from ..backends.nmt_options import NmtConfig
+from ..config.config import load_config
+from ..config.resources import named_configs
 from ..errors import HubUnreachableError, ModelError, UsageError
 from ..names import escaped
-from ..nmt.compiled import cached_compiled, drop_damaged_compiled, find_translation_model, is_compiled, translator_ref
-from ..nmt.options import NmtConfig
-from ..nmt.routing import Pair, all_pairs
-from ..resources import named_configs
-from ..run.progress import Progress
 from ..store import ModelRef
 from ..store.cache import translate_read_errors
 from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
 from ..store.known import HIBARI, KNOWN_MODELS, KOKORO, KOKORO_STYLES, KnownModel, known_model, known_translator
 from ..store.packages import copy_model, forget_verified, is_complete, model_from_packages
+from ..store.progress import Progress
 from ..store.resolve import (
     cached_commit,
     cached_model,

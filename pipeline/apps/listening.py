@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..console.cli import importing, whole_number
 from ..errors import UsageError
 from ..server.access import Access, is_host_name, is_loopback, is_origin, is_unspecified
 from ..server.limits import MOST_SESSIONS
-from .cli import importing, whole_number
 
 log = logging.getLogger(__name__)
 

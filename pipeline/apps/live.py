@@ -15,18 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from ..audio.recording import Recording
-from ..audio.source import AudioSource
-from ..config import PipelineConfig
-from ..errors import UsageError
-from ..languages import language_tag
-from ..languages.options import LanguageConfig
-from ..names import STANDARD_OUTPUT
-from ..sinks.blank import is_blank
-from ..sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
-from ..sinks.sink import Sink, close_all
-from ..sinks.terminal import TerminalSink
-from .cli import (
+from ..archives.outputs import Output, named_outputs
+from ..config.config import PipelineConfig
+from ..console.cli import (
     STARTED,
     Parser,
     add_verbosity_arguments,
@@ -40,6 +31,16 @@ from .cli import (
     tell,
     tell_loading,
 )
+from ..core.source import AudioSource
+from ..errors import UsageError
+from ..languages import language_tag
+from ..languages.options import LanguageConfig
+from ..media.audio.recording import Recording
+from ..media.sinks.blank import is_blank
+from ..media.sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
+from ..media.sinks.sink import Sink, close_all
+from ..media.sinks.terminal import TerminalSink
+from ..names import STANDARD_OUTPUT
 from .options import (
     AUTO_SPEAKERS,
     add_audio_track_argument,
@@ -48,14 +49,13 @@ from .options import (
     configured,
     naming_demo,
 )
-from .outputs import Output, named_outputs
 from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
 
 if TYPE_CHECKING:
-    from ..audio.microphone import Microphone
-    from ..sinks.latency_log import LatencyLog
-    from ..sinks.push import PushSink
+    from ..media.audio.microphone import Microphone
+    from ..media.sinks.latency_log import LatencyLog
+    from ..push.push import PushSink
 
 _EXAMPLES = (
     "%(prog)s --mic --config demo",
@@ -143,8 +143,8 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
             "leave it out"
         )
     if microphone:
-        from ..audio.devices import loopback_device
-        from ..audio.microphone import Microphone
+        from ..media.audio.devices import loopback_device
+        from ..media.audio.microphone import Microphone
 
         return Microphone(
             loopback_device() if options.loopback else options.device,
@@ -154,12 +154,12 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     if options.audio == "-":
-        from ..audio.pcm import PcmStream
+        from ..media.audio.pcm import PcmStream
 
         return PcmStream(standard_input())
     chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
     if url:
-        from ..audio.network import is_stream, open_stream
+        from ..media.audio.network import is_stream, open_stream
 
         if is_stream(options.audio):
             return open_stream(options.audio, config.overload.backlog_s, **chosen)
@@ -185,7 +185,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
     if options.list_devices:
-        from ..audio.devices import list_devices
+        from ..media.audio.devices import list_devices
 
         for kind in ("input", "output"):
             print("\n".join([f"{kind} devices:", *list_devices(kind)]))
@@ -281,8 +281,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _latency_log(logs: list[LatencyLog], path: Path, languages: Sequence[str] = (), *, final: bool) -> Sink:
-    from ..latency.emissions import unit_of
-    from ..sinks.latency_log import open_latency_log
+    from ..media.latency.emissions import unit_of
+    from ..media.sinks.latency_log import open_latency_log
 
     (language,) = languages
     log = open_latency_log(path, unit_of(language), language, final=final)

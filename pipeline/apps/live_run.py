@@ -9,22 +9,22 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..audio.source import AudioSource
-from ..config import PipelineConfig
+from ..config.config import PipelineConfig
+from ..config.loading import Models
+from ..console.cli import is_told, settle, tell
+from ..core.events import EndOfInput, PipelineEvent, Translation
+from ..core.run.stats import PipelineStats
+from ..core.run.worker import Worker
+from ..core.source import AudioSource
+from ..core.translator import SpeechTranslator
 from ..errors import PipelineError
-from ..events import EndOfInput, PipelineEvent, Translation
-from ..loading import Models
-from ..run.stats import PipelineStats
-from ..run.worker import Worker
-from ..sinks.queued import Delivery, QueuedSink
-from ..sinks.sink import SINK_FAILURES, FanOut, Sink
-from ..sinks.terminal import TerminalClosedError, TerminalSink
-from ..translator import SpeechTranslator
-from .cli import is_told, settle, tell
+from ..media.sinks.queued import Delivery, QueuedSink
+from ..media.sinks.sink import SINK_FAILURES, FanOut, Sink
+from ..media.sinks.terminal import TerminalClosedError, TerminalSink
 from .controls import NoticeSink, controls, status_line
 
 if TYPE_CHECKING:
-    from ..audio.microphone import Microphone
+    from ..media.audio.microphone import Microphone
 
 # Time to finish writing when the run is cancelled.
 _CLOSE_S = 0.5

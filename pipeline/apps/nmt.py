@@ -7,19 +7,19 @@ import os
 import sys
 from dataclasses import replace
 
-from ..captions.changes import Changes
+from ..backends.marian.compiled import find_translation_model
+from ..backends.marian.load import load_translation_model
+from ..backends.marian.model import MarianModel
+from ..backends.marian.model_text import UNDETERMINED
+from ..backends.marian.pivot import PivotTranslator
+from ..backends.marian.routing import AUTO, all_pairs, route, route_line, weights
+from ..backends.nmt_options import NmtConfig
+from ..console.cli import Parser, description_of, some_text, standard_input, whole_number
+from ..core.captions.changes import Changes
+from ..core.events import SourceSentence, Translation
+from ..core.nmt.translator import TranslationRequest
 from ..errors import SinkError, UsageError
-from ..events import SourceSentence, Translation
-from ..nmt.compiled import find_translation_model
-from ..nmt.load import load_translation_model
-from ..nmt.model import MarianModel
-from ..nmt.model_text import UNDETERMINED
-from ..nmt.options import NmtConfig
-from ..nmt.pivot import PivotTranslator
-from ..nmt.routing import AUTO, all_pairs, route, route_line, weights
-from ..nmt.translator import TranslationRequest
-from ..sinks.jsonl import line
-from .cli import Parser, description_of, some_text, standard_input, whole_number
+from ..media.sinks.jsonl import line
 
 _EXAMPLES = (
     "echo 'Where is the hotel?' | %(prog)s --model models/demo/nmt-en-zh",

@@ -9,18 +9,27 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ..asr.script import script_conversions
-from ..config import PipelineConfig, load_config, with_overrides
+from ..backends.marian.routing import (
+    AUTO,
+    is_same_pair,
+    looked_up,
+    may_translate,
+    names_pair,
+    route,
+    route_line,
+    translates_all,
+)
+from ..backends.script import script_conversions
+from ..config.config import PipelineConfig, load_config, with_overrides
+from ..config.resources import named_configs
+from ..console.cli import some_path, some_text, tell, whole_number
 from ..errors import HubUnreachableError, UsageError
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked
 from ..glossary.terms import Glossary
 from ..languages.options import AUTO_SOURCE
-from ..nmt.routing import AUTO, is_same_pair, looked_up, may_translate, names_pair, route, route_line, translates_all
-from ..resources import named_configs
+from ..media.subtitles.rules import PRESETS
 from ..store.packages import MODELS
-from ..subtitles.rules import PRESETS
-from .cli import some_path, some_text, tell, whole_number
 
 _DEFAULT_CONFIG = "en-zh"
 AUTO_SPEAKERS = "auto"

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..config import PipelineConfig
+from ..config.config import PipelineConfig
+from ..console.cli import some_path, tell
 from ..errors import UsageError
 from ..glossary.candidates import Candidate
-from .cli import some_path, tell
 
 if TYPE_CHECKING:
-    from ..loading import Models
+    from ..config.loading import Models
 
 
 def add_terms_argument(group: argparse._ArgumentGroup) -> None:

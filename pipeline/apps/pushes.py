@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..console.cli import some_secret
 from ..errors import UsageError
 from ..languages import nearest
-from ..subtitles.rules import SubtitleRules
-from .cli import some_secret
+from ..media.subtitles.rules import SubtitleRules
 
 if TYPE_CHECKING:
-    from ..sinks.push import PushSink
+    from ..push.push import PushSink
 
 KINDS = ("zoom", "youtube", "webhook", "obs", "hls")
-"""Each is the module pipeline.sinks.push_KIND, with a class ``Push``."""
+"""Each is the module pipeline.media.sinks.push_KIND, with a class ``Push``."""
 # Kinds that say the language of each sentence, so that one takes all.
 _SEVERAL_LANGUAGES = ("webhook",)
 
@@ -68,7 +68,7 @@ def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: Subtitle
     sinks: list[PushSink] = []
     try:
         for (kind, _, where), languages in zip(wanted, chosen, strict=True):
-            sinks.append(import_module(f"..sinks.push_{kind}", __package__).Push(where, languages, rules))
+            sinks.append(import_module(f"..push.{kind}", __package__).Push(where, languages, rules))
     except BaseException:
         for sink in sinks:
             sink.close()

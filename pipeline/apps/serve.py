@@ -18,12 +18,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, c
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..backends.machine import usable_cores
+from ..config.loading import SharedModels, load_shared
+from ..console.cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
+from ..console.signals import ENDING, handled
 from ..errors import UsageError
-from ..loading import SharedModels, load_shared
-from ..run.machine import usable_cores
 from ..server.limits import MOST_TARGETS, ServerLimits
 from ..store.known import HIBARI
-from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
 from .directory import add_directory_arguments, in_directory
 from .listening import (
     ShortageError,
@@ -41,13 +42,12 @@ from .listening import (
 from .options import add_model_arguments, configured_several, naming_demo
 from .proposals import add_terms_argument, proposals_of
 from .pushes import add_push_argument, open_pushes
-from .signals import ENDING, handled
 from .speaking import voices_for
 
 if TYPE_CHECKING:
     import uvicorn
 
-    from ..loading import Models
+    from ..config.loading import Models
     from ..server.service import Service
 
 _PACKAGES = {
@@ -210,6 +210,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with importing():
         import uvicorn
 
+        from ..media.sinks.sink import close_all
         from ..server.app import create_app
         from ..server.connections import Settings
         from ..server.languages.offers import Offers
@@ -217,7 +218,6 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         from ..server.pushes import Pushes
         from ..server.service import Service
         from ..server.session_record import check_folder
-        from ..sinks.sink import close_all
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
     for name in ("uvicorn.error", "python_multipart"):  # not a line for each malformed request

@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..archives.outputs import Output
+from ..console.cli import some_path, some_text, tell
 from ..errors import UsageError
 from ..languages import nearest
 from ..store.known import HIBARI
-from .cli import some_path, some_text, tell
-from .outputs import Output
 
 if TYPE_CHECKING:
+    from ..media.sinks.files import MakeSink
     from ..server.speaking import SessionVoices
-    from ..sinks.files import MakeSink
     from ..speaking.speaker import Speaker
     from ..speaking.voice import Voice
 

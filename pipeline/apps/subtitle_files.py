@@ -8,22 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..captions.masking import Masking
-from ..config import PipelineConfig
+from ..archives import other_language
+from ..archives.outputs import SUFFIXES
+from ..backends.marian.forced import place_marks
+from ..backends.marian.terms.markup import Fragment
+from ..config.config import PipelineConfig
+from ..console.cli import report, tell
+from ..core.captions.masking import Masking
+from ..core.events import SourceSentence, Translation
+from ..core.nmt.stage import DirectedGlossary
+from ..core.nmt.translator import TermTranslator, TextTranslator, TranslationRequest
+from ..documents.formats import KINDS, WRITTEN_KINDS, converted, decoded, read_document
+from ..documents.translating import markup_free, too_long, translated_cues
 from ..errors import PipelineError, UsageError, described
-from ..events import SourceSentence, Translation
 from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
 from ..languages import known_language, language_tag, same_language
-from ..nmt.forced import place_marks
-from ..nmt.stage import DirectedGlossary
-from ..nmt.terms.markup import Fragment
-from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
-from ..subtitles.documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
-from ..subtitles.translating import markup_free, too_long, translated_cues
-from . import other_language
-from .cli import report, tell
-from .outputs import SUFFIXES
 
 _MOST_BYTES = 1 << 25
 
@@ -209,6 +209,6 @@ class _Translator:
 
 
 def _loaded(config: PipelineConfig) -> Mapping[str, TextTranslator]:
-    from ..loading import load_translations  # slow
+    from ..config.loading import load_translations  # slow
 
     return load_translations(config)

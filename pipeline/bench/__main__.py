@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from ..apps.cli import Parser, description_of, importing
 from ..apps.entry import program
+from ..console.cli import Parser, description_of, importing
 
 
 class _Command(NamedTuple):

@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..apps.cli import some_path, some_text, whole_number, whole_numbers
-from ..apps.outputs import SUFFIXES
-from ..asr.options import AsrConfig
-from ..asr.whisper import WhisperRecognizer
-from ..asr.whisper.engine import WhisperEngine
-from ..audio.recording import read_audio
-from ..config import PipelineConfig
+from ..archives.outputs import SUFFIXES
+from ..backends.asr_options import AsrConfig
+from ..backends.whisper import WhisperRecognizer
+from ..backends.whisper.engine import WhisperEngine
+from ..config.config import PipelineConfig
+from ..console.cli import some_path, some_text, whole_number, whole_numbers
+from ..core.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from ..core.vad.options import VadConfig
 from ..errors import UsageError
-from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
 from ..languages.options import LanguageConfig
-from ..vad.options import VadConfig
+from ..media.audio.recording import read_audio
 from .play import PACK_MS, faster_whisper, packs, segments_of
 from .words import edits, scored_units
 

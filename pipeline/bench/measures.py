@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..captions.states import State
-from ..events import SourceSentence, SourceText, TargetText, Translation
-from ..latency import emissions
-from ..latency.alignment import aligned
-from ..latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
-from ..sentences.splitting import trimmed_words
+from ..core.captions.states import State
+from ..core.events import SourceSentence, SourceText, TargetText, Translation
+from ..core.sentences.splitting import trimmed_words
+from ..media.latency import emissions
+from ..media.latency.alignment import aligned
+from ..media.latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores
+from ..media.latency.emissions import Emission, TextSoFar, Unit, unit_of
 from .words import (
     Newest,
     ReceivedEvent,

@@ -18,12 +18,12 @@ import numpy as np
 from av.audio.frame import AudioFrame
 
 from ..apps.translate import for_recordings
-from ..audio.recording import Recording
-from ..config import PipelineConfig
-from ..events import SAMPLE_RATE, Samples, SourceSentence
-from ..latency.alignment import aligned
-from ..loading import Models
-from ..run.stats import PipelineStats
+from ..config.config import PipelineConfig
+from ..config.loading import Models
+from ..core.events import SAMPLE_RATE, Samples, SourceSentence
+from ..core.run.stats import PipelineStats
+from ..media.audio.recording import Recording
+from ..media.latency.alignment import aligned
 from .play import faster_whisper, load_for_long_run
 from .words import scored_units
 
@@ -165,7 +165,7 @@ def _chain(config: PipelineConfig, *, paced: bool) -> Callable[[Path, Samples, C
     models: list[Models] = []
 
     async def run(path: Path) -> tuple[str, PipelineStats]:
-        from ..translator import SpeechTranslator
+        from ..core.translator import SpeechTranslator
 
         models[:] = models or [await load_for_long_run(config)]
         texts: list[str] = []

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..apps.cli import some_path
-from ..audio.recording import read_audio
+from ..console.cli import some_path
+from ..core.events import SAMPLE_RATE, Samples
 from ..errors import DownloadError, SinkError
-from ..events import SAMPLE_RATE, Samples
+from ..media.audio.recording import read_audio
 from ..names import escaped
 from ..store.transfer import digest_of
 

@@ -14,13 +14,13 @@ from itertools import takewhile
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from ..captions.states import State
-from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from ..core.captions.states import State
+from ..core.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from ..languages import spaced
 from ..languages.rules.en import in_words
-from ..latency import emissions
-from ..latency.alignment import aligned
-from ..latency.emissions import Unit
+from ..media.latency import emissions
+from ..media.latency.alignment import aligned
+from ..media.latency.emissions import Unit
 
 FRAME_S = 1 / 60
 """What comes within the time of one picture on a screen is seen at once."""

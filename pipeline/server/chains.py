@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..captions.masking import Masking
-from ..config import PipelineConfig, with_overrides
+from ..config.config import PipelineConfig, with_overrides
+from ..config.loading import Models
+from ..core.captions.masking import Masking
+from ..core.nmt.same_language import SameLanguageText
+from ..core.nmt.translator import TextTranslator, warn_unspellable
 from ..errors import UsageError
 from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
 from ..languages import nearest
-from ..loading import Models
-from ..nmt.same_language import SameLanguageText
-from ..nmt.translator import TextTranslator, warn_unspellable
 from .languages.served import narrowed
 from .protocol import ProtocolError
 
 if TYPE_CHECKING:
-    from ..asr.voices import VoiceModel
+    from ..backends.voices import VoiceModel
 
 
 @dataclass(frozen=True)

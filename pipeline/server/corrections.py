@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..captions.masking import MASK, Masking
-from ..events import Correction
+from ..core.captions.masking import MASK, Masking
+from ..core.events import Correction
 from ..glossary.files import normalized_form
 from ..glossary.table import TableError
 from .guard import Rate

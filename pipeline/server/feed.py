@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..captions.states import State, key, place_of
-from ..events import PipelineEvent, SourceSentence, Translation
+from ..core.captions.states import State, key, place_of
+from ..core.events import PipelineEvent, SourceSentence, Translation
 from .history import History, concerns
 from .protocol import ProtocolError
 from .shares import DISPLACED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 
-from ..captions.states import State, key
-from ..events import (
+from ..core.captions.states import State, key
+from ..core.events import (
     Correction,
     EndOfInput,
     PipelineEvent,
@@ -16,7 +16,7 @@ from ..events import (
     Transcript,
     Translation,
 )
-from ..notices import Paused, Resumed, TranslationLost
+from ..core.notices import Paused, Resumed, TranslationLost
 
 
 @dataclass

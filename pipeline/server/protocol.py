@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..captions.changes import ChangeEvent
+from ..core.captions.changes import ChangeEvent
+from ..core.notices import Paused, Resumed
 from ..languages import LONGEST_CODE
-from ..notices import Paused, Resumed
-from ..sinks.jsonl import line
+from ..media.sinks.jsonl import line
 from .limits import MOST_NAMED_TARGETS
 
 VERSION = 2

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from ..asr.recognizer import (
+from ..config.loading import Models
+from ..core.asr.recognizer import (
     BatchRecognizer,
     DraftRecognizer,
     DraftRefusedError,
@@ -19,9 +20,8 @@ from ..asr.recognizer import (
     Recognizer,
     StreamingRecognizer,
 )
+from ..core.events import Samples, SpeechSegment, Transcript
 from ..errors import PipelineError
-from ..events import Samples, SpeechSegment, Transcript
-from ..loading import Models
 
 # Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts
 # give way above it. The rest is for voice detection, translation and connections, and keeps finals from waiting for drafts.

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..config import PipelineConfig
+from ..config.config import PipelineConfig
+from ..config.loading import Models
+from ..core.run.stats import PipelineStats
 from ..glossary.terms import Glossary
 from ..languages import nearest, normalized_code
-from ..loading import Models
-from ..run.stats import PipelineStats
 from .capacity import calls_at_once
 from .chains import Chain, chain_of
 from .languages.offers import Offers, Preparation
@@ -28,7 +28,7 @@ from .session import Session
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
-    from ..asr.voices import VoiceModel
+    from ..backends.voices import VoiceModel
     from ..glossary.candidates import Candidate
     from .directory import Directory
     from .speaking import SessionVoices

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.events import SAMPLE_RATE, PipelineEvent, SourceSentence
+from ..core.nmt.translator import unspellable
+from ..core.run.stats import PipelineStats
+from ..core.translator import SpeechTranslator
 from ..errors import PipelineError
-from ..events import SAMPLE_RATE, PipelineEvent, SourceSentence
 from ..glossary.terms import Glossary
-from ..nmt.translator import unspellable
-from ..run.stats import PipelineStats
-from ..translator import SpeechTranslator
 from .access import same_secret
 from .chains import Chain
 from .corrections import Corrections

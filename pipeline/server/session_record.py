@@ -12,15 +12,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..captions.changes import States
-from ..captions.states import State, key
+from ..core.captions.changes import States
+from ..core.captions.states import State, key
+from ..core.events import Correction, PipelineEvent, SourceSentence, Translation
+from ..core.run.worker import Worker
 from ..errors import PipelineError, UsageError
-from ..events import Correction, PipelineEvent, SourceSentence, Translation
-from ..run.worker import Worker
-from ..sinks.files import sink_makers
-from ..sinks.jsonl import read_event
-from ..sinks.sink import Sink, close_all, write_all
-from ..subtitles.rules import SubtitleRules
+from ..media.sinks.files import sink_makers
+from ..media.sinks.jsonl import read_event
+from ..media.sinks.sink import Sink, close_all, write_all
+from ..media.subtitles.rules import SubtitleRules
 
 log = logging.getLogger(__name__)
 

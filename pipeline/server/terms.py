@@ -11,11 +11,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..asr.recognizer import VocabularyRecognizer
+from ..config.loading import Models
+from ..core.asr.recognizer import VocabularyRecognizer
 from ..errors import UsageError
 from ..glossary.candidates import Candidate, candidates
 from ..glossary.document_text import document_text
-from ..loading import Models
 from .access import Access, bearer_token
 from .protocol import ProtocolError
 from .service import Service

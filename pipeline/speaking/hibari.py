@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.events import Samples
 from ..errors import ModelError, UsageError, first_line
-from ..events import Samples
 from ..store.known import HIBARI
 from ..store.packages import is_complete
 from .voice import spoken_samples

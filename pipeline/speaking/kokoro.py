@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends.onnx_session import open_session, quiet_options
+from ..core.events import Samples
 from ..errors import ModelError, UsageError, first_line
-from ..events import Samples
-from ..run.onnx_session import open_session, quiet_options
 from ..store.known import KOKORO, KOKORO_STYLES
 from ..store.packages import model_from_packages, verified
 from ..store.url import fetched_to

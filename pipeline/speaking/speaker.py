@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..audio.capture import Converter
-from ..captions.append import AppendOnlySentences
+from ..core.captions.append import AppendOnlySentences
+from ..core.events import PipelineEvent, Samples, TargetText, Translation
 from ..errors import DeviceError, PipelineError, one_line
-from ..events import PipelineEvent, Samples, TargetText, Translation
 from ..languages import sets_sentences_apart
+from ..media.audio.capture import Converter
 from .voice import Voice
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _FASTER = 1.35
 # Sentences that wait are spoken as one if they are so short together: some four seconds.
 _SHORT, _SHORT_UNSPACED = 60, 20
 _MEASURED = 1_000
-# A word that is not shown; see ``pipeline.captions.masking``.
+# A word that is not shown; see ``pipeline.core.captions.masking``.
 _MASKED = re.compile(r"\w?\*+")
 
 

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..backends.onnx_session import open_session, quiet_options
+from ..core.events import Samples
 from ..errors import ModelError, UsageError, first_line
-from ..events import Samples
 from ..languages import known_language, normalized_code
-from ..run.onnx_session import open_session, quiet_options
 from .espeak import require_espeak, spelled, with_marks
 
 _WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, Page, Route
 
-from pipeline.captions.changes import ChangeEvent
-from pipeline.captions.states import State
+from pipeline.core.captions.changes import ChangeEvent
+from pipeline.core.captions.states import State
 from pipeline.events import MissingSpeech, PipelineEvent, SourceSentence, SourceText, Transcript
+from pipeline.media.sinks.files import sink_makers
+from pipeline.media.subtitles.check import read_cues, violations
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
-from pipeline.sinks.files import sink_makers
-from pipeline.subtitles.check import read_cues, violations
-from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import examples, write_wav
 from tests.streams import changes, spoken, streams, translated
 

@@ -18,8 +18,8 @@ import pytest
 
 from pipeline import SpeechTranslator, Translation, load_config
 from pipeline.config import parse_config
+from pipeline.config.loading import load_shared
 from pipeline.events import Samples
-from pipeline.loading import load_shared
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from tests.commands import loaded_once

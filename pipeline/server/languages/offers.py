@@ -8,17 +8,17 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
-from ...asr.options import DraftModel
-from ...asr.recognizer import MultilingualRecognizer
-from ...config import PipelineConfig, with_overrides
+from ...backends.asr_options import DraftModel
+from ...backends.marian.load import find_translation_models
+from ...backends.marian.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
+from ...backends.nmt_options import NmtConfig
+from ...config.config import PipelineConfig, with_overrides
+from ...config.loading import Models, SharedModels, load_shared
+from ...core.asr.recognizer import MultilingualRecognizer
+from ...core.run.worker import Worker
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language
-from ...loading import Models, SharedModels, load_shared
-from ...nmt.load import find_translation_models
-from ...nmt.options import NmtConfig
-from ...nmt.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
-from ...run.progress import Progress
-from ...run.worker import Worker
+from ...store.progress import Progress
 from ...store.resolve import ModelRef, local_model
 from ..chains import Chain, chain_of
 from ..limits import MOST_TARGETS

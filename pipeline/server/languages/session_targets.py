@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...core.nmt.targets import LateTargets
+from ...core.nmt.translator import TextTranslator
 from ...errors import UsageError
 from ...languages import normalized_code, same_text
 from ...languages.options import LanguageConfig
-from ...nmt.targets import LateTargets
-from ...nmt.translator import TextTranslator
 from ..limits import MOST_TARGETS, ServerLimits
 from ..protocol import ProtocolError, shown
 

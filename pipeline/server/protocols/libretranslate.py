@@ -21,19 +21,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ...captions.masking import Masking
+from ...backends.marian.decode.decoder import DecoderState
+from ...backends.marian.forced import place_marks
+from ...backends.marian.terms.markup import Fragment, joined_sentences, parts, parts_of_page
+from ...core.captions.masking import Masking
+from ...core.events import SourceSentence, Translation
+from ...core.nmt.same_language import SameLanguageText
+from ...core.nmt.stage import DirectedGlossary
+from ...core.nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
 from ...errors import PipelineError, UsageError, described
-from ...events import SourceSentence, Translation
 from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
 from ...languages.detection import detected
 from ...languages.options import AUTO_SOURCE
-from ...nmt.decode.decoder import DecoderState
-from ...nmt.forced import place_marks
-from ...nmt.same_language import SameLanguageText
-from ...nmt.stage import DirectedGlossary
-from ...nmt.terms.markup import Fragment, joined_sentences, parts, parts_of_page
-from ...nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..protocol import ProtocolError, bounded_json
@@ -293,7 +293,7 @@ class _Texts:
         model: TextTranslator,
         terms: Glossary | None,
     ) -> str:
-        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.terms.markup``."""
+        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.backends.marian.terms.markup``."""
         whole = []
         for part in await self._run(partial(divided, text)):
             if isinstance(part, str):

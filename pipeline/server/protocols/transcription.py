@@ -15,8 +15,8 @@ from typing import Any
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...captions.append import AppendOnlyText, joined_text
-from ...events import SourceSentence, SourceText
+from ...core.captions.append import AppendOnlyText, joined_text
+from ...core.events import SourceSentence, SourceText
 from ...languages import LONGEST_CODE
 from ..access import Access
 from ..chains import Chain

@@ -23,8 +23,8 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ...captions.append import AppendOnlyText, joined_text
-from ...events import SourceSentence, SourceText, TargetText, Translation
+from ...core.captions.append import AppendOnlyText, joined_text
+from ...core.events import SourceSentence, SourceText, TargetText, Translation
 from ...languages import same_language
 from ...languages.options import AUTO_SOURCE
 from ..feed import Feed, News

@@ -1,0 +1,10 @@
+"""What is configured, and the models of a configuration."""
+
+from typing import TYPE_CHECKING
+
+from .._door import door
+
+if TYPE_CHECKING:
+    from .config import PipelineConfig, load_config, parse_config, with_overrides
+else:
+    __all__, __getattr__ = door(__name__, {"config": "PipelineConfig load_config parse_config with_overrides"})

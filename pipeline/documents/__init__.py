@@ -1,0 +1,1 @@
+"""Subtitle files that are translated."""

@@ -1,0 +1,1 @@
+"""Sound in; subtitles, terminal and logs out."""

@@ -1,0 +1,1 @@
+"""Services that captions are pushed to."""
