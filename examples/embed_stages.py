@@ -34,7 +34,7 @@ async def main(path: str) -> None:
     segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(8)
     transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
     async with asyncio.TaskGroup() as group:
-        group.create_task(VadStage(config.vad, audio, segments).run())
+        group.create_task(VadStage(config.vad, config.speech_detector, audio, segments).run())
         group.create_task(AsrStage(segments, transcripts, Groups(), FinalRecognition(recognizer)).run())
         group.create_task(host_audio(path, audio))
         while not isinstance(heard := await transcripts.get(), EndOfInput):

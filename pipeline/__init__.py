@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from .backends.marian.model import MarianModel as MarianModel
     from .backends.nmt_options import NmtConfig as NmtConfig
     from .config.config import PipelineConfig as PipelineConfig
-    from .config.config import QueueConfig as QueueConfig
     from .config.config import load_config as load_config
-    from .config.loading import Models as Models
     from .config.loading import load_models as load_models
     from .core.asr.recognizer import PartialText as PartialText
     from .core.asr.recognizer import RecognitionOptions as RecognitionOptions
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
     from .core.events import TargetText as TargetText
     from .core.events import Transcript as Transcript
     from .core.events import Translation as Translation
+    from .core.models import Models as Models
     from .core.nmt.stage import NmtStage as NmtStage
     from .core.nmt.translator import TextTranslator as TextTranslator
     from .core.nmt.translator import TranslationRequest as TranslationRequest
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from .core.run.options import CaptionOptions as CaptionOptions
     from .core.run.options import DraftOptions as DraftOptions
     from .core.run.options import GlossaryOptions as GlossaryOptions
+    from .core.run.options import QueueConfig as QueueConfig
     from .core.run.options import SentenceOptions as SentenceOptions
     from .core.run.options import SpeakerOptions as SpeakerOptions
     from .core.run.overload import OverloadOptions as OverloadOptions
@@ -88,18 +88,19 @@ _MODULES = {
     "core.asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
     "core.captions.changes": "Changes Delta SourceDelta States",
     "core.captions.states": "TextChangeError",
-    "config.config": "PipelineConfig QueueConfig load_config",
+    "config.config": "PipelineConfig load_config",
     "errors": "InputEndedError PipelineError StageError",
     "core.events": "Correction EndOfInput PipelineEvent SourceSentence SourceText SpeechSegment TargetText Transcript Translation",
     "languages.options": "LanguageConfig",
-    "config.loading": "Models load_models",
+    "config.loading": "load_models",
+    "core.models": "Models",
     "backends.marian.load": "load_translation_model",
     "backends.marian.model": "MarianModel",
     "backends.nmt_options": "NmtConfig",
     "core.nmt.stage": "NmtStage",
     "core.nmt.translator": "TextTranslator TranslationRequest",
     "core.notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
-    "core.run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
+    "core.run.options": "CaptionOptions DraftOptions GlossaryOptions QueueConfig SentenceOptions SpeakerOptions",
     "core.run.overload": "OverloadOptions",
     "core.run.stats": "PipelineStats",
     "media.sinks.srt": "SrtSink",

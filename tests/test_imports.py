@@ -1,6 +1,7 @@
 """Imports follow the data, from left to right, and never in a circle."""
 
 import ast
+import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -107,3 +108,17 @@ def test_a_name_is_that_of_one_thing():
         for name, modules in places.items()
         if len(modules) > 1 and name not in of_a_kind and not (name in of_the_protocol and len(modules) == 2)
     }
+
+
+def test_the_core_imports_numpy_and_of_ours_only_languages_and_the_glossary():
+    below = {"_door", "errors", "names", "languages", "glossary", "core"}
+    core = [module for module in FILES if module[1] == "core"]
+    assert [(".".join(module), other) for module in core for other in imported(module) if other[1] not in below] == []
+    others = {
+        name.partition(".")[0]
+        for module in core
+        for node in ast.walk(ast.parse(FILES[module].read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+    }
+    assert others - sys.stdlib_module_names == {"numpy", "sentencex"}

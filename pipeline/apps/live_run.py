@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..config.config import PipelineConfig
-from ..config.loading import Models
 from ..console.cli import is_told, settle, tell
 from ..core.events import EndOfInput, PipelineEvent, Translation
+from ..core.models import Models
 from ..core.run.stats import PipelineStats
 from ..core.run.worker import Worker
 from ..core.source import AudioSource

@@ -65,7 +65,7 @@ _EXAMPLES = (
 )
 
 if TYPE_CHECKING:
-    from ..config.loading import Models
+    from ..core.models import Models
 
 
 def arguments(prog: str = "python -m pipeline.translate") -> Parser:

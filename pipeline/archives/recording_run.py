@@ -29,7 +29,7 @@ from .results import Result
 from .speakers import in_order_of_time
 
 if TYPE_CHECKING:
-    from ..config.loading import Models
+    from ..core.models import Models
     from ..core.run.stats import PipelineStats
 
 

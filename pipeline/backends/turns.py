@@ -22,6 +22,7 @@ from ..core.events import (
     Word,
 )
 from ..core.run.options import SpeakerOptions
+from ..core.stages import StageSpec, with_stage
 from ..languages import spaced
 from ..languages.marks import MARKS, final_marks
 from .voices import HOP_SAMPLES, WINDOW_SAMPLES, Vector, VoiceModel
@@ -84,6 +85,14 @@ class VoiceGroups:
         elif not alike or alike[best] < _LEAST_ALIKE:
             return None
         return best
+
+
+def with_speakers(model: VoiceModel, stages: Sequence[StageSpec], options: SpeakerOptions) -> list[StageSpec]:
+    """``stages`` of one run, and those that tell its voices apart; see ``ToldSpeakers``."""
+    told = ToldSpeakers(model, options)
+    heard = with_stage(stages, "voices", told.hear, after="VAD")
+    divided = with_stage(heard, "turns", told.divided, after="ASR")
+    return with_stage(divided, "speakers", told.named, after="sentences")
 
 
 class ToldSpeakers:

@@ -35,7 +35,7 @@ from .play import PlayedRun, load_for_long_run, packs, play, segments_of
 from .report import LiveResult, as_json, as_text
 
 if TYPE_CHECKING:
-    from ..config.loading import Models
+    from ..core.models import Models
 
 # Read by a person, unlike the others (examples/audio/README.md). An installed package has the demo's voices only.
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")

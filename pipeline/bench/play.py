@@ -27,7 +27,7 @@ from .processes import peak_mb, resident_mb
 from .words import ReceivedEvent
 
 if TYPE_CHECKING:
-    from ..config.loading import Models
+    from ..core.models import Models
 
 
 PACK_MS = 28_000

@@ -19,8 +19,8 @@ from av.audio.frame import AudioFrame
 
 from ..apps.translate import for_recordings
 from ..config.config import PipelineConfig
-from ..config.loading import Models
 from ..core.events import SAMPLE_RATE, Samples, SourceSentence
+from ..core.models import Models
 from ..core.run.stats import PipelineStats
 from ..media.audio.recording import Recording
 from ..media.latency.alignment import aligned

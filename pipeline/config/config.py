@@ -9,13 +9,20 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..backends.asr_options import BACKENDS, AsrConfig, DraftModel
 from ..backends.marian.routing import LanguagePair, check_shared, resolve, student_routes
 from ..backends.nmt_options import NmtConfig
-from ..core.bounds import CheckedOptions, mistake, within
-from ..core.run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SpeakerOptions
+from ..core.bounds import CheckedOptions, mistake
+from ..core.run.options import (
+    CaptionOptions,
+    DraftOptions,
+    GlossaryOptions,
+    QueueConfig,
+    SentenceOptions,
+    SpeakerOptions,
+)
 from ..core.run.overload import OverloadOptions
 from ..core.vad.options import VadConfig
 from ..errors import ConfigError, UsageError
@@ -24,21 +31,9 @@ from ..languages.options import AUTO_SOURCE, LanguageConfig, as_codes
 from ..media.subtitles.rules import PRESETS, SubtitleRules
 from .resources import CONFIGS, named_configs
 
-
-@dataclass(frozen=True)
-class QueueConfig(CheckedOptions):
-    """Capacities of the bounded queues between stages."""
-
-    # Chunks of audio that wait for voice activity detection, of the size in which they were fed.
-    audio_chunks: int = within(50, 1, 100_000)
-    # Segments of speech that wait for recognition.
-    segments: int = within(8, 1, 10_000)
-    # Transcripts that wait for the sentence stage.
-    transcripts: int = within(8, 1, 10_000)
-    # Changes of sentences that wait for translation.
-    sentences: int = within(256, 1, 10_000)
-    # Events that wait for the program that reads them.
-    events: int = within(256, 1, 100_000)
+if TYPE_CHECKING:
+    from ..core.models import Models
+    from ..core.vad.gate import FrameDetector
 
 
 @dataclass(frozen=True)
@@ -87,6 +82,18 @@ class PipelineConfig(CheckedOptions):
         """The options of the model that drafts for that of ``asr``; None if there is none, or there are no drafts."""
         model = self.asr.of_draft_model if self.has_drafts else None
         return model if model is None or _hears(model, self.languages.only_spoken) else None
+
+    def load_models(self) -> Models:
+        """The models that it names; see ``load_models`` of the package."""
+        from .loading import load_models
+
+        return load_models(self)
+
+    def speech_detector(self) -> FrameDetector:
+        """A detector for one stream."""
+        from ..backends.vad.detector import SpeechDetector
+
+        return SpeechDetector(self.vad)
 
     def nmt_for(self, target: str) -> NmtConfig:
         """The translation options for one target: ``nmt`` with the target's overrides."""

@@ -25,6 +25,7 @@ from ..backends.nmt_options import NmtConfig
 from ..backends.script import usual_script
 from ..backends.vad.silero import load_silero
 from ..core.asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
+from ..core.models import AddSpeakers, Models
 from ..core.nmt.same_language import SameLanguageText
 from ..core.nmt.translator import TextTranslator
 from ..core.run.options import SpeakerOptions
@@ -33,26 +34,12 @@ from ..languages import language_tag
 from ..store.firefox import is_student
 from ..store.known import known_translator
 from ..store.transfer import megabytes
-from .config import PipelineConfig
 
 if TYPE_CHECKING:
-    from ..backends.voices import VoiceModel
+    from .config import PipelineConfig
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
 _MEMORY_FACTOR = 2
-
-
-@dataclass(frozen=True)
-class Models:
-    """Loaded models. Several translators may share them."""
-
-    recognizer: Recognizer | StreamingRecognizer
-    translations: Mapping[str, TextTranslator]
-    """Target language → its translator."""
-    drafter: DraftRecognizer | None = None
-    """A smaller recogniser for drafts, if one is configured."""
-    voices: VoiceModel | None = None
-    """Tells voices apart, if that is configured."""
 
 
 def load_models(config: PipelineConfig) -> Models:
@@ -175,23 +162,24 @@ class SharedModels:
         self.fetches = fetches
         self.recognizers: dict[_Speech, Recognizer | StreamingRecognizer] = {}
         self.limit_bytes = limit_bytes
-        self._voices: dict[Path, VoiceModel] = {}
+        self._voices: dict[Path, AddSpeakers] = {}
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
         self._sizes: dict[NmtConfig, int] = {}
         self._kept: dict[NmtConfig, MarianModel] = {}  # the last used last
         self._lock = threading.Lock()
 
-    def voice_model(self, options: SpeakerOptions) -> VoiceModel | None:
+    def voice_model(self, options: SpeakerOptions) -> AddSpeakers | None:
         """The model that tells voices apart, if that is wanted."""
         if not options.auto:
             return None
+        from ..backends.turns import with_speakers
         from ..backends.voices import VoiceModel, voice_model_folder
 
         if (path := voice_model_folder(options)) not in self._voices:
-            self._voices[path] = VoiceModel(path)
+            self._voices[path] = partial(with_speakers, VoiceModel(path))
         return self._voices[path]
 
-    def voices_on_demand(self, options: SpeakerOptions) -> Callable[[], VoiceModel | None]:
+    def voices_on_demand(self, options: SpeakerOptions) -> Callable[[], AddSpeakers | None]:
         """Loads the model that tells voices apart when it is first called.
 
         Raises:

@@ -8,10 +8,9 @@ from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
 from ..errors import StageError
-from ..media.audio.recording import Recording
 from .events import Samples
 from .run.worker import Worker
-from .source import AudioSource
+from .source import AudioSource, RecordedSource
 
 CHUNKS_AT_ONCE = 10
 """Chunks of a local recording, 1 s, that change threads together. Each change costs about as much as the detection of speech
@@ -25,7 +24,7 @@ def is_local(source: AudioSource) -> bool:
     """Whether a source is a recording on this machine. Reads of others may stall: of pipes, servers and apps' own sources.
     Then no chunk may wait for the next one, nor other work for the thread that reads.
     """
-    return isinstance(source, Recording) and not source.read_once
+    return isinstance(source, RecordedSource) and not source.read_once
 
 
 async def chunks_of(

@@ -46,6 +46,16 @@ class AudioSource(Protocol):
 
 
 @runtime_checkable
+class RecordedSource(AudioSource, Protocol):
+    """A recording."""
+
+    @property
+    def read_once(self) -> bool:
+        """Whether it comes through a pipe or from a server, where a read may stall."""
+        ...
+
+
+@runtime_checkable
 class LiveSource(AudioSource, Protocol):
     """A source that does not wait for its reader, such as a microphone."""
 

@@ -8,10 +8,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from ..config.config import PipelineConfig, QueueConfig
-from ..config.loading import Models
 from ..errors import PipelineError, StageError
 from ..glossary.current import CurrentGlossary
 from .asr.context import Context
@@ -22,17 +20,15 @@ from .asr.recognizer import DraftRecognizer, by_segment
 from .asr.stage import AsrStage
 from .asr.terms import HeardTerms
 from .events import EndOfInput
+from .models import Models, RunConfig
 from .nmt.stage import NmtContext
 from .nmt.targets import LateTargets, TranslationStage
-from .run.options import SpeakerOptions
+from .run.options import QueueConfig
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
 from .sentences.stage import SentenceStage
 from .vad.stage import VadStage
-
-if TYPE_CHECKING:
-    from ..backends.voices import VoiceModel
 
 
 class Stage(Protocol):
@@ -47,7 +43,7 @@ class Stage(Protocol):
 class StageContext:
     """What a stage may need of the run it is in."""
 
-    config: PipelineConfig
+    config: RunConfig
     models: Models
     stats: PipelineStats
     load: LoadControl
@@ -90,16 +86,6 @@ def standard_stages() -> list[StageSpec]:
         StageSpec("sentences", _sentences, lambda queues: queues.sentences),
         StageSpec("NMT", _nmt, lambda queues: queues.events),
     ]
-
-
-def with_speakers(stages: Sequence[StageSpec], model: VoiceModel, options: SpeakerOptions) -> list[StageSpec]:
-    """``stages`` of one run, and those that tell its voices apart; see ``ToldSpeakers``."""
-    from ..backends.turns import ToldSpeakers
-
-    told = ToldSpeakers(model, options)
-    heard = with_stage(stages, "voices", told.hear, after="VAD")
-    divided = with_stage(heard, "turns", told.divided, after="ASR")
-    return with_stage(divided, "speakers", told.named, after="sentences")
 
 
 def with_stage(
@@ -208,7 +194,7 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     def early() -> bool:
         return config.has_drafts and context.live() and context.load.drafts
 
-    return VadStage(config.vad, inbox, outbox, context.stats, pauses_ms, early, context.reader)
+    return VadStage(config.vad, config.speech_detector, inbox, outbox, context.stats, pauses_ms, early, context.reader)
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:

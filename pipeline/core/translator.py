@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from ..config.config import PipelineConfig
-from ..config.loading import Models, load_models
 from ..errors import InputEndedError, PipelineError, StageError, UsageError
 from ..glossary.current import CurrentGlossary, GlossaryFile
 from ..glossary.masked import load_masked
 from .captions.masking import Masking
 from .events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples
+from .models import Models, RunConfig
 from .nmt.targets import LateTargets
 from .nmt.translator import warn_unspellable
 from .notices import AudioLost, DeviceBack, LoadChanged, Notice, SourceNotice
@@ -27,7 +26,7 @@ from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
 from .source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
-from .stages import StageContext, StageSpec, run_stages, standard_stages, with_speakers
+from .stages import StageContext, StageSpec, run_stages, standard_stages
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class SpeechTranslator:
 
     def __init__(
         self,
-        config: PipelineConfig,
+        config: RunConfig,
         models: Models | None = None,
         *,
         live: bool = False,
@@ -107,7 +106,7 @@ class SpeechTranslator:
 
         Raises:
             ValueError: the translator has run before.
-            PipelineError: see ``load_models``.
+            PipelineError: see ``load_models`` of the package.
             UsageError: the given models have no translator into a target.
             ConfigError: the glossary or the list of masked words has mistakes.
         """
@@ -120,7 +119,7 @@ class SpeechTranslator:
         self._masking = self._masking or Masking(load_masked(self.config.captions.masked))
         if self._models is None:
             with contextlib.closing(Worker("model loading")) as worker:
-                self._models = await worker.run(lambda: load_models(self.config))
+                self._models = await worker.run(self.config.load_models)
         if read is not None:
             translations = self._models.translations
             await asyncio.to_thread(
@@ -380,7 +379,7 @@ class SpeechTranslator:
         )
         specs, voices = self._specs, models.voices
         if voices is not None and self.config.speakers.auto:
-            specs = with_speakers(specs, voices, self.config.speakers)
+            specs = voices(specs, self.config.speakers)
         return await run_stages(specs, self._inbox, self._outbox, context)
 
     async def _report_failure(self, stages: asyncio.Task[PipelineError | None]) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.config import PipelineConfig, with_overrides
-from ..config.loading import Models
 from ..core.captions.masking import Masking
+from ..core.models import Models
 from ..core.nmt.same_language import SameLanguageText
 from ..core.nmt.translator import TextTranslator, warn_unspellable
 from ..errors import UsageError
@@ -21,7 +21,7 @@ from .languages.served import narrowed
 from .protocol import ProtocolError
 
 if TYPE_CHECKING:
-    from ..backends.voices import VoiceModel
+    from ..core.models import AddSpeakers
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Chain:
         config = with_overrides(self.config, targets=languages.targets)
         return Chain(config, replace(self.models, translations=translations), self.glossary, self.masking)
 
-    def telling_speakers(self, model: VoiceModel | None) -> Chain:
+    def telling_speakers(self, model: AddSpeakers | None) -> Chain:
         """The chain with each sentence's speaker, told by this model; as it is without one."""
         if model is None:
             return self
@@ -65,7 +65,7 @@ class Chain:
         return replace(self, config=config, models=replace(self.models, voices=model))
 
 
-async def loaded_voice_model(load: Callable[[], VoiceModel | None] | None, *, wanted: bool) -> VoiceModel | None:
+async def loaded_voice_model(load: Callable[[], AddSpeakers | None] | None, *, wanted: bool) -> AddSpeakers | None:
     """The model that tells speakers apart, for a session that asks for it.
 
     Raises:

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from ..config.loading import Models
 from ..core.asr.recognizer import (
     BatchRecognizer,
     DraftRecognizer,
@@ -21,6 +20,7 @@ from ..core.asr.recognizer import (
     StreamingRecognizer,
 )
 from ..core.events import Samples, SpeechSegment, Transcript
+from ..core.models import Models
 from ..errors import PipelineError
 
 # Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts

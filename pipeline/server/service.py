@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config.config import PipelineConfig
-from ..config.loading import Models
+from ..core.models import Models
 from ..core.run.stats import PipelineStats
 from ..glossary.terms import Glossary
 from ..languages import nearest, normalized_code
@@ -28,7 +28,7 @@ from .session import Session
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
-    from ..backends.voices import VoiceModel
+    from ..core.models import AddSpeakers
     from ..glossary.candidates import Candidate
     from .directory import Directory
     from .speaking import SessionVoices
@@ -78,7 +78,7 @@ class Service:
         self._keeping: set[asyncio.Task[None]] = set()
         self.directory: Directory | None = None  # with which this server shares out rooms
         self.proposals: Sequence[Candidate] = ()  # terms for all speakers
-        self.speakers: Callable[[], VoiceModel | None] | None = None
+        self.speakers: Callable[[], AddSpeakers | None] | None = None
         """Loads the model that tells voices apart in the sessions that ask for it; None: none may."""
         self.draining = False
         """Whether no session is started any more."""
@@ -122,7 +122,7 @@ class Service:
         """How often a reader was too slow, so that it got the whole text anew, over all sessions."""
         return self._resets + sum(session.resets for session in self.sessions.values())
 
-    def start(self, wanted: Start, glossary: Glossary | None = None, voices: VoiceModel | None = None) -> Session:
+    def start(self, wanted: Start, glossary: Glossary | None = None, voices: AddSpeakers | None = None) -> Session:
         """Begin a session. ``glossary``: that of the message, if it has one. ``voices``: tells its speakers apart.
 
         Raises:

@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..config.loading import Models
 from ..core.asr.recognizer import VocabularyRecognizer
+from ..core.models import Models
 from ..errors import UsageError
 from ..glossary.candidates import Candidate, candidates
 from ..glossary.document_text import document_text

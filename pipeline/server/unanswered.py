@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from ..config.loading import Models
+from ..core.models import Models
 from ..core.run.stats import PipelineStats
 from .scheduling import ScheduledRecognizer, Scheduler
 

@@ -82,10 +82,10 @@ def test_a_model_that_tells_voices_apart_is_loaded_once_and_only_where_it_is_wan
     from pipeline.core.run.options import SpeakerOptions
 
     monkeypatch.setattr(voices, "voice_model_folder", lambda options: tmp_path / (options.model or "default"))
-    monkeypatch.setattr(voices, "VoiceModel", lambda path: [path])
+    monkeypatch.setattr(voices, "VoiceModel", lambda path: path)
     shared = SharedModels()
     assert shared.voice_model(SpeakerOptions()) is None
     on_demand = shared.voices_on_demand(SpeakerOptions())
     assert shared._voices == {}
     assert on_demand() is on_demand() is shared.voice_model(SpeakerOptions(auto=True))
-    assert shared.voice_model(SpeakerOptions(auto=True, model="other")) == [tmp_path / "other"]
+    assert shared.voice_model(SpeakerOptions(auto=True, model="other")).args == (tmp_path / "other",)

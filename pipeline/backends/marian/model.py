@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from ...core.captions.policy import rewritten
 from ...core.events import Confidence, SourceSentence, TargetText, Translation
-from ...core.nmt.draft_tokens import PartDraft, steady_sources
+from ...core.nmt.draft_tokens import PartDraft, Token, steady_sources
 from ...core.nmt.translator import TranslationRequest
 from ...errors import UsageError
 from ...languages import sets_sentences_apart
 from ..nmt_options import NmtConfig
 from .decode import marian, students
 from .decode.decoder import Decoder
-from .decode.generation import GenerationOptions, SearchRequest, Stopwatch, Token
+from .decode.generation import GenerationOptions, SearchRequest, Stopwatch
 from .decode.parts import ModelParts
 from .decode.tokenizer import MarianTokenizer
 from .model_text import ModelText, SourcePart, differs, target_or_own

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backends.marian.decode.generation import Token
 from ..captions.policy import whole_words
 from ..captions.states import common_length
 
@@ -21,6 +20,22 @@ _UNCERTAIN_ATTENTION = 0.2
 _NOT_STEADY, _IF_UNSURE = 1, 16
 # Of all that was heard so many do not count for what is shown; see docs/benchmarks.md.
 _NOT_SHOWN = 1
+
+
+@dataclass(frozen=True)
+class Token:
+    """One generated token."""
+
+    id: int
+    log_probability: float
+    """Natural logarithm of the model's probability for it."""
+    last: bool
+    truncated: bool = False
+    """A limit ended the sentence instead of the model."""
+    guarded: bool = False
+    """A guard (bad word, repeated n-gram) masked a more probable token."""
+    searched_again: bool = False
+    """Set on the last token of a sentence if the first search looped or reached its limit and was replaced."""
 
 
 @dataclass(frozen=True)

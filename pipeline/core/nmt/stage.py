@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ...backends.marian.decode.decoder import DecoderState
-from ...backends.marian.decode.generation import OnStart
 from ...errors import PipelineError
 from ...glossary.current import CurrentGlossary
 from ...glossary.terms import Glossary
@@ -22,7 +20,7 @@ from ..run.options import DraftOptions
 from ..run.stats import PipelineStats
 from ..run.worker import FailedCalls, Worker
 from .draft_tokens import DraftTokens, attends
-from .translator import TermTranslator, TextTranslator, TranslationRequest, passes
+from .translator import Decoding, OnStart, TermTranslator, TextTranslator, TranslationRequest, passes
 
 log = logging.getLogger(__name__)
 
@@ -157,10 +155,10 @@ class NmtStage:
             return
         opened = self._opened(sentence.sentence)
         opened.drafted.source = opened.source.steady_text if opened.source else ""
-        running: list[DecoderState] = []
+        running: list[Decoding] = []
         stopped = False
 
-        def started(state: DecoderState) -> None:
+        def started(state: Decoding) -> None:
             running[:] = [state]
             if stopped:  # cancelled between two searches, or before the first
                 state.terminate()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from ...backends.marian.decode.generation import OnStart
 from ...glossary.terms import Glossary, Term
 from ...languages.options import LanguageConfig
 from ..events import SourceSentence, TargetText, Translation
@@ -18,6 +17,17 @@ log = logging.getLogger(__name__)
 _MOST_NAMED = 20  # terms in one message
 
 
+class Decoding(Protocol):
+    """A search in progress."""
+
+    def terminate(self) -> None:
+        """Stop it, from any thread, within a step. It raises on its own."""
+        ...
+
+
+OnStart = Callable[[Decoding], None]
+
+
 @dataclass(frozen=True)
 class TranslationRequest:
     """A sentence to translate, and how."""
@@ -26,7 +36,7 @@ class TranslationRequest:
     target: str | None = None
     """The language to translate into; None: the only one of the translator."""
     on_start: OnStart | None = None
-    """A translator with a search of this package calls it with each ``DecoderState`` before its first run, so that it can be stopped."""
+    """A translator with a search of this package calls it with each ``Decoding`` before its first run, so that it can be stopped."""
     beams: int | None = None
     """Fewer hypotheses than the translator is configured to keep."""
     draft: bool = False

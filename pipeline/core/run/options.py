@@ -48,6 +48,22 @@ class SentenceOptions(CheckedOptions):
 
 
 @dataclass(frozen=True)
+class QueueConfig(CheckedOptions):
+    """Capacities of the bounded queues between stages."""
+
+    # Chunks of audio that wait for voice activity detection, of the size in which they were fed.
+    audio_chunks: int = within(50, 1, 100_000)
+    # Segments of speech that wait for recognition.
+    segments: int = within(8, 1, 10_000)
+    # Transcripts that wait for the sentence stage.
+    transcripts: int = within(8, 1, 10_000)
+    # Changes of sentences that wait for translation.
+    sentences: int = within(256, 1, 10_000)
+    # Events that wait for the program that reads them.
+    events: int = within(256, 1, 100_000)
+
+
+@dataclass(frozen=True)
 class SpeakerOptions(CheckedOptions):
     """Who speaks, told by the voice."""
 

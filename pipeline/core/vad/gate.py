@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from ..events import Samples
 from .options import VadConfig
 
 
@@ -16,6 +18,21 @@ class FrameDecision(NamedTuple):
     """Speech, or louder than the noise floor. Kept next to speech, but does not begin a segment."""
     loud: bool = False
     """Far louder, and perhaps speech: a quiet voiceless word. Continues a segment, but does not begin one."""
+
+
+class FrameDetector(Protocol):
+    """Splits the audio of one stream into frames, and decides them; ``backends.SpeechDetector`` is one."""
+
+    heard_samples: int
+    """Samples in complete frames so far, including frames not yet decided."""
+
+    def push(self, samples: Samples) -> Iterable[tuple[Samples, FrameDecision]]:
+        """Add samples [n]; the frames that can now be decided, in order."""
+        ...
+
+    def flush(self) -> Iterable[tuple[Samples, FrameDecision]]:
+        """End the input; the undecided frames."""
+        ...
 
 
 # Level at which the thresholds apply unchanged, and level above which the weight no longer grows.

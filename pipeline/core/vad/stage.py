@@ -8,12 +8,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 
-from ...backends.vad.detector import SpeechDetector
 from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
 from .endpointing import Endpointer
-from .gate import FrameDecision
+from .gate import FrameDecision, FrameDetector
 from .options import VadConfig
 
 # Chunks that the detectors take together, if no draft is wanted: 1 s, so that a run that is stopped ends soon.
@@ -34,6 +33,7 @@ class VadStage:
     def __init__(
         self,
         config: VadConfig,
+        detector: Callable[[], FrameDetector],
         inbox: asyncio.Queue[Samples | EndOfInput],
         outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput],
         stats: PipelineStats | None = None,
@@ -41,11 +41,11 @@ class VadStage:
         early: Callable[[], bool] = lambda: False,
         reader: Callable[[], Worker | None] = lambda: None,
     ) -> None:
-        """``reader``: the thread that reads a recording, unless a read may stall. Detection takes turns with reading there,
+        """``detector``: called once, on the stage's own thread. ``reader``: the thread that reads a recording, unless a read may stall. Detection takes turns with reading there,
         which takes half of the CPU time of two threads that wait for each other at every chunk.
         """
         self.inbox, self.outbox, self.stats = inbox, outbox, stats or PipelineStats()
-        self._config = config
+        self._config, self._make_detector = config, detector
         self._endpointer = Endpointer(config)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
         self._reader, self._early = reader, early
@@ -55,8 +55,8 @@ class VadStage:
         self._due_s: list[float] = []  # the pauses after the last segment that have not been reached
 
     @cached_property
-    def _detector(self) -> SpeechDetector:  # created on a worker's thread because it loads a model
-        return SpeechDetector(self._config)
+    def _detector(self) -> FrameDetector:  # created on a worker's thread because it loads a model
+        return self._make_detector()
 
     async def run(self) -> None:
         """Run until the end of input has been passed on. Raises ValueError: an item is not mono int16 audio."""

@@ -13,8 +13,9 @@ from ...backends.marian.load import find_translation_models
 from ...backends.marian.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
 from ...backends.nmt_options import NmtConfig
 from ...config.config import PipelineConfig, with_overrides
-from ...config.loading import Models, SharedModels, load_shared
+from ...config.loading import SharedModels, load_shared
 from ...core.asr.recognizer import MultilingualRecognizer
+from ...core.models import Models
 from ...core.run.worker import Worker
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language

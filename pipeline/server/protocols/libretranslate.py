@@ -21,14 +21,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ...backends.marian.decode.decoder import DecoderState
 from ...backends.marian.forced import place_marks
 from ...backends.marian.terms.markup import Fragment, joined_sentences, parts, parts_of_page
 from ...core.captions.masking import Masking
 from ...core.events import SourceSentence, Translation
 from ...core.nmt.same_language import SameLanguageText
 from ...core.nmt.stage import DirectedGlossary
-from ...core.nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
+from ...core.nmt.translator import Decoding, MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
 from ...errors import PipelineError, UsageError, described
 from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
@@ -316,10 +315,10 @@ class _Texts:
         self, sentence: SourceSentence, target: str, model: TextTranslator, terms: Glossary | None
     ) -> str:
         """The translation of a sentence, which stops at its next step if this is cancelled."""
-        running: list[DecoderState] = []
+        running: list[Decoding] = []
         left = False
 
-        def started(state: DecoderState) -> None:
+        def started(state: Decoding) -> None:
             running[:] = [state]
             if left:
                 state.terminate()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import MarianModel
-from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest, Token, log_softmax
+from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest, log_softmax
 from pipeline.backends.marian.search.beams import beam_search, greedy
 from pipeline.backends.marian.search.recovery import LoopGuard, Rewind, recovering
 from pipeline.backends.nmt_options import NmtConfig
@@ -18,6 +18,7 @@ from pipeline.core.nmt.draft_tokens import (
     DraftTokens,
     PartDraft,
     SteadySource,
+    Token,
     attending,
     attends,
     steady_sources,

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from pipeline.backends.marian.decode.decoder import Choice
-from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest, Token, forced_token, mask
+from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest, forced_token, mask
 from pipeline.backends.marian.decode.settings import decoding_settings, generation_options
 from pipeline.backends.marian.search.beams import token_at
 from pipeline.backends.marian.search.sentence_text import SentenceText
 from pipeline.backends.nmt_options import NmtConfig
+from pipeline.core.nmt.draft_tokens import Token
 from pipeline.errors import ModelError
 
 OPTIONS = GenerationOptions(start_token=9, end_token=0, pad_token=9, max_tokens=5)

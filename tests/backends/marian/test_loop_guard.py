@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest, Token
+from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest
 from pipeline.backends.marian.search.recovery import (
     Loop,
     LoopGuard,
@@ -12,6 +12,7 @@ from pipeline.backends.marian.search.recovery import (
     length_limit,
     recovering,
 )
+from pipeline.core.nmt.draft_tokens import Token
 
 SOURCE = [10, 11, 12, 13, 0]
 

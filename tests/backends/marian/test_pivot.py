@@ -6,10 +6,10 @@ import pytest
 
 from pipeline import MarianModel
 from pipeline.backends.marian.decode.decoder import DecoderState
-from pipeline.backends.marian.decode.generation import Token
 from pipeline.backends.marian.pivot import PivotTranslator
 from pipeline.backends.marian.search.sentence_text import translated
 from pipeline.backends.nmt_options import NmtConfig
+from pipeline.core.nmt.draft_tokens import Token
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.errors import DecodingStoppedError, UsageError
 from pipeline.events import Confidence, SourceSentence, TargetText, Translation, Word

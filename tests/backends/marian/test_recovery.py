@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.backends.marian.decode.generation import SearchRequest, Token
+from pipeline.backends.marian.decode.generation import SearchRequest
 from pipeline.backends.marian.model import MarianModel
 from pipeline.backends.marian.search.beams import greedy
 from pipeline.backends.marian.search.recovery import LoopGuard, length_limit, recovering
+from pipeline.core.nmt.draft_tokens import Token
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, TargetText, Translation
 from tests.conftest import SHIPPED_TRANSLATORS

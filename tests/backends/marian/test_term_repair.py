@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.backends.marian.decode.generation import Token
 from pipeline.backends.marian.search.recovery import Rewind
 from pipeline.backends.marian.terms.source_terms import SourceTerm
 from pipeline.backends.marian.terms.term_repair import Repair, _form_like, repairing
 from pipeline.backends.marian.terms.term_search import TermSearch, Wording
+from pipeline.core.nmt.draft_tokens import Token
 
 
 def token(number):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline import EndOfInput, MarianModel, NmtStage
 from pipeline.backends.marian.compile.measure import chrf
-from pipeline.backends.marian.decode.generation import SearchRequest, Token
+from pipeline.backends.marian.decode.generation import SearchRequest
 from pipeline.backends.marian.decode.tokenizer import SPACE
 from pipeline.backends.marian.pivot import PivotTranslator
 from pipeline.backends.marian.search.beams import greedy
@@ -19,6 +19,7 @@ from pipeline.backends.marian.terms.literals import Literal
 from pipeline.backends.marian.terms.source_terms import SourceTerm, Speller, glued, kept, piece_spans, terms_in
 from pipeline.backends.marian.terms.term_search import TermSearch, Wording
 from pipeline.backends.nmt_options import NmtConfig
+from pipeline.core.nmt.draft_tokens import Token
 from pipeline.core.nmt.stage import NmtContext
 from pipeline.core.nmt.translator import TranslationRequest, unspellable, warn_unspellable
 from pipeline.core.run.stats import PipelineStats

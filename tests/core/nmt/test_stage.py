@@ -12,9 +12,9 @@ import pytest
 
 from pipeline import EndOfInput, MarianModel, NmtStage, PipelineEvent
 from pipeline.backends.marian.decode.decoder import Decoder, DecoderState
-from pipeline.backends.marian.decode.generation import Token
 from pipeline.backends.marian.search.sentence_text import SentenceCache, translated
 from pipeline.backends.nmt_options import NmtConfig
+from pipeline.core.nmt.draft_tokens import Token
 from pipeline.core.nmt.stage import NmtContext, Text
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.errors import ModelError, UsageError

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pipeline.backends.vad.detector import WebRtcVad
+from pipeline.backends.vad.detector import SpeechDetector, WebRtcVad
 from pipeline.backends.vad.silero import SileroVad
 from pipeline.core.stages import Queue
 from pipeline.core.vad.options import VadConfig
@@ -19,7 +19,10 @@ from tests.conftest import PHRASES, read_wav, spoken_texts
 
 def stage_output(samples, chunk, pauses_ms=()):
     chunks = [samples[start : start + chunk] for start in range(0, len(samples), chunk)]
-    *items, end = through(lambda *queues: VadStage(VadConfig(), *queues, pauses_ms=pauses_ms), *chunks)
+    *items, end = through(
+        lambda *queues: VadStage(VadConfig(), lambda: SpeechDetector(VadConfig()), *queues, pauses_ms=pauses_ms),
+        *chunks,
+    )
     assert end.duration_s == pytest.approx(len(samples) / 16_000)
     return items
 
@@ -53,7 +56,7 @@ def test_the_last_word_is_delivered_when_the_input_ends_in_it():
 
 def test_a_segment_has_the_amount_of_audio_received_when_it_was_cut():
     """Undecided frames count as well, so that the reported delay is the reader's."""
-    stage = VadStage(VadConfig(), asyncio.Queue(), asyncio.Queue())
+    stage = VadStage(VadConfig(), lambda: SpeechDetector(VadConfig()), asyncio.Queue(), asyncio.Queue())
     found = 0
     for number, frame in enumerate(read_wav(PHRASES)[: 16_000 * 9].reshape(-1, 320), 1):
         for segment in stage._push(frame):
@@ -146,7 +149,13 @@ class Watched:
     """A stage whose frames are decided here, looked at after each of them."""
 
     def __init__(self, early=True, **options):
-        self.stage = VadStage(VadConfig(fill_ms=0, **options), asyncio.Queue(), asyncio.Queue(), early=lambda: early)
+        self.stage = VadStage(
+            VadConfig(fill_ms=0, **options),
+            lambda: SpeechDetector(VadConfig()),
+            asyncio.Queue(),
+            asyncio.Queue(),
+            early=lambda: early,
+        )
 
     def look(self, decisions):
         """What is announced: S for speech in progress, P for a pause."""
@@ -183,7 +192,10 @@ def test_nothing_is_announced_behind_what_waits():
 @pytest.mark.parametrize("early", [True, False])
 def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
     found = asyncio.run(
-        fed_in_chunks(lambda *queues: VadStage(VadConfig(), *queues, early=lambda: early), read_wav(PHRASES))
+        fed_in_chunks(
+            lambda *queues: VadStage(VadConfig(), lambda: SpeechDetector(VadConfig()), *queues, early=lambda: early),
+            read_wav(PHRASES),
+        )
     )
     announced = {item.segment.id: item.segment for item in found if isinstance(item, SegmentSoFar)}
     closed = [item for item in found if isinstance(item, SpeechSegment)]
@@ -204,7 +216,10 @@ def test_a_segment_is_announced_before_it_ends_if_asked_for(early):
 @pytest.mark.parametrize("early", [True, False])
 def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(early):
     found = asyncio.run(
-        fed_in_chunks(lambda *queues: VadStage(VadConfig(), *queues, early=lambda: early), read_wav(PHRASES))
+        fed_in_chunks(
+            lambda *queues: VadStage(VadConfig(), lambda: SpeechDetector(VadConfig()), *queues, early=lambda: early),
+            read_wav(PHRASES),
+        )
     )
     growing = [item for item in found if isinstance(item, SegmentSoFar) and not item.pausing]
     if not early:
@@ -223,6 +238,8 @@ def test_a_segment_in_progress_is_passed_on_with_every_chunk_of_speech(early):
 
 def test_no_segment_in_progress_is_put_behind_what_waits():
     chunks = read_wav(PHRASES)[: 9 * 16_000].reshape(-1, 1_600)
-    first, *rest = through(lambda *queues: VadStage(VadConfig(), *queues, early=lambda: True), *chunks)
+    first, *rest = through(
+        lambda *queues: VadStage(VadConfig(), lambda: SpeechDetector(VadConfig()), *queues, early=lambda: True), *chunks
+    )
     assert isinstance(first, SegmentSoFar)
     assert {type(item) for item in rest} == {SpeechSegment, EndOfInput}

@@ -48,22 +48,6 @@ class GenerationOptions:
 
 
 @dataclass(frozen=True)
-class Token:
-    """One generated token."""
-
-    id: int
-    log_probability: float
-    """Natural logarithm of the model's probability for it."""
-    last: bool
-    truncated: bool = False
-    """A limit ended the sentence instead of the model."""
-    guarded: bool = False
-    """A guard (bad word, repeated n-gram) masked a more probable token."""
-    searched_again: bool = False
-    """Set on the last token of a sentence if the first search looped or reached its limit and was replaced."""
-
-
-@dataclass(frozen=True)
 class SearchRequest:
     """What a search translates, with what, and how far."""
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.nmt.draft_tokens import Token
 from ..decode.decoder import Choice, DecoderState
-from ..decode.generation import GenerationOptions, SearchRequest, Token, forced_token, log_softmax, mask
+from ..decode.generation import GenerationOptions, SearchRequest, forced_token, log_softmax, mask
 
 # Share of the next token's probability that is set aside for the token of the draft before, as in the biased search of
 # Arivazhagan et al. (2020, Re-translation strategies for long form, simultaneous, spoken language translation). Measured in docs/benchmarks.md.

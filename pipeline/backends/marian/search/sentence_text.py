@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 
 from ....core.events import TargetText, TargetToken, Translation
+from ....core.nmt.draft_tokens import Token
 from ..decode.decoder import DecoderState
-from ..decode.generation import OnStart, Token
+from ..decode.generation import OnStart
 from ..decode.tokenizer import MarianTokenizer
 from .recovery import Rewind
 

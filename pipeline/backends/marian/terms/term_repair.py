@@ -12,9 +12,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.nmt.draft_tokens import Token
 from ....languages.noun_agreement import is_before_noun, with_noun
 from ..decode.decoder import DecoderState
-from ..decode.generation import SearchRequest, Token
+from ..decode.generation import SearchRequest
 from ..search.recovery import Rewind, replace_shown
 from ..search.sentence_text import RunningSearch
 from .source_terms import SourceTerm, glued

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ....core.nmt.draft_tokens import Token
 from ..decode.decoder import Choice, DecoderState
-from ..decode.generation import SearchRequest, Token, log_softmax, mask
+from ..decode.generation import SearchRequest, log_softmax, mask
 from ..search.beams import choose, token_at
 from .source_terms import SourceTerm, Speller, glued, kept
 

@@ -39,7 +39,7 @@ def test_freed_memory_is_kept_for_the_next_allocation(monkeypatch):
 
 THREADS = """
 import os, sys
-from pipeline.core.run import machine
+from pipeline.backends import machine
 def stop():
     print(len(os.listdir("/proc/self/task")), "numpy" in sys.modules)
     sys.exit()
