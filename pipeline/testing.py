@@ -28,9 +28,7 @@ import numpy as np
 from .config.config import PipelineConfig, load_config
 from .config.loading import load_models
 from .config.resources import DEMO_SPEECH
-from .core.events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
-from .core.models import Models
-from .core.translator import SpeechTranslator
+from .core import SAMPLE_RATE, Models, PipelineEvent, Samples, SourceText, SpeechTranslator, TargetText, Translation
 from .media.audio.recording import read_audio
 from .media.subtitles.cues import Cue, CueBuilder
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from ..console.cli import tell
 from ..console.keys import space_bar
 from ..console.signals import ENDING, handled
-from ..core.events import PipelineEvent
-from ..core.notices import (
+from ..core import (
     AudioLost,
     DeviceBack,
     DeviceLost,
@@ -20,6 +19,7 @@ from ..core.notices import (
     LoadChanged,
     Notice,
     Paused,
+    PipelineEvent,
     Resumed,
     TranslationLost,
 )

@@ -31,7 +31,7 @@ from ..console.cli import (
     tell,
     tell_loading,
 )
-from ..core.source import AudioSource
+from ..core import AudioSource
 from ..errors import UsageError
 from ..languages import language_tag
 from ..languages.options import LanguageConfig

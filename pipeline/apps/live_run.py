@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..config.config import PipelineConfig
 from ..console.cli import is_told, settle, tell
-from ..core.events import EndOfInput, PipelineEvent, Translation
-from ..core.models import Models
-from ..core.run.stats import PipelineStats
-from ..core.run.worker import Worker
-from ..core.source import AudioSource
-from ..core.translator import SpeechTranslator
+from ..core import AudioSource, EndOfInput, Models, PipelineEvent, PipelineStats, SpeechTranslator, Translation, Worker
 from ..errors import PipelineError
 from ..media.sinks.queued import Delivery, QueuedSink
 from ..media.sinks.sink import SINK_FAILURES, FanOut, Sink

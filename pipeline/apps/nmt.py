@@ -15,9 +15,7 @@ from ..backends.marian.pivot import PivotTranslator
 from ..backends.marian.routing import AUTO, all_pairs, route, route_line, weights
 from ..backends.nmt_options import NmtConfig
 from ..console.cli import Parser, description_of, some_text, standard_input, whole_number
-from ..core.captions.changes import Changes
-from ..core.events import SourceSentence, Translation
-from ..core.nmt.translator import TranslationRequest
+from ..core import Changes, SourceSentence, Translation, TranslationRequest
 from ..errors import SinkError, UsageError
 from ..media.sinks.jsonl import line
 

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..glossary.candidates import Candidate
 
 if TYPE_CHECKING:
-    from ..core.models import Models
+    from ..core import Models
 
 
 def add_terms_argument(group: argparse._ArgumentGroup) -> None:

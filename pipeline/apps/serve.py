@@ -47,7 +47,7 @@ from .speaking import voices_for
 if TYPE_CHECKING:
     import uvicorn
 
-    from ..core.models import Models
+    from ..core import Models
     from ..server.service import Service
 
 _PACKAGES = {

@@ -14,10 +14,15 @@ from ..backends.marian.forced import place_marks
 from ..backends.marian.terms.markup import Fragment
 from ..config.config import PipelineConfig
 from ..console.cli import report, tell
-from ..core.captions.masking import Masking
-from ..core.events import SourceSentence, Translation
-from ..core.nmt.stage import DirectedGlossary
-from ..core.nmt.translator import TermTranslator, TextTranslator, TranslationRequest
+from ..core import (
+    DirectedGlossary,
+    Masking,
+    SourceSentence,
+    TermTranslator,
+    TextTranslator,
+    Translation,
+    TranslationRequest,
+)
 from ..documents.formats import KINDS, WRITTEN_KINDS, converted, decoded, read_document
 from ..documents.translating import markup_free, too_long, translated_cues
 from ..errors import PipelineError, UsageError, described

@@ -43,7 +43,7 @@ from ..console.cli import (
     tell_loading,
     whole_number,
 )
-from ..core.run.worker import Worker
+from ..core import Worker
 from ..errors import UsageError
 from ..media.sinks.files import FORMATS
 from ..names import STANDARD_OUTPUT
@@ -65,7 +65,7 @@ _EXAMPLES = (
 )
 
 if TYPE_CHECKING:
-    from ..core.models import Models
+    from ..core import Models
 
 
 def arguments(prog: str = "python -m pipeline.translate") -> Parser:

@@ -20,29 +20,31 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..config.config import PipelineConfig
-from ..core.asr.recognizer import (
+from ..core import (
     DEFAULT,
+    FAILED,
     BatchRecognizer,
+    Changes,
+    EndOfInput,
+    GlossaryOptions,
     LanguageDetector,
+    PipelineEvent,
     RecognitionOptions,
     Recognizer,
-    StreamingRecognizer,
-    by_segment,
-)
-from ..core.captions.changes import Changes, States
-from ..core.events import (
-    EndOfInput,
-    PipelineEvent,
     Samples,
     SourceSentence,
     SpeechSegment,
+    States,
+    StreamingRecognizer,
     TargetText,
+    TermTranslator,
+    TextTranslator,
     Transcript,
     Translation,
+    TranslationRequest,
+    by_segment,
+    passes,
 )
-from ..core.nmt.translator import TermTranslator, TextTranslator, TranslationRequest, passes
-from ..core.run.options import GlossaryOptions
-from ..core.run.worker import FAILED
 from ..errors import UsageError
 from ..glossary.files import load_glossary
 from ..glossary.masked import load_masked

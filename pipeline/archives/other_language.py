@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ..backends.guessed_language import first_speech, guessed_languages
-from ..core.vad.options import VadConfig
+from ..core import VadConfig
 from ..languages import confusable, english_name, known_language, same_language
 from ..languages.detection import written_language
 from ..languages.rules import has_rules

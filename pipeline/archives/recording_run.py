@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..config.config import PipelineConfig
-from ..core.captions.masking import Masking
-from ..core.events import EndOfInput, PipelineEvent, Transcript, Translation
-from ..core.run.worker import Worker
+from ..core import EndOfInput, Masking, PipelineEvent, Transcript, Translation, Worker
 from ..errors import PipelineError, StageError, UsageError
 from ..glossary.masked import load_masked
 from ..media.audio.recording import Recording
@@ -29,8 +27,7 @@ from .results import Result
 from .speakers import in_order_of_time
 
 if TYPE_CHECKING:
-    from ..core.models import Models
-    from ..core.run.stats import PipelineStats
+    from ..core import Models, PipelineStats
 
 
 class Progress(Protocol):
@@ -271,7 +268,7 @@ async def _events(
 
     ``chains`` stops them.
     """
-    from ..core.translator import SpeechTranslator
+    from ..core import SpeechTranslator
 
     stats: list[PipelineStats] = []
     streams: dict[str | None, AsyncGenerator[PipelineEvent, None]] = {}

@@ -21,7 +21,7 @@ from .outputs import Output
 from .recordings import Begin, Job
 
 if TYPE_CHECKING:
-    from ..core.run.stats import PipelineStats
+    from ..core import PipelineStats
 
 # How many withheld stretches the table names one by one; the JSONL has all.
 _NAMED = 3

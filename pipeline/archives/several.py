@@ -27,7 +27,7 @@ from .results import Result
 from .turns import POLL_S, Turns
 
 if TYPE_CHECKING:
-    from ..core.models import Models
+    from ..core import Models
 
 _PACKAGE = __name__.partition(".")[0]
 _LOG = logging.getLogger(__name__)

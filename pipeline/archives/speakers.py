@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
 
-from ..core.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation
+from ..core import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Translation
 from ..errors import UsageError
 
 # Each has a chain of its own, which works at the same time as the others.

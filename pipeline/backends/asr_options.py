@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..core.bounds import CheckedOptions, one_of, within
+from ..core import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..core.events import SourceSentence, TargetText, Translation
-from ..core.nmt.draft_tokens import attends
-from ..core.nmt.translator import TermTranslator, TranslationRequest
+from ..core import SourceSentence, TargetText, TermTranslator, Translation, TranslationRequest, attends
 from ..errors import UsageError, one_line
 from ..glossary.terms import Glossary, Term
 from ..languages import english_name

@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..core.captions.states import common_length
-from ..core.events import TargetText, Translation
-from ..core.nmt.draft_tokens import attends
-from ..core.nmt.same_language import SameLanguageText
-from ..core.nmt.translator import TermTranslator, TextTranslator, TranslationRequest
+from ..core import (
+    SameLanguageText,
+    TargetText,
+    TermTranslator,
+    TextTranslator,
+    Translation,
+    TranslationRequest,
+    attends,
+    common_length,
+)
 from ..errors import PipelineError, UsageError, one_line
 from ..glossary.terms import Glossary, Term
 from ..languages import language_tag, same_language

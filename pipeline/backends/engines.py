@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from ..core.asr.recognizer import Recognizer, StreamingRecognizer
+from ..core import Recognizer, StreamingRecognizer
 from ..store import ModelRef
 from . import whisper  # noqa: F401  # slow: imported where interrupts are quiet, not with its first use
 from .asr_options import BACKENDS, AsrConfig

@@ -6,11 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..core.asr.recognizer import LanguageGuesser
-from ..core.events import SAMPLE_RATE, Samples
-from ..core.source import AudioSource
-from ..core.vad.endpointing import Endpointer
-from ..core.vad.options import VadConfig
+from ..core import SAMPLE_RATE, AudioSource, Endpointer, LanguageGuesser, Samples, VadConfig
 from .vad.detector import SpeechDetector
 
 # As much as Whisper hears at once.

@@ -11,10 +11,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..core.asr.language_segmenter import FRAME_S
-from ..core.asr.matching import first_new_word
-from ..core.asr.recognizer import DEFAULT, RecognitionOptions
-from ..core.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from ..core import DEFAULT, FRAME_S, SAMPLE_RATE, RecognitionOptions, Samples, SpeechSegment, Transcript, first_new_word
 from ..errors import ModelError, UsageError
 from ..languages.marks import letters
 from ..store import FileSet, ModelRef, resolve_model

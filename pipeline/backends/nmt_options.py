@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..core.bounds import CheckedOptions, one_of, within
+from ..core import CheckedOptions, one_of, within
 
 # With a shorter limit, every sentence would be cut after its first token.
 _MIN_TIME_LIMIT_S = 0.001

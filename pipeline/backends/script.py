@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..core.events import Word
+from ..core import Word
 from ..errors import UsageError
 from ..languages import CHINESE, language_tag
 from ..languages.chinese import Convert, converted_parts, simplified, traditional

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.asr.recognizer import PartialText, RecognitionOptions
-from ..core.events import SAMPLE_RATE, Samples, Word
+from ..core import SAMPLE_RATE, PartialText, RecognitionOptions, Samples, Word
 from ..errors import ModelError, UsageError
 from ..languages import sets_sentences_apart, spaced
 from ..languages.marks import MARKS

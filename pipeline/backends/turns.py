@@ -11,18 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.events import (
+from ..core import (
     SAMPLE_RATE,
     PipelineEvent,
     Samples,
     SegmentSoFar,
     SourceSentence,
+    SpeakerOptions,
     SpeechSegment,
+    StageSpec,
     Transcript,
     Word,
+    with_stage,
 )
-from ..core.run.options import SpeakerOptions
-from ..core.stages import StageSpec, with_stage
 from ..languages import spaced
 from ..languages.marks import MARKS, final_marks
 from .voices import HOP_SAMPLES, WINDOW_SAMPLES, Vector, VoiceModel

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.events import SAMPLE_RATE, Samples
-from ..core.run.options import SpeakerOptions
+from ..core import SAMPLE_RATE, Samples, SpeakerOptions
 from ..errors import ModelError, UsageError
 from ..store.known import VOICES
 from ..store.packages import model_from_packages

@@ -22,8 +22,7 @@ from ..backends.whisper import WhisperRecognizer
 from ..backends.whisper.engine import WhisperEngine
 from ..config.config import PipelineConfig
 from ..console.cli import some_path, some_text, whole_number, whole_numbers
-from ..core.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
-from ..core.vad.options import VadConfig
+from ..core import SAMPLE_RATE, Samples, SpeechSegment, Transcript, VadConfig
 from ..errors import UsageError
 from ..languages.options import LanguageConfig
 from ..media.audio.recording import read_audio

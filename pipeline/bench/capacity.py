@@ -24,7 +24,7 @@ import numpy as np
 from ..apps.options import add_model_arguments, configured
 from ..config.resources import DEMO_SPEECH
 from ..console.cli import whole_number
-from ..core.events import SAMPLE_RATE, Samples
+from ..core import SAMPLE_RATE, Samples
 from ..errors import PipelineError, UsageError
 from .processes import Load, Sampler
 

@@ -20,10 +20,7 @@ from ..apps.options import add_model_arguments, configured
 from ..backends.asr_options import DraftModel
 from ..config.config import PipelineConfig
 from ..config.resources import DEMO_SPEECH
-from ..core.asr.recognizer import DEFAULT, by_segment
-from ..core.events import Samples, SourceSentence
-from ..core.run.worker import Worker
-from ..core.sentences.assembler import SentenceAssembler
+from ..core import DEFAULT, Samples, SentenceAssembler, SourceSentence, Worker, by_segment
 from ..errors import UsageError
 from ..media.audio.recording import Recording, read_audio
 from ..media.latency.delay_measures import Reference
@@ -35,7 +32,7 @@ from .play import PlayedRun, load_for_long_run, packs, play, segments_of
 from .report import LiveResult, as_json, as_text
 
 if TYPE_CHECKING:
-    from ..core.models import Models
+    from ..core import Models
 
 # Read by a person, unlike the others (examples/audio/README.md). An installed package has the demo's voices only.
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")

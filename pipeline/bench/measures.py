@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.captions.states import State
-from ..core.events import SourceSentence, SourceText, TargetText, Translation
-from ..core.sentences.splitting import trimmed_words
+from ..core import SourceSentence, SourceText, State, TargetText, Translation, trimmed_words
 from ..media.latency import emissions
 from ..media.latency.alignment import aligned
 from ..media.latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores

@@ -16,18 +16,13 @@ from ..backends.vad.detector import SpeechDetector
 from ..backends.whisper.files import find_recognizer
 from ..config.config import PipelineConfig
 from ..console.cli import settle
-from ..core.asr.context import fits
-from ..core.events import Samples, SpeechSegment
-from ..core.run.stats import PipelineStats
-from ..core.run.worker import Worker
-from ..core.vad.endpointing import Endpointer
-from ..core.vad.options import VadConfig
+from ..core import Endpointer, PipelineStats, Samples, SpeechSegment, VadConfig, Worker, fits
 from ..media.audio.recording import Recording
 from .processes import peak_mb, resident_mb
 from .words import ReceivedEvent
 
 if TYPE_CHECKING:
-    from ..core.models import Models
+    from ..core import Models
 
 
 PACK_MS = 28_000
@@ -87,7 +82,7 @@ async def load_for_long_run(config: PipelineConfig) -> Models:
 
 async def play(path: Path, config: PipelineConfig, models: Models) -> PlayedRun:
     """Play one recording."""
-    from ..core.translator import SpeechTranslator
+    from ..core import SpeechTranslator
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stats = Stats()

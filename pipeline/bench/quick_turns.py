@@ -19,9 +19,7 @@ from av.audio.frame import AudioFrame
 
 from ..apps.translate import for_recordings
 from ..config.config import PipelineConfig
-from ..core.events import SAMPLE_RATE, Samples, SourceSentence
-from ..core.models import Models
-from ..core.run.stats import PipelineStats
+from ..core import SAMPLE_RATE, Models, PipelineStats, Samples, SourceSentence
 from ..media.audio.recording import Recording
 from ..media.latency.alignment import aligned
 from .play import faster_whisper, load_for_long_run
@@ -165,7 +163,7 @@ def _chain(config: PipelineConfig, *, paced: bool) -> Callable[[Path, Samples, C
     models: list[Models] = []
 
     async def run(path: Path) -> tuple[str, PipelineStats]:
-        from ..core.translator import SpeechTranslator
+        from ..core import SpeechTranslator
 
         models[:] = models or [await load_for_long_run(config)]
         texts: list[str] = []

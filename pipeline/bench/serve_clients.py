@@ -13,7 +13,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from ..core.events import SAMPLE_RATE, Samples
+from ..core import SAMPLE_RATE, Samples
 from ..errors import PipelineError
 
 _CHUNK = SAMPLE_RATE // 10

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from ..console.cli import some_path
-from ..core.events import SAMPLE_RATE, Samples
+from ..core import SAMPLE_RATE, Samples
 from ..errors import DownloadError, SinkError
 from ..media.audio.recording import read_audio
 from ..names import escaped

@@ -14,8 +14,7 @@ from itertools import takewhile
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from ..core.captions.states import State
-from ..core.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from ..core import PipelineEvent, SourceSentence, SourceText, State, TargetText, Translation
 from ..languages import spaced
 from ..languages.rules.en import in_words
 from ..media.latency import emissions

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 from ..backends.asr_options import BACKENDS, AsrConfig, DraftModel
 from ..backends.marian.routing import LanguagePair, check_shared, resolve, student_routes
 from ..backends.nmt_options import NmtConfig
-from ..core.bounds import CheckedOptions, mistake
-from ..core.run.options import (
+from ..core import (
     CaptionOptions,
+    CheckedOptions,
     DraftOptions,
     GlossaryOptions,
+    OverloadOptions,
     QueueConfig,
     SentenceOptions,
     SpeakerOptions,
+    VadConfig,
+    mistake,
 )
-from ..core.run.overload import OverloadOptions
-from ..core.vad.options import VadConfig
 from ..errors import ConfigError, UsageError
 from ..languages import english_name, language_tag, same_language
 from ..languages.options import AUTO_SOURCE, LanguageConfig, as_codes
@@ -32,8 +33,7 @@ from ..media.subtitles.rules import PRESETS, SubtitleRules
 from .resources import CONFIGS, named_configs
 
 if TYPE_CHECKING:
-    from ..core.models import Models
-    from ..core.vad.gate import FrameDetector
+    from ..core import FrameDetector, Models
 
 
 @dataclass(frozen=True)

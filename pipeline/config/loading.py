@@ -24,11 +24,16 @@ from ..backends.marian.routing import LanguagePair
 from ..backends.nmt_options import NmtConfig
 from ..backends.script import usual_script
 from ..backends.vad.silero import load_silero
-from ..core.asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
-from ..core.models import AddSpeakers, Models
-from ..core.nmt.same_language import SameLanguageText
-from ..core.nmt.translator import TextTranslator
-from ..core.run.options import SpeakerOptions
+from ..core import (
+    AddSpeakers,
+    DraftRecognizer,
+    Models,
+    Recognizer,
+    SameLanguageText,
+    SpeakerOptions,
+    StreamingRecognizer,
+    TextTranslator,
+)
 from ..errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from ..languages import language_tag
 from ..store.firefox import is_student

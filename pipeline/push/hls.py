@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ..core.events import EndOfInput, PipelineEvent
+from ..core import EndOfInput, PipelineEvent
 from ..errors import SinkError, UsageError
 from ..media.sinks.cue_file import timestamp
 from ..media.subtitles import escapes

@@ -22,7 +22,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from ..core.events import PipelineEvent
+from ..core import PipelineEvent
 from ..errors import UsageError
 from ..media.subtitles.early import EarlySentenceBuilder
 from ..media.subtitles.rules import SubtitleRules

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..core.asr.recognizer import ConcurrentRecognizer, Recognizer, StreamingRecognizer
-from ..core.events import SAMPLE_RATE
+from ..core import SAMPLE_RATE, ConcurrentRecognizer, Recognizer, StreamingRecognizer
 from ..errors import UsageError
 from .limits import MOST_SESSIONS
 

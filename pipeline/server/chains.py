@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.config import PipelineConfig, with_overrides
-from ..core.captions.masking import Masking
-from ..core.models import Models
-from ..core.nmt.same_language import SameLanguageText
-from ..core.nmt.translator import TextTranslator, warn_unspellable
+from ..core import Masking, Models, SameLanguageText, TextTranslator, warn_unspellable
 from ..errors import UsageError
 from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
@@ -21,7 +18,7 @@ from .languages.served import narrowed
 from .protocol import ProtocolError
 
 if TYPE_CHECKING:
-    from ..core.models import AddSpeakers
+    from ..core import AddSpeakers
 
 
 @dataclass(frozen=True)

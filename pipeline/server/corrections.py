@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.captions.masking import MASK, Masking
-from ..core.events import Correction
+from ..core import MASK, Correction, Masking
 from ..glossary.files import normalized_form
 from ..glossary.table import TableError
 from .guard import Rate

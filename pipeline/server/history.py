@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 
-from ..core.captions.states import State, key
-from ..core.events import (
+from ..core import (
     Correction,
     EndOfInput,
+    Paused,
     PipelineEvent,
+    Resumed,
     SourceSentence,
     SourceText,
+    State,
     TargetText,
     Transcript,
     Translation,
+    TranslationLost,
+    key,
 )
-from ..core.notices import Paused, Resumed, TranslationLost
 
 
 @dataclass

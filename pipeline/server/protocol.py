@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.captions.changes import ChangeEvent
-from ..core.notices import Paused, Resumed
+from ..core import ChangeEvent, Paused, Resumed
 from ..languages import LONGEST_CODE
 from ..media.sinks.jsonl import line
 from .limits import MOST_NAMED_TARGETS

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from ..config.config import PipelineConfig
-from ..core.events import PipelineEvent
+from ..core import PipelineEvent
 from ..errors import PipelineError, one_line
 from ..media.sinks.sink import SINK_FAILURES, FanOut, close_all
 from ..push.push import PushSink

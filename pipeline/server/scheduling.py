@@ -10,17 +10,19 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from ..core.asr.recognizer import (
+from ..core import (
     BatchRecognizer,
     DraftRecognizer,
     DraftRefusedError,
     LanguageDetector,
+    Models,
     RecognitionOptions,
     Recognizer,
+    Samples,
+    SpeechSegment,
     StreamingRecognizer,
+    Transcript,
 )
-from ..core.events import Samples, SpeechSegment, Transcript
-from ..core.models import Models
 from ..errors import PipelineError
 
 # Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config.config import PipelineConfig
-from ..core.models import Models
-from ..core.run.stats import PipelineStats
+from ..core import Models, PipelineStats
 from ..glossary.terms import Glossary
 from ..languages import nearest, normalized_code
 from .capacity import calls_at_once
@@ -28,7 +27,7 @@ from .session import Session
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
-    from ..core.models import AddSpeakers
+    from ..core import AddSpeakers
     from ..glossary.candidates import Candidate
     from .directory import Directory
     from .speaking import SessionVoices

@@ -13,10 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.events import SAMPLE_RATE, PipelineEvent, SourceSentence
-from ..core.nmt.translator import unspellable
-from ..core.run.stats import PipelineStats
-from ..core.translator import SpeechTranslator
+from ..core import SAMPLE_RATE, PipelineEvent, PipelineStats, SourceSentence, SpeechTranslator, unspellable
 from ..errors import PipelineError
 from ..glossary.terms import Glossary
 from .access import same_secret

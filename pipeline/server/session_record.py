@@ -12,10 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..core.captions.changes import States
-from ..core.captions.states import State, key
-from ..core.events import Correction, PipelineEvent, SourceSentence, Translation
-from ..core.run.worker import Worker
+from ..core import Correction, PipelineEvent, SourceSentence, State, States, Translation, Worker, key
 from ..errors import PipelineError, UsageError
 from ..media.sinks.files import sink_makers
 from ..media.sinks.jsonl import read_event

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from ..core.events import PipelineEvent, Samples
+from ..core import PipelineEvent, Samples
 from ..languages import nearest
 from ..speaking.speaker import Speaker, at_rate
 from ..speaking.voice import Voice

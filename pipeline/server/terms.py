@@ -11,8 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..core.asr.recognizer import VocabularyRecognizer
-from ..core.models import Models
+from ..core import Models, VocabularyRecognizer
 from ..errors import UsageError
 from ..glossary.candidates import Candidate, candidates
 from ..glossary.document_text import document_text

@@ -18,11 +18,17 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from ..core.events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence, Transcript
-from ..core.run.stats import PipelineStats
-from ..core.run.worker import Worker
-from ..core.source import AudioSource
-from ..core.translator import SpeechTranslator
+from ..core import (
+    SAMPLE_RATE,
+    AudioSource,
+    PipelineEvent,
+    PipelineStats,
+    Samples,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Worker,
+)
 from ..errors import AudioError, PipelineError, StageError, UsageError
 from ..media.audio.recording import PcmRecording, Recording
 from .chains import Chain

@@ -10,8 +10,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from ..core.captions.changes import Changes
-from ..core.events import EndOfInput
+from ..core import Changes, EndOfInput
 from ..glossary.terms import Glossary
 from .access import Access
 from .chains import loaded_voice_model

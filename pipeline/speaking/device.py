@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.events import Samples
+from ..core import Samples
 from ..errors import DeviceError
 from ..media.audio.devices import find_device, library_messages_logged, portaudio, settings_for
 from .speaker import at_rate

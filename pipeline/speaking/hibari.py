@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.events import Samples
+from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
 from ..store.known import HIBARI
 from ..store.packages import is_complete

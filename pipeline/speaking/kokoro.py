@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.onnx_session import open_session, quiet_options
-from ..core.events import Samples
+from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
 from ..store.known import KOKORO, KOKORO_STYLES
 from ..store.packages import model_from_packages, verified

@@ -13,8 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..core.captions.append import AppendOnlySentences
-from ..core.events import PipelineEvent, Samples, TargetText, Translation
+from ..core import AppendOnlySentences, PipelineEvent, Samples, TargetText, Translation
 from ..errors import DeviceError, PipelineError, one_line
 from ..languages import sets_sentences_apart
 from ..media.audio.capture import Converter

@@ -8,7 +8,7 @@ import wave
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.events import PipelineEvent, Translation
+from ..core import PipelineEvent, Translation
 from ..errors import SinkError
 from ..media.sinks.sink import open_locked
 from .speaker import UtteranceQueue, log, said_of_skipped, spoken

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..backends.onnx_session import open_session, quiet_options
-from ..core.events import Samples
+from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
 from ..languages import known_language, normalized_code
 from .espeak import require_espeak, spelled, with_marks

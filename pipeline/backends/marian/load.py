@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.nmt.translator import TextTranslator
+from ...core import TextTranslator
 from ...store.progress import Progress
 from ..nmt_options import NmtConfig
 from .compiled import find_translation_model

@@ -12,10 +12,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.captions.policy import rewritten
-from ...core.events import Confidence, SourceSentence, TargetText, Translation
-from ...core.nmt.draft_tokens import PartDraft, Token, steady_sources
-from ...core.nmt.translator import TranslationRequest
+from ...core import (
+    Confidence,
+    PartDraft,
+    SourceSentence,
+    TargetText,
+    Token,
+    Translation,
+    TranslationRequest,
+    rewritten,
+    steady_sources,
+)
 from ...errors import UsageError
 from ...languages import sets_sentences_apart
 from ..nmt_options import NmtConfig

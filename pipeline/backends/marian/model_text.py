@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...core.nmt.draft_tokens import SteadySource
-from ...core.sentences.splitting import fit, split_sentences
+from ...core import SteadySource, fit, split_sentences
 from ...errors import UsageError
 from ...glossary.terms import Glossary, Match, Term
 from ...languages import language_tag

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ...core.events import SourceSentence, TargetText, Translation
-from ...core.nmt.translator import TranslationRequest
+from ...core import SourceSentence, TargetText, Translation, TranslationRequest
 from ...glossary.terms import Glossary, Match, Term
 from .decode.generation import GenerationOptions
 from .model import MarianModel

@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import webrtcvad
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.vad.gate import FrameDecision, SpeechGate
-from ...core.vad.options import VadConfig
+from ...core import SAMPLE_RATE, FrameDecision, Samples, SpeechGate, VadConfig
 from .silero import WINDOW_SAMPLES, SileroVad
 
 # Silero does not run if no frame was proposed for this long.

@@ -12,7 +12,7 @@ import numpy as np
 from faster_whisper.utils import get_assets_path
 from numpy.typing import NDArray
 
-from ...core.events import Samples
+from ...core import Samples
 from ...errors import ModelError
 from ..onnx_session import open_session
 

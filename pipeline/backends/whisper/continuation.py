@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from ...core.events import SpeechSegment, Transcript, Word
+from ...core import SpeechSegment, Transcript, Word
 from ...languages.marks import CLOSERS, final_marks
 from ...languages.rules import rules
 from .search import Search

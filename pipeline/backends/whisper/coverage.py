@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...core.asr.language_segmenter import FRAME_S, levels_db
-from ...core.events import Samples
+from ...core import FRAME_S, Samples, levels_db
 from ...languages.marks import letters
 from .words import SENTENCE_ENDS, TimedWord
 

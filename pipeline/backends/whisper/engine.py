@@ -16,8 +16,7 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from ...core.asr.terms import Replacement
-from ...core.events import SAMPLE_RATE, Samples
+from ...core import SAMPLE_RATE, Replacement, Samples
 from ...errors import ModelError, UsageError, one_line
 from ...languages import spaced
 from ...languages.marks import letters

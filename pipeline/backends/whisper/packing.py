@@ -8,9 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...core.asr.context import gaps
-from ...core.asr.matching import resembles_part
-from ...core.events import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word
+from ...core import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word, gaps, resembles_part
 from ...languages.marks import letters
 from .continuation import continued
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from ...core.asr.matching import first_new_word
-from ...core.asr.recognizer import DEFAULT, RecognitionOptions
-from ...core.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
+from ...core import DEFAULT, SAMPLE_RATE, RecognitionOptions, Samples, SpeechSegment, Transcript, first_new_word
 from ...errors import UsageError
 from ...languages import language_tag
 from ...store.packages import identify

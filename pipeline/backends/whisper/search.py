@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.asr.terms import HeardTerms
-from ...core.events import SAMPLE_RATE, MissingSpeech, Samples
+from ...core import SAMPLE_RATE, HeardTerms, MissingSpeech, Samples
 from ...languages.marks import letters
 from ...store.known import Thresholds
 from .coverage import inserted, unheard, without_others_time

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...core.events import MissingSpeech, SpeechSegment, Transcript
+from ...core import MissingSpeech, SpeechSegment, Transcript
 from ...languages.chinese import Convert
 from ...store.known import Thresholds
 from ..script import in_script

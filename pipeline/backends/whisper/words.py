@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ...core.asr.terms import Replacement
-from ...core.events import MissingSpeech, Word
+from ...core import MissingSpeech, Replacement, Word
 
 # The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
 # than times in proportion to letters.

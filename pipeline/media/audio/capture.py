@@ -14,8 +14,7 @@ import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.notices import AudioLost, DeviceBack, DeviceLost, Paused, Resumed, SourceNotice
+from ...core import SAMPLE_RATE, AudioLost, DeviceBack, DeviceLost, Paused, Resumed, Samples, SourceNotice
 from ...errors import DeviceError, UsageError
 from .devices import AudioDevice, find_device, library_messages_logged, portaudio, settings_for
 from .level import SILENCE_DBFS, LevelCheck, level_dbfs

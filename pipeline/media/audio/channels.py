@@ -27,8 +27,7 @@ from av.audio.frame import AudioFrame
 from av.audio.layout import AudioLayout
 from av.audio.resampler import AudioResampler
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.source import CHUNK_SAMPLES
+from ...core import CHUNK_SAMPLES, SAMPLE_RATE, Samples
 from .frames import pieces
 
 Floats = npt.NDArray[np.float32]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.notices import InputLevel
+from ...core import SAMPLE_RATE, InputLevel, Samples
 
 # Lower limit of the level meter.
 SILENCE_DBFS = -90.0

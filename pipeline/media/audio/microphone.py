@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.run.overload import OverloadOptions
+from ...core import OverloadOptions
 from .capture import Capture
 from .spool import SpooledSource
 

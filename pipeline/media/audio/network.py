@@ -22,9 +22,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Discard
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.notices import DeviceBack, DeviceLost, SourceNotice
-from ...core.source import CHUNK_SAMPLES, Address
+from ...core import CHUNK_SAMPLES, SAMPLE_RATE, Address, DeviceBack, DeviceLost, Samples, SourceNotice
 from ...errors import AudioError, UsageError
 from .capture import backoff_s
 from .overlap import LOOKED_AT, overlap

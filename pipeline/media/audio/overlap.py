@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.events import SAMPLE_RATE, Samples
+from ...core import SAMPLE_RATE, Samples
 
 LOOKED_AT = 3 * SAMPLE_RATE
 """Samples at the end of what was heard of which parts are looked for."""

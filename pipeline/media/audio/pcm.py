@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.source import CHUNK_SAMPLES
+from ...core import CHUNK_SAMPLES, SAMPLE_RATE, Samples
 from ...errors import AudioError
 from .pipe import PipeReader
 

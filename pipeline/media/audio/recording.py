@@ -19,8 +19,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition, Stream
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.source import CHUNK_SAMPLES, Address
+from ...core import CHUNK_SAMPLES, SAMPLE_RATE, Address, Samples
 from ...errors import AudioError, UsageError
 from .channels import MonoMixer
 from .frames import HIGHEST_RATE, LOWEST_RATE, format_of

@@ -12,9 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from ...core.events import SAMPLE_RATE, Samples
-from ...core.notices import AudioLost, SourceNotice
-from ...core.source import CHUNK_SAMPLES, LiveSource
+from ...core import CHUNK_SAMPLES, SAMPLE_RATE, AudioLost, LiveSource, Samples, SourceNotice
 
 MEMORY_SAMPLES = 60 * SAMPLE_RATE
 

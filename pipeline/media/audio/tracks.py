@@ -23,7 +23,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition, Stream
 
-from ...core.source import Address
+from ...core import Address
 from ...errors import AudioError, UsageError
 from ...languages import is_tag_of
 from ...names import escaped

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.captions.states import common_length
+from ...core import common_length
 
 _PAIR, _SKIP_REFERENCE, _SKIP_HYPOTHESIS = range(3)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from ...core.captions.changes import edit
-from ...core.events import SourceText, TargetText
+from ...core import SourceText, TargetText, edit
 from ...languages import spaced
 
 Unit = Literal["word", "char"]

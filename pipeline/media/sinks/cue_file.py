@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...core.events import EndOfInput, PipelineEvent
+from ...core import EndOfInput, PipelineEvent
 from ..subtitles.cues import Cue, CueBuilder
 from ..subtitles.rules import SubtitleRules
 from .sink import BlockFile

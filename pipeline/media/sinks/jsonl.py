@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from ...core.captions.changes import Change, ChangeEvent, Changes
-from ...core.events import (
+from ...core import (
+    Change,
+    ChangeEvent,
+    Changes,
     Confidence,
     Correction,
     EndOfInput,

@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
-from ...core.notices import TranslationLost
+from ...core import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ...errors import UsageError
 from ...languages import same_language
 from ..latency.emissions import AppliedState, Emission, TextSoFar, Unit

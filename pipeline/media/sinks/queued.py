@@ -7,9 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
-from ...core.captions.states import State, place_of
-from ...core.events import EndOfInput, PipelineEvent
-from ...core.notices import TranslationLost
+from ...core import EndOfInput, PipelineEvent, State, TranslationLost, place_of
 from ...errors import SinkError, described
 from .sink import SINK_FAILURES
 

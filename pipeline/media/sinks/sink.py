@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ...core.events import PipelineEvent
+from ...core import PipelineEvent
 from ...errors import FileInUseError, SinkError, UsageError, described
 from ...names import STANDARD_OUTPUT
 from .locks import is_locked, lock

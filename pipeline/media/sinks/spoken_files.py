@@ -8,8 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...core.events import EndOfInput, PipelineEvent, SourceSentence, Transcript, Word
-from ...core.sentences.splitting import trimmed_words
+from ...core import EndOfInput, PipelineEvent, SourceSentence, Transcript, Word, trimmed_words
 from ...languages import sets_sentences_apart, spaced
 from ..subtitles import escapes
 from ..subtitles.lines import layout

@@ -14,8 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ...core.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
-from ...core.notices import TranslationLost
+from ...core import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ...errors import SinkError
 from ...languages import same_language
 from ..subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...core.events import EndOfInput, PipelineEvent
+from ...core import EndOfInput, PipelineEvent
 from ..subtitles.rules import SubtitleRules
 from ..subtitles.sentences import SentenceBuilder
 from .sink import BlockFile

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
-from ...core.events import EndOfInput, PipelineEvent
+from ...core import EndOfInput, PipelineEvent
 from .lines import Lines, layout
 from .rules import SubtitleRules
 from .sentences import Sentence, SentenceBuilder

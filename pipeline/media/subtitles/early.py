@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.captions.append import AppendOnlySentences, Piece
-from ...core.events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from ...core import AppendOnlySentences, Piece, PipelineEvent, SourceSentence, SourceText, TargetText, Translation
 from .sentences import Sentence, SentenceBuilder
 from .text import normalized
 

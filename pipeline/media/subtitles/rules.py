@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...core.bounds import CheckedOptions, one_of, within
+from ...core import CheckedOptions, one_of, within
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from ...core.events import PipelineEvent, SourceSentence, TargetText, Translation
+from ...core import PipelineEvent, SourceSentence, TargetText, Translation
 from ...languages import same_language
 from .text import is_cjk, normalized
 

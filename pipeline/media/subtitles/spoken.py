@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from ...core.events import SourceSentence, Transcript, Word
-from ...core.sentences.splitting import trimmed_words
+from ...core import SourceSentence, Transcript, Word, trimmed_words
 from ...languages import spaced
 from .lines import Lines
 from .text import normalized

@@ -14,9 +14,7 @@ from ...backends.marian.routing import LanguagePair, is_same_pair, language_code
 from ...backends.nmt_options import NmtConfig
 from ...config.config import PipelineConfig, with_overrides
 from ...config.loading import SharedModels, load_shared
-from ...core.asr.recognizer import MultilingualRecognizer
-from ...core.models import Models
-from ...core.run.worker import Worker
+from ...core import Models, MultilingualRecognizer, Worker
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language
 from ...store.progress import Progress

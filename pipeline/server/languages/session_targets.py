@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...core.nmt.targets import LateTargets
-from ...core.nmt.translator import TextTranslator
+from ...core import LateTargets, TextTranslator
 from ...errors import UsageError
 from ...languages import normalized_code, same_text
 from ...languages.options import LanguageConfig

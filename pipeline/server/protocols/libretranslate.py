@@ -23,11 +23,18 @@ from starlette.routing import BaseRoute, Route
 
 from ...backends.marian.forced import place_marks
 from ...backends.marian.terms.markup import Fragment, joined_sentences, parts, parts_of_page
-from ...core.captions.masking import Masking
-from ...core.events import SourceSentence, Translation
-from ...core.nmt.same_language import SameLanguageText
-from ...core.nmt.stage import DirectedGlossary
-from ...core.nmt.translator import Decoding, MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
+from ...core import (
+    Decoding,
+    DirectedGlossary,
+    Masking,
+    MultiSourceTranslator,
+    SameLanguageText,
+    SourceSentence,
+    TermTranslator,
+    TextTranslator,
+    Translation,
+    TranslationRequest,
+)
 from ...errors import PipelineError, UsageError, described
 from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language

@@ -20,10 +20,17 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from ...core.events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
-from ...core.nmt.same_language import SameLanguageText
-from ...core.nmt.translator import TranslationRequest
-from ...core.sentences.splitting import trimmed_words
+from ...core import (
+    EndOfInput,
+    PipelineEvent,
+    SameLanguageText,
+    SourceSentence,
+    TargetText,
+    Transcript,
+    Translation,
+    TranslationRequest,
+    trimmed_words,
+)
 from ...languages import language_tag, nearest, sets_sentences_apart
 from ...media.sinks.files import sink_makers
 from ...media.subtitles.spoken import whisper_segment

@@ -20,8 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...core.captions.append import AppendOnlyText, joined_text
-from ...core.events import SourceSentence, SourceText, TargetText, Translation
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
 from ...languages import LONGEST_CODE, nearest, normalized_code, same_text
 from ...languages.chinese import Convert
 from ...languages.scripts import needed_conversion

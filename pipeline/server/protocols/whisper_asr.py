@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ...backends.guessed_language import first_speech, guessed_languages
-from ...core.source import AudioSource
+from ...core import AudioSource
 from ...errors import AudioError, PipelineError, UsageError
 from ...languages import english_name
 from ..access import Access

@@ -23,8 +23,7 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ...core.captions.append import AppendOnlyText, joined_text
-from ...core.events import SourceSentence, SourceText, TargetText, Translation
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
 from ...languages import same_language
 from ...languages.options import AUTO_SOURCE
 from ..feed import Feed, News

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ....core.captions.states import common_length
+from ....core import common_length
 from ....errors import ModelError
 from ...onnx_header import OnnxHeader
 from ...onnx_session import open_session, translate_ort_errors

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.nmt.draft_tokens import Token
+from ....core import Token
 from ..decode.decoder import Choice, DecoderState
 from ..decode.generation import GenerationOptions, SearchRequest, forced_token, log_softmax, mask
 

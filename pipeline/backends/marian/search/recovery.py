@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from ....core.nmt.draft_tokens import Token
+from ....core import Token
 from ..decode.generation import GenerationOptions, SearchRequest
 
 # Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3, whose recurrence counts as a repetition.

@@ -6,8 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 
-from ....core.events import TargetText, TargetToken, Translation
-from ....core.nmt.draft_tokens import Token
+from ....core import TargetText, TargetToken, Token, Translation
 from ..decode.decoder import DecoderState
 from ..decode.generation import OnStart
 from ..decode.tokenizer import MarianTokenizer

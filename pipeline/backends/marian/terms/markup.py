@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, count, takewhile
 
-from ....core.sentences.splitting import split_sentences
+from ....core import split_sentences
 from ....languages import sets_sentences_apart
 from ....languages.marks import CLOSERS, MARKS
 from ....languages.rules import rules

@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.nmt.draft_tokens import Token
+from ....core import Token
 from ....languages.noun_agreement import is_before_noun, with_noun
 from ..decode.decoder import DecoderState
 from ..decode.generation import SearchRequest

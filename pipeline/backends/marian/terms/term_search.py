@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ....core.nmt.draft_tokens import Token
+from ....core import Token
 from ..decode.decoder import Choice, DecoderState
 from ..decode.generation import SearchRequest, log_softmax, mask
 from ..search.beams import choose, token_at
