@@ -24,13 +24,13 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from .backends.asr_options import AsrConfig as AsrConfig
-    from .backends.marian.load import load_translation_model as load_translation_model
-    from .backends.marian.model import MarianModel as MarianModel
-    from .backends.nmt_options import NmtConfig as NmtConfig
-    from .config.config import PipelineConfig as PipelineConfig
-    from .config.config import load_config as load_config
-    from .config.loading import load_models as load_models
+    from .backends import AsrConfig as AsrConfig
+    from .backends import MarianModel as MarianModel
+    from .backends import NmtConfig as NmtConfig
+    from .backends import load_translation_model as load_translation_model
+    from .config import PipelineConfig as PipelineConfig
+    from .config import load_config as load_config
+    from .config import load_models as load_models
     from .core import AudioLost as AudioLost
     from .core import CaptionOptions as CaptionOptions
     from .core import Changes as Changes
@@ -78,10 +78,10 @@ if TYPE_CHECKING:
     from .errors import InputEndedError as InputEndedError
     from .errors import PipelineError as PipelineError
     from .errors import StageError as StageError
-    from .languages.options import LanguageConfig as LanguageConfig
-    from .media.sinks.srt import SrtSink as SrtSink
-    from .media.sinks.vtt import VttSink as VttSink
-    from .media.subtitles.rules import SubtitleRules as SubtitleRules
+    from .languages import LanguageConfig as LanguageConfig
+    from .media import SrtSink as SrtSink
+    from .media import SubtitleRules as SubtitleRules
+    from .media import VttSink as VttSink
 
 _MODULES = {
     "backends.asr_options": "AsrConfig",

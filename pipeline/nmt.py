@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .apps.entry import program
+from .apps import entry_point
 
-main = program(".nmt", "python -m pipeline.nmt")
+main = entry_point(".nmt", "python -m pipeline.nmt")
 
 if __name__ == "__main__":
     main()

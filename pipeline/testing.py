@@ -25,12 +25,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from .config.config import PipelineConfig, load_config
-from .config.loading import load_models
-from .config.resources import DEMO_SPEECH
+from .config import DEMO_SPEECH, PipelineConfig, load_config, load_models
 from .core import SAMPLE_RATE, Models, PipelineEvent, Samples, SourceText, SpeechTranslator, TargetText, Translation
-from .media.audio.recording import read_audio
-from .media.subtitles.cues import Cue, CueBuilder
+from .media import Cue, CueBuilder, read_audio
 
 E = TypeVar("E", bound=PipelineEvent)
 T = TypeVar("T")

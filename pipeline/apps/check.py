@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..config.config import load_config
-from ..console.cli import Parser, description_of, some_path, tell
+from ..config import load_config
+from ..console import Parser, description_of, some_path, tell
 from ..errors import UsageError
-from ..media.sinks.cue_file import timestamp
-from ..media.subtitles.check import ReadCue, both_languages, read_cues, violations
-from ..media.subtitles.rules import PRESETS
+from ..media import PRESETS, ReadCue, both_languages, read_cues, timestamp, violations
 from ..names import escaped
 from .options import add_preset_argument
 

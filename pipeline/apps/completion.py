@@ -9,8 +9,8 @@ from importlib import import_module
 import shtab
 
 from .. import __version__
-from ..config.resources import named_configs
-from ..console.cli import Parser
+from ..config import named_configs
+from ..console import Parser
 from ..errors import UsageError
 from .commands import COMMANDS, DESCRIPTION
 

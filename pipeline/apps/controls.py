@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..console.cli import tell
-from ..console.keys import space_bar
-from ..console.signals import ENDING, handled
+from ..console import ENDING, handled, space_bar, tell
 from ..core import (
     AudioLost,
     DeviceBack,
@@ -23,10 +21,10 @@ from ..core import (
     Resumed,
     TranslationLost,
 )
-from ..media.audio.level import SILENCE_DBFS
+from ..media import SILENCE_DBFS
 
 if TYPE_CHECKING:
-    from ..media.audio.microphone import Microphone
+    from ..media import Microphone
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10

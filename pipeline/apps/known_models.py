@@ -8,39 +8,52 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..backends.asr_options import AsrConfig
-from ..backends.engines import engine
-from ..backends.marian.compiled import (
+from ..backends import (
+    AsrConfig,
+    NmtConfig,
+    Pair,
+    all_pairs,
     cached_compiled,
     drop_damaged_compiled,
+    engine,
     find_translation_model,
     is_compiled,
     translator_ref,
 )
-from ..backends.marian.routing import Pair, all_pairs
-from ..backends.nmt_options import NmtConfig
-from ..config.config import load_config
-from ..config.resources import named_configs
+from ..config import load_config, named_configs
 from ..errors import HubUnreachableError, ModelError, UsageError
 from ..names import escaped
-from ..store import ModelRef
-from ..store.cache import translate_read_errors
-from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
-from ..store.known import HIBARI, KNOWN_MODELS, KOKORO, KOKORO_STYLES, KnownModel, known_model, known_translator
-from ..store.packages import copy_model, forget_verified, is_complete, model_from_packages
-from ..store.progress import Progress
-from ..store.resolve import (
+from ..store import (
+    HIBARI,
+    KNOWN_MODELS,
+    KOKORO,
+    KOKORO_STYLES,
+    PREFIX,
+    KnownModel,
+    ModelRef,
+    Progress,
     cached_commit,
     cached_model,
     cached_snapshot,
+    cached_student,
+    copy_model,
     drop_damaged,
+    drop_damaged_student,
     fetch_known,
+    fetch_known_file,
     fetch_model,
+    fetch_student,
+    forget_verified,
+    is_complete,
+    is_student,
+    known_model,
+    known_translator,
     local_directory,
+    model_from_packages,
     repository_folder,
     resolve_model,
+    translate_read_errors,
 )
-from ..store.url import fetch_known_file
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from ..archives.outputs import Output, named_outputs
-from ..config.config import PipelineConfig
-from ..console.cli import (
+from ..archives import Output, named_outputs
+from ..config import PipelineConfig
+from ..console import (
     STARTED,
     Parser,
     add_verbosity_arguments,
@@ -33,13 +33,8 @@ from ..console.cli import (
 )
 from ..core import AudioSource
 from ..errors import UsageError
-from ..languages import language_tag
-from ..languages.options import LanguageConfig
-from ..media.audio.recording import Recording
-from ..media.sinks.blank import is_blank
-from ..media.sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
-from ..media.sinks.sink import Sink, close_all
-from ..media.sinks.terminal import TerminalSink
+from ..languages import LanguageConfig, language_tag
+from ..media import FORMATS, MakeSink, Recording, Sink, TerminalSink, close_all, is_blank, open_sinks, sink_makers
 from ..names import STANDARD_OUTPUT
 from .options import (
     AUTO_SPEAKERS,
@@ -53,9 +48,8 @@ from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
 
 if TYPE_CHECKING:
-    from ..media.audio.microphone import Microphone
-    from ..media.sinks.latency_log import LatencyLog
-    from ..push.push import PushSink
+    from ..media import LatencyLog, Microphone
+    from ..push import PushSink
 
 _EXAMPLES = (
     "%(prog)s --mic --config demo",
@@ -143,8 +137,7 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
             "leave it out"
         )
     if microphone:
-        from ..media.audio.devices import loopback_device
-        from ..media.audio.microphone import Microphone
+        from ..media import Microphone, loopback_device
 
         return Microphone(
             loopback_device() if options.loopback else options.device,
@@ -154,12 +147,12 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     if options.audio == "-":
-        from ..media.audio.pcm import PcmStream
+        from ..media import PcmStream
 
         return PcmStream(standard_input())
     chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
     if url:
-        from ..media.audio.network import is_stream, open_stream
+        from ..media import is_stream, open_stream
 
         if is_stream(options.audio):
             return open_stream(options.audio, config.overload.backlog_s, **chosen)
@@ -185,7 +178,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
     if options.list_devices:
-        from ..media.audio.devices import list_devices
+        from ..media import list_devices
 
         for kind in ("input", "output"):
             print("\n".join([f"{kind} devices:", *list_devices(kind)]))
@@ -281,8 +274,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _latency_log(logs: list[LatencyLog], path: Path, languages: Sequence[str] = (), *, final: bool) -> Sink:
-    from ..media.latency.emissions import unit_of
-    from ..media.sinks.latency_log import open_latency_log
+    from ..media import open_latency_log, unit_of
 
     (language,) = languages
     log = open_latency_log(path, unit_of(language), language, final=final)

@@ -9,17 +9,15 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..config.config import PipelineConfig
-from ..console.cli import is_told, settle, tell
+from ..config import PipelineConfig
+from ..console import is_told, settle, tell
 from ..core import AudioSource, EndOfInput, Models, PipelineEvent, PipelineStats, SpeechTranslator, Translation, Worker
 from ..errors import PipelineError
-from ..media.sinks.queued import Delivery, QueuedSink
-from ..media.sinks.sink import SINK_FAILURES, FanOut, Sink
-from ..media.sinks.terminal import TerminalClosedError, TerminalSink
+from ..media import SINK_FAILURES, Delivery, FanOut, QueuedSink, Sink, TerminalClosedError, TerminalSink
 from .controls import NoticeSink, controls, status_line
 
 if TYPE_CHECKING:
-    from ..media.audio.microphone import Microphone
+    from ..media import Microphone
 
 # Time to finish writing when the run is cancelled.
 _CLOSE_S = 0.5

@@ -7,17 +7,23 @@ import os
 import sys
 from dataclasses import replace
 
-from ..backends.marian.compiled import find_translation_model
-from ..backends.marian.load import load_translation_model
-from ..backends.marian.model import MarianModel
-from ..backends.marian.model_text import UNDETERMINED
-from ..backends.marian.pivot import PivotTranslator
-from ..backends.marian.routing import AUTO, all_pairs, route, route_line, weights
-from ..backends.nmt_options import NmtConfig
-from ..console.cli import Parser, description_of, some_text, standard_input, whole_number
+from ..backends import (
+    AUTO,
+    UNDETERMINED,
+    MarianModel,
+    NmtConfig,
+    PivotTranslator,
+    all_pairs,
+    find_translation_model,
+    load_translation_model,
+    route,
+    route_line,
+    weights,
+)
+from ..console import Parser, description_of, some_text, standard_input, whole_number
 from ..core import Changes, SourceSentence, Translation, TranslationRequest
 from ..errors import SinkError, UsageError
-from ..media.sinks.jsonl import line
+from ..media import line
 
 _EXAMPLES = (
     "echo 'Where is the hotel?' | %(prog)s --model models/demo/nmt-en-zh",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ..backends.marian.routing import (
+from ..backends import (
     AUTO,
     is_same_pair,
     looked_up,
@@ -17,19 +17,16 @@ from ..backends.marian.routing import (
     names_pair,
     route,
     route_line,
+    script_conversions,
     translates_all,
 )
-from ..backends.script import script_conversions
-from ..config.config import PipelineConfig, load_config, with_overrides
-from ..config.resources import named_configs
-from ..console.cli import some_path, some_text, tell, whole_number
+from ..config import PipelineConfig, load_config, named_configs, with_overrides
+from ..console import some_path, some_text, tell, whole_number
 from ..errors import HubUnreachableError, UsageError
-from ..glossary.files import load_glossary
-from ..glossary.masked import load_masked
-from ..glossary.terms import Glossary
-from ..languages.options import AUTO_SOURCE
-from ..media.subtitles.rules import PRESETS
-from ..store.packages import MODELS
+from ..glossary import Glossary, load_glossary, load_masked
+from ..languages import AUTO_SOURCE
+from ..media import PRESETS
+from ..store import MODELS
 
 _DEFAULT_CONFIG = "en-zh"
 AUTO_SPEAKERS = "auto"

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..console.cli import some_secret
+from ..console import some_secret
 from ..errors import UsageError
 from ..languages import nearest
-from ..media.subtitles.rules import SubtitleRules
+from ..media import SubtitleRules
 
 if TYPE_CHECKING:
-    from ..push.push import PushSink
+    from ..push import PushSink
 
 KINDS = ("zoom", "youtube", "webhook", "obs", "hls")
 """Each is the module pipeline.media.sinks.push_KIND, with a class ``Push``."""

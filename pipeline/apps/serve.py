@@ -18,13 +18,23 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, c
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..backends.machine import usable_cores
-from ..config.loading import SharedModels, load_shared
-from ..console.cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
-from ..console.signals import ENDING, handled
+from ..backends import usable_cores
+from ..config import SharedModels, load_shared
+from ..console import (
+    ENDING,
+    Parser,
+    description_of,
+    handled,
+    importing,
+    some_path,
+    some_text,
+    tell,
+    tell_loading,
+    whole_number,
+)
 from ..errors import UsageError
-from ..server.limits import MOST_TARGETS, ServerLimits
-from ..store.known import HIBARI
+from ..server import MOST_TARGETS, ServerLimits
+from ..store import HIBARI
 from .directory import add_directory_arguments, in_directory
 from .listening import (
     ShortageError,
@@ -48,7 +58,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from ..core import Models
-    from ..server.service import Service
+    from ..server import Service
 
 _PACKAGES = {
     "starlette": "starlette",
@@ -210,14 +220,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with importing():
         import uvicorn
 
-        from ..media.sinks.sink import close_all
-        from ..server.app import create_app
-        from ..server.connections import Settings
-        from ..server.languages.offers import Offers
-        from ..server.languages.served import ServedLanguages
-        from ..server.pushes import Pushes
-        from ..server.service import Service
-        from ..server.session_record import check_folder
+        from ..media import close_all
+        from ..server import Offers, Pushes, ServedLanguages, Service, Settings, check_folder, create_app
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
     for name in ("uvicorn.error", "python_multipart"):  # not a line for each malformed request
@@ -278,7 +282,7 @@ def _check_packages(options: argparse.Namespace) -> None:
 
 def measured_sessions(models: Sequence[Models]) -> int:
     """The number of sessions that this machine carries with these models, which is printed with what it comes from."""
-    from ..server.capacity import sessions_for, slowest_window_s
+    from ..server import sessions_for, slowest_window_s
 
     window_s = slowest_window_s([each.recognizer for each in models])
     found = sessions_for(window_s, usable_cores())
@@ -309,7 +313,7 @@ async def _serve_all(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(taking_part)
         if wyoming_listener is not None:
-            from ..server.protocols.wyoming import serving_wyoming
+            from ..server import serving_wyoming
 
             await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
         await serve(server, service, listener, ready=lambda: tell("\n".join(lines)))
@@ -327,7 +331,7 @@ async def serve(
     A second signal ends at once. ``ready`` is called when signals are handled and connections are accepted.
     """
     stopping = stopping or asyncio.Event()
-    from ..server.connections import sweep
+    from ..server import sweep
 
     asyncio.get_running_loop().set_exception_handler(_without_shortages)
     with _signals(server, stopping):

@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..archives import other_language
-from ..archives.outputs import SUFFIXES
-from ..backends.marian.forced import place_marks
-from ..backends.marian.terms.markup import Fragment
-from ..config.config import PipelineConfig
-from ..console.cli import report, tell
+from ..archives import SUFFIXES, other_language
+from ..backends import Fragment, place_marks
+from ..config import PipelineConfig
+from ..console import report, tell
 from ..core import (
     DirectedGlossary,
     Masking,
@@ -23,11 +21,9 @@ from ..core import (
     Translation,
     TranslationRequest,
 )
-from ..documents.formats import KINDS, WRITTEN_KINDS, converted, decoded, read_document
-from ..documents.translating import markup_free, too_long, translated_cues
+from ..documents import KINDS, WRITTEN_KINDS, converted, decoded, markup_free, read_document, too_long, translated_cues
 from ..errors import PipelineError, UsageError, described
-from ..glossary.current import GlossaryFile
-from ..glossary.masked import load_masked
+from ..glossary import GlossaryFile, load_masked
 from ..languages import known_language, language_tag, same_language
 
 _MOST_BYTES = 1 << 25
@@ -214,6 +210,6 @@ class _Translator:
 
 
 def _loaded(config: PipelineConfig) -> Mapping[str, TextTranslator]:
-    from ..config.loading import load_translations  # slow
+    from ..config import load_translations  # slow
 
     return load_translations(config)

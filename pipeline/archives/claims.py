@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..console.cli import tell
+from ..console import tell
 from ..errors import PipelineError, one_line
 from .recording_run import make_folder
 from .recordings import Begin, Job

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
-from ..console.cli import tell
+from ..console import tell
 from ..errors import PipelineError, UsageError, one_line
 from .recordings import Options
 from .results import Result

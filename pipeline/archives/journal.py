@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from ..config.config import PipelineConfig
+from ..config import PipelineConfig
 from ..core import (
     DEFAULT,
     FAILED,
@@ -46,12 +46,8 @@ from ..core import (
     passes,
 )
 from ..errors import UsageError
-from ..glossary.files import load_glossary
-from ..glossary.masked import load_masked
-from ..glossary.terms import Glossary, Term
-from ..media.sinks.files import FORMATS
-from ..media.sinks.jsonl import Text, line, read_event
-from ..media.sinks.sink import BlockFile
+from ..glossary import Glossary, Term, load_glossary, load_masked
+from ..media import FORMATS, BlockFile, Text, line, read_event
 
 _VERSION = 5
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line

@@ -6,12 +6,11 @@ import re
 from contextlib import closing
 from pathlib import Path
 
-from ..backends.guessed_language import first_speech, guessed_languages
+from ..backends import first_speech, guessed_languages
 from ..core import VadConfig
-from ..languages import confusable, english_name, known_language, same_language
-from ..languages.detection import written_language
+from ..languages import confusable, english_name, known_language, same_language, written_language
 from ..languages.rules import has_rules
-from ..media.audio.recording import Recording
+from ..media import Recording
 
 FLAGS = frozenset({"forced", "foreign", "default", "sdh", "cc", "hi"})
 """After the language in the names of media servers (Plex, Jellyfin, Kodi). "hi" is Hindi where that is translated."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import UsageError
-from ..media.sinks.files import FILE_SUFFIXES, SPOKEN
+from ..media import FILE_SUFFIXES, SPOKEN
 from ..names import STANDARD_OUTPUT
 
 JOURNAL_SUFFIX = ".unfinished.jsonl"

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, TypeVar
 
-from ..console.signals import FROM_KEYS
+from ..console import FROM_KEYS
 
 P = ParamSpec("P")
 T = TypeVar("T")

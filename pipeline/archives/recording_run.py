@@ -11,14 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..config.config import PipelineConfig
+from ..config import PipelineConfig
 from ..core import EndOfInput, Masking, PipelineEvent, Transcript, Translation, Worker
 from ..errors import PipelineError, StageError, UsageError
-from ..glossary.masked import load_masked
-from ..media.audio.recording import Recording
-from ..media.sinks.blank import is_blank
-from ..media.sinks.files import open_sinks, sink_makers
-from ..media.sinks.sink import Sink, close_all, write_all
+from ..glossary import load_masked
+from ..media import Recording, Sink, close_all, is_blank, open_sinks, sink_makers, write_all
 from . import journal, other_language
 from .journal import JournalSink, KnownSpeech, known_speech, known_translation
 from .outputs import Output, label

@@ -9,11 +9,10 @@ from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
-from ..config.config import PipelineConfig
-from ..console.cli import standard_input
+from ..config import PipelineConfig
+from ..console import standard_input
 from ..errors import FileInUseError, UsageError
-from ..media.sinks.blank import is_blank
-from ..media.sinks.sink import in_use
+from ..media import in_use, is_blank
 from ..names import STANDARD_OUTPUT
 from . import journal
 from .outputs import (

@@ -15,10 +15,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..backends.machine import keep_freed_memory, usable_cores
-from ..config.config import PipelineConfig
-from ..console.bars import Bar, Bars
-from ..console.cli import report, tell_loading
+from ..backends import keep_freed_memory, usable_cores
+from ..config import PipelineConfig
+from ..console import Bar, Bars, report, tell_loading
 from ..errors import PipelineError, StageError, UsageError, one_line
 from . import pool
 from .recording_run import translate_job
@@ -210,7 +209,7 @@ _loaded: tuple[PipelineConfig, Models] | None = None
 
 def _models(config: PipelineConfig) -> Models:
     global _loaded
-    from ..config.loading import load_models
+    from ..config import load_models
 
     if _loaded is None or _loaded[0] != config:
         keep_freed_memory()

@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 
 from ..core import SourceSentence, TargetText, TermTranslator, Translation, TranslationRequest, attends
 from ..errors import UsageError, one_line
-from ..glossary.terms import Glossary, Term
-from ..languages import english_name
-from ..languages.scripts import needed_conversion
+from ..glossary import Glossary, Term
+from ..languages import english_name, needed_conversion
 from .marian.terms.literals import literals
 from .marian.terms.source_terms import SourceTerm, kept, terms_in
 from .nmt_options import NmtConfig

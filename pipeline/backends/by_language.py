@@ -21,17 +21,15 @@ from ..core import (
     common_length,
 )
 from ..errors import PipelineError, UsageError, one_line
-from ..glossary.terms import Glossary, Term
-from ..languages import language_tag, same_language
-from ..languages.options import MOST_SPOKEN
-from ..store.firefox import is_student
-from ..store.resolve import ModelRef, local_model
+from ..glossary import Glossary, Term
+from ..languages import MOST_SPOKEN, language_tag, same_language
+from ..store import ModelRef, is_student, local_model
 from .marian.load import loaded_translator
 from .marian.model import MarianModel
 from .nmt_options import NmtConfig
 
 if TYPE_CHECKING:
-    from ..config.config import PipelineConfig
+    from ..config import PipelineConfig
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +37,7 @@ log = logging.getLogger(__name__)
 _AGAIN_S = 60.0
 
 
-def by_language(
+def translator_by_language(
     config: PipelineConfig, target: str, translators: Callable[[NmtConfig], list[MarianModel]], *, fetches: bool
 ) -> ByLanguage:
     """The translator into a target: those from named languages are loaded; from any language, each when it is spoken.

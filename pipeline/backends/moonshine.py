@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from ..core import DEFAULT, FRAME_S, SAMPLE_RATE, RecognitionOptions, Samples, SpeechSegment, Transcript, first_new_word
 from ..errors import ModelError, UsageError
-from ..languages.marks import letters
-from ..store import FileSet, ModelRef, resolve_model
-from ..store.known import MOONSHINE
+from ..languages import letters
+from ..store import MOONSHINE, FileSet, ModelRef, resolve_model
 from .asr_options import AsrConfig
 from .machine import usable_cores
 from .onnx_session import open_session, quiet_options, translate_ort_errors

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from ..core import Word
 from ..errors import UsageError
-from ..languages import CHINESE, language_tag
-from ..languages.chinese import Convert, converted_parts, simplified, traditional
+from ..languages import CHINESE, Convert, converted_parts, language_tag, simplified, traditional
 
 _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from ..core import SAMPLE_RATE, PartialText, RecognitionOptions, Samples, Word
 from ..errors import ModelError, UsageError
-from ..languages import sets_sentences_apart, spaced
-from ..languages.marks import MARKS
+from ..languages import MARKS, sets_sentences_apart, spaced
 from ..languages.rules import rules
 from ..store import ModelRef
 from .asr_options import AsrConfig

@@ -24,8 +24,7 @@ from ..core import (
     Word,
     with_stage,
 )
-from ..languages import spaced
-from ..languages.marks import MARKS, final_marks
+from ..languages import MARKS, final_marks, spaced
 from .voices import HOP_SAMPLES, WINDOW_SAMPLES, Vector, VoiceModel
 
 # Less speech makes no new voice: it is the one that is most alike, if it is at all. Less than this says nothing of whom it is.

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ..core import SAMPLE_RATE, Samples, SpeakerOptions
 from ..errors import ModelError, UsageError
-from ..store.known import VOICES
-from ..store.packages import model_from_packages
+from ..store import VOICES, model_from_packages
 from .onnx_session import open_session, quiet_options, translate_ort_errors
 
 HOP_SAMPLES, _FRAMES = 270, 589

@@ -16,16 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..archives.outputs import SUFFIXES
-from ..backends.asr_options import AsrConfig
-from ..backends.whisper import WhisperRecognizer
-from ..backends.whisper.engine import WhisperEngine
-from ..config.config import PipelineConfig
-from ..console.cli import some_path, some_text, whole_number, whole_numbers
+from ..archives import SUFFIXES
+from ..backends import AsrConfig, WhisperEngine, WhisperRecognizer
+from ..config import PipelineConfig
+from ..console import some_path, some_text, whole_number, whole_numbers
 from ..core import SAMPLE_RATE, Samples, SpeechSegment, Transcript, VadConfig
 from ..errors import UsageError
-from ..languages.options import LanguageConfig
-from ..media.audio.recording import read_audio
+from ..languages import LanguageConfig
+from ..media import read_audio
 from .play import PACK_MS, faster_whisper, packs, segments_of
 from .words import edits, scored_units
 

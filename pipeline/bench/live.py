@@ -16,16 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..apps.options import add_model_arguments, configured
-from ..backends.asr_options import DraftModel
-from ..config.config import PipelineConfig
-from ..config.resources import DEMO_SPEECH
+from ..apps import add_model_arguments, configured
+from ..backends import DraftModel
+from ..config import DEMO_SPEECH, PipelineConfig
 from ..core import DEFAULT, Samples, SentenceAssembler, SourceSentence, Worker, by_segment
 from ..errors import UsageError
-from ..media.audio.recording import Recording, read_audio
-from ..media.latency.delay_measures import Reference
-from ..media.latency.emissions import Unit, unit_of, units
-from ..media.subtitles.check import read_cues
+from ..media import Recording, Reference, Unit, read_audio, read_cues, unit_of, units
 from ..names import escaped
 from .measures import measured
 from .play import PlayedRun, load_for_long_run, packs, play, segments_of

@@ -13,10 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core import SourceSentence, SourceText, State, TargetText, Translation, trimmed_words
+from ..media import (
+    Emission,
+    Reference,
+    Scores,
+    TextSoFar,
+    Unit,
+    aligned,
+    mean_scores,
+    normalized_erasure,
+    stream_scores,
+    unit_of,
+)
 from ..media.latency import emissions
-from ..media.latency.alignment import aligned
-from ..media.latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from ..media.latency.emissions import Emission, TextSoFar, Unit, unit_of
 from .words import (
     Newest,
     ReceivedEvent,

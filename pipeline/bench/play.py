@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..backends.asr_options import AsrConfig
-from ..backends.machine import usable_cores
-from ..backends.vad.detector import SpeechDetector
-from ..backends.whisper.files import find_recognizer
-from ..config.config import PipelineConfig
-from ..console.cli import settle
+from ..backends import AsrConfig, SpeechDetector, find_recognizer, usable_cores
+from ..config import PipelineConfig
+from ..console import settle
 from ..core import Endpointer, PipelineStats, Samples, SpeechSegment, VadConfig, Worker, fits
-from ..media.audio.recording import Recording
+from ..media import Recording
 from .processes import peak_mb, resident_mb
 from .words import ReceivedEvent
 
@@ -69,7 +66,7 @@ class Stats(PipelineStats):
 
 async def load_for_long_run(config: PipelineConfig) -> Models:
     """Load the models in a worker thread and exclude them from garbage collection, as the commands do."""
-    from ..config.loading import load_models
+    from ..config import load_models
 
     loader = Worker("model loading")
     try:

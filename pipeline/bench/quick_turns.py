@@ -17,11 +17,10 @@ import av
 import numpy as np
 from av.audio.frame import AudioFrame
 
-from ..apps.translate import for_recordings
-from ..config.config import PipelineConfig
+from ..apps import for_recordings
+from ..config import PipelineConfig
 from ..core import SAMPLE_RATE, Models, PipelineStats, Samples, SourceSentence
-from ..media.audio.recording import Recording
-from ..media.latency.alignment import aligned
+from ..media import Recording, aligned
 from .play import faster_whisper, load_for_long_run
 from .words import scored_units
 

@@ -12,14 +12,10 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..backends.marian.compiled import find_translation_model
-from ..backends.marian.model import MarianModel
-from ..backends.marian.preparation import ALL_RULES, TextRule
-from ..backends.marian.search.sentence_text import SentenceCache
-from ..backends.nmt_options import NmtConfig
-from ..console.cli import whole_number
+from ..backends import ALL_RULES, MarianModel, NmtConfig, SentenceCache, TextRule, find_translation_model
+from ..console import whole_number
 from ..errors import UsageError
-from ..media.sinks.sink import BlockFile
+from ..media import BlockFile
 from .nmt import read_sentences
 
 NOTABLE_CHRF = 3.0

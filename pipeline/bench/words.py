@@ -17,9 +17,8 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 from ..core import PipelineEvent, SourceSentence, SourceText, State, TargetText, Translation
 from ..languages import spaced
 from ..languages.rules.en import in_words
+from ..media import Unit, aligned
 from ..media.latency import emissions
-from ..media.latency.alignment import aligned
-from ..media.latency.emissions import Unit
 
 FRAME_S = 1 / 60
 """What comes within the time of one picture on a screen is seen at once."""

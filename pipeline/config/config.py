@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..backends.asr_options import BACKENDS, AsrConfig, DraftModel
-from ..backends.marian.routing import LanguagePair, check_shared, resolve, student_routes
-from ..backends.nmt_options import NmtConfig
+from ..backends import BACKENDS, AsrConfig, DraftModel, LanguagePair, NmtConfig, check_shared, resolve, student_routes
 from ..core import (
     CaptionOptions,
     CheckedOptions,
@@ -27,9 +25,8 @@ from ..core import (
     mistake,
 )
 from ..errors import ConfigError, UsageError
-from ..languages import english_name, language_tag, same_language
-from ..languages.options import AUTO_SOURCE, LanguageConfig, as_codes
-from ..media.subtitles.rules import PRESETS, SubtitleRules
+from ..languages import AUTO_SOURCE, LanguageConfig, as_codes, english_name, language_tag, same_language
+from ..media import PRESETS, SubtitleRules
 from .resources import CONFIGS, named_configs
 
 if TYPE_CHECKING:
@@ -91,7 +88,7 @@ class PipelineConfig(CheckedOptions):
 
     def speech_detector(self) -> FrameDetector:
         """A detector for one stream."""
-        from ..backends.vad.detector import SpeechDetector
+        from ..backends import SpeechDetector
 
         return SpeechDetector(self.vad)
 

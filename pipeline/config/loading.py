@@ -15,15 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
-from ..backends.asr_options import AsrConfig
-from ..backends.by_language import by_language
-from ..backends.engines import engine
-from ..backends.marian.load import find_translation_models, in_sequence, loaded_as, loaded_translator
-from ..backends.marian.model import MarianModel
-from ..backends.marian.routing import LanguagePair
-from ..backends.nmt_options import NmtConfig
-from ..backends.script import usual_script
-from ..backends.vad.silero import load_silero
+from ..backends import (
+    AsrConfig,
+    LanguagePair,
+    MarianModel,
+    NmtConfig,
+    engine,
+    find_translation_models,
+    in_sequence,
+    load_silero,
+    loaded_as,
+    loaded_translator,
+    translator_by_language,
+    usual_script,
+)
 from ..core import (
     AddSpeakers,
     DraftRecognizer,
@@ -36,9 +41,7 @@ from ..core import (
 )
 from ..errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from ..languages import language_tag
-from ..store.firefox import is_student
-from ..store.known import known_translator
-from ..store.transfer import megabytes
+from ..store import is_student, known_translator, megabytes
 
 if TYPE_CHECKING:
     from .config import PipelineConfig
@@ -112,7 +115,7 @@ def load_shared(
                 for (source, target), (nmt, steps) in each.translators.items()
             }
             | {
-                target: by_language(config, target, shared.translators, fetches=shared.fetches)
+                target: translator_by_language(config, target, shared.translators, fetches=shared.fetches)
                 for target in config.languages.mixed
             }
             for config, each in zip(configs, found, strict=True)
@@ -177,8 +180,7 @@ class SharedModels:
         """The model that tells voices apart, if that is wanted."""
         if not options.auto:
             return None
-        from ..backends.turns import with_speakers
-        from ..backends.voices import VoiceModel, voice_model_folder
+        from ..backends import VoiceModel, voice_model_folder, with_speakers
 
         if (path := voice_model_folder(options)) not in self._voices:
             self._voices[path] = partial(with_speakers, VoiceModel(path))
@@ -190,7 +192,7 @@ class SharedModels:
         Raises:
             UsageError, ModelError: there is no such model.
         """
-        from ..backends.voices import voice_model_folder
+        from ..backends import voice_model_folder
 
         wanted = dataclasses.replace(options, auto=True)
         voice_model_folder(wanted)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ..languages.options import LanguageConfig
+from ..languages import LanguageConfig
 from .asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
 from .nmt.translator import TextTranslator
 from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, QueueConfig, SentenceOptions, SpeakerOptions

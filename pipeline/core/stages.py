@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..errors import PipelineError, StageError
-from ..glossary.current import CurrentGlossary
+from ..glossary import CurrentGlossary
 from .asr.context import Context
 from .asr.final import FinalRecognition
 from .asr.groups import Groups

@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..errors import InputEndedError, PipelineError, StageError, UsageError
-from ..glossary.current import CurrentGlossary, GlossaryFile
-from ..glossary.masked import load_masked
+from ..glossary import CurrentGlossary, GlossaryFile, load_masked
 from .captions.masking import Masking
 from .events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples
 from .models import Models, RunConfig

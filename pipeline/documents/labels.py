@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from ..languages import language_tag
-from ..languages.marks import CLAUSE_MARKS, MARKS
+from ..languages import CLAUSE_MARKS, MARKS, language_tag
 
 TAG = r"<[^<>\n]*>|\{[^{}\n]*\}"
 """A mark in a text."""

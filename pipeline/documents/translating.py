@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from ..backends.marian.terms.markup import NEXT, Fragment, joined_sentences, parts
-from ..languages.marks import CLAUSE_MARKS
+from ..backends import NEXT, Fragment, joined_sentences, parts
+from ..languages import CLAUSE_MARKS
 from ..languages.rules import rules as language_rules
-from ..media.subtitles.lines import layout
-from ..media.subtitles.rules import SubtitleRules
-from ..media.subtitles.text import line_limit, width
+from ..media import SubtitleRules, layout, line_limit, width
 from .formats import FileCue
 from .labels import NOTE, TAG, labels, translated_label
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import UsageError
-from . import CHINESE, LanguageTag, language_tag, nearest
 from .chinese import Convert, conversion
+from .tags import CHINESE, LanguageTag, language_tag, nearest
 
 
 def choose_code(target: str, codes: Sequence[str]) -> str:

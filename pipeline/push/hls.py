@@ -18,11 +18,8 @@ from pathlib import Path
 
 from ..core import EndOfInput, PipelineEvent
 from ..errors import SinkError, UsageError
-from ..media.sinks.cue_file import timestamp
+from ..media import Cue, CueBuilder, SubtitleRules, directed, timestamp
 from ..media.subtitles import escapes
-from ..media.subtitles.bidi import directed
-from ..media.subtitles.cues import Cue, CueBuilder
-from ..media.subtitles.rules import SubtitleRules
 from .push import Clock, replace_text
 
 log = logging.getLogger(__name__)

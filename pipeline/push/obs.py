@@ -19,10 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import UsageError
-from ..media.subtitles.lines import layout
-from ..media.subtitles.rules import SubtitleRules
-from ..media.subtitles.sentences import Sentence
-from ..media.subtitles.text import reading_ms
+from ..media import Sentence, SubtitleRules, layout, reading_ms
 from .push import Pusher, PushError, PushRefusedError
 
 try:

@@ -24,10 +24,8 @@ from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Reque
 
 from ..core import PipelineEvent
 from ..errors import UsageError
-from ..media.subtitles.early import EarlySentenceBuilder
-from ..media.subtitles.rules import SubtitleRules
-from ..media.subtitles.sentences import Sentence, SentenceBuilder
-from ..store.packages import assets
+from ..media import EarlySentenceBuilder, Sentence, SentenceBuilder, SubtitleRules
+from ..store import assets
 
 log = logging.getLogger(__name__)
 

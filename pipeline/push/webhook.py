@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..media.subtitles.sentences import Sentence
+from ..media import Sentence
 from .push import HttpPusher
 
 

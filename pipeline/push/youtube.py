@@ -9,8 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
-from ..media.subtitles.lines import layout
-from ..media.subtitles.sentences import Sentence
+from ..media import Sentence, layout
 from .push import HttpPusher
 
 

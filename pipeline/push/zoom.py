@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import langcodes
 
 from ..languages import language_tag
-from ..media.subtitles.sentences import Sentence
+from ..media import Sentence
 from .push import HttpPusher, PushRefusedError, asked
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..config.config import PipelineConfig, with_overrides
+from ..config import PipelineConfig, with_overrides
 from ..core import Masking, Models, SameLanguageText, TextTranslator, warn_unspellable
 from ..errors import UsageError
-from ..glossary.current import GlossaryFile
-from ..glossary.masked import load_masked
+from ..glossary import GlossaryFile, load_masked
 from ..languages import nearest
 from .languages.served import narrowed
 from .protocol import ProtocolError

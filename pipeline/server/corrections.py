@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core import MASK, Correction, Masking
-from ..glossary.files import normalized_form
-from ..glossary.table import TableError
+from ..glossary import TableError, normalized_form
 from .guard import Rate
 from .history import History
 from .limits import ServerLimits

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core import ChangeEvent, Paused, Resumed
 from ..languages import LONGEST_CODE
-from ..media.sinks.jsonl import line
+from ..media import line
 from .limits import MOST_NAMED_TARGETS
 
 VERSION = 2

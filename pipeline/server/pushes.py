@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from ..config.config import PipelineConfig
+from ..config import PipelineConfig
 from ..core import PipelineEvent
 from ..errors import PipelineError, one_line
-from ..media.sinks.sink import SINK_FAILURES, FanOut, close_all
-from ..push.push import PushSink
+from ..media import SINK_FAILURES, FanOut, close_all
+from ..push import PushSink
 from .session import Session
 
 log = logging.getLogger(__name__)

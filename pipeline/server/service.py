@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..config.config import PipelineConfig
+from ..config import PipelineConfig
 from ..core import Models, PipelineStats
-from ..glossary.terms import Glossary
+from ..glossary import Glossary
 from ..languages import nearest, normalized_code
 from .capacity import calls_at_once
 from .chains import Chain, chain_of
@@ -28,7 +28,7 @@ from .session_index import SessionIndex
 
 if TYPE_CHECKING:
     from ..core import AddSpeakers
-    from ..glossary.candidates import Candidate
+    from ..glossary import Candidate
     from .directory import Directory
     from .speaking import SessionVoices
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..core import SAMPLE_RATE, PipelineEvent, PipelineStats, SourceSentence, SpeechTranslator, unspellable
 from ..errors import PipelineError
-from ..glossary.terms import Glossary
+from ..glossary import Glossary
 from .access import same_secret
 from .chains import Chain
 from .corrections import Corrections

@@ -14,10 +14,7 @@ from pathlib import Path
 
 from ..core import Correction, PipelineEvent, SourceSentence, State, States, Translation, Worker, key
 from ..errors import PipelineError, UsageError
-from ..media.sinks.files import sink_makers
-from ..media.sinks.jsonl import read_event
-from ..media.sinks.sink import Sink, close_all, write_all
-from ..media.subtitles.rules import SubtitleRules
+from ..media import Sink, SubtitleRules, close_all, read_event, sink_makers, write_all
 
 log = logging.getLogger(__name__)
 

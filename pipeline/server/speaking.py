@@ -11,8 +11,7 @@ from contextlib import asynccontextmanager
 
 from ..core import PipelineEvent, Samples
 from ..languages import nearest
-from ..speaking.speaker import Speaker, at_rate
-from ..speaking.voice import Voice
+from ..speaking import Speaker, Voice, at_rate
 from .protocol import ProtocolError, shown
 from .shares import DISPLACED, displaced
 

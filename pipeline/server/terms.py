@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from ..core import Models, VocabularyRecognizer
 from ..errors import UsageError
-from ..glossary.candidates import Candidate, candidates
-from ..glossary.document_text import document_text
+from ..glossary import Candidate, read_document, term_candidates
 from .access import Access, bearer_token
 from .protocol import ProtocolError
 from .service import Service
@@ -24,7 +23,7 @@ from .uploads import UploadError, as_dict, received, while_connected
 def proposed(text: str, language: str, models: Models) -> list[Candidate]:
     """The terms of a text for speech in ``language``. Blocks."""
     recognizer = models.recognizer
-    return candidates(text, language, recognizer.pieces if isinstance(recognizer, VocabularyRecognizer) else None)
+    return term_candidates(text, language, recognizer.pieces if isinstance(recognizer, VocabularyRecognizer) else None)
 
 
 async def _proposed(path: Path, language: str, models: Models) -> list[Candidate]:
@@ -35,7 +34,7 @@ async def _proposed(path: Path, language: str, models: Models) -> list[Candidate
     """
     left = threading.Event()
     work = asyncio.ensure_future(
-        asyncio.to_thread(lambda: proposed(document_text(path, unwanted=left.is_set), language, models))
+        asyncio.to_thread(lambda: proposed(read_document(path, unwanted=left.is_set), language, models))
     )
     try:
         return await asyncio.shield(work)

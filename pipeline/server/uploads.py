@@ -30,7 +30,7 @@ from ..core import (
     Worker,
 )
 from ..errors import AudioError, PipelineError, StageError, UsageError
-from ..media.audio.recording import PcmRecording, Recording
+from ..media import PcmRecording, Recording
 from .chains import Chain
 from .limits import ServerLimits
 from .protocol import ProtocolError, shown

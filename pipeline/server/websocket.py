@@ -11,7 +11,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..core import Changes, EndOfInput
-from ..glossary.terms import Glossary
+from ..glossary import Glossary
 from .access import Access
 from .chains import loaded_voice_model
 from .feed import Feed, Snapshot, Targets

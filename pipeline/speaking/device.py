@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import Samples
 from ..errors import DeviceError
-from ..media.audio.devices import find_device, library_messages_logged, portaudio, settings_for
+from ..media import find_device, library_messages_logged, portaudio, settings_for
 from .speaker import at_rate
 
 _BLOCK_S = 0.02

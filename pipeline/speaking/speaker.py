@@ -16,7 +16,7 @@ import numpy as np
 from ..core import AppendOnlySentences, PipelineEvent, Samples, TargetText, Translation
 from ..errors import DeviceError, PipelineError, one_line
 from ..languages import sets_sentences_apart
-from ..media.audio.capture import Converter
+from ..media import Converter
 from .voice import Voice
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core import PipelineEvent, Translation
 from ..errors import SinkError
-from ..media.sinks.sink import open_locked
+from ..media import open_locked
 from .speaker import UtteranceQueue, log, said_of_skipped, spoken
 from .voice import Voice
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..backends.onnx_session import open_session, quiet_options
+from ..backends import open_session, quiet_options
 from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
 from ..languages import known_language, normalized_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..store.known import HIBARI
+from ..store import HIBARI
 from .hibari import HibariVoice
 from .kokoro import KokoroVoice
 from .voice import PiperVoice, Voice

@@ -23,7 +23,7 @@ SOURCES = {
     if path.parent != RECORDS
 }
 NOT_RULES = {
-    "languages/__init__.py": "tags: the codes themselves, and scripts without blanks",
+    "languages/tags.py": "tags: the codes themselves, and scripts without blanks",
     "backends/script.py": "the two scripts of Chinese",
     "backends/marian/preparation.py": "the two scripts of Chinese",
     "backends/whisper/language_id.py": "models of English only",

@@ -11,14 +11,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import HubUnreachableError, ModelError
-from ...store import FileSet, ModelRef, resolve_model
-from ...store.cache import locked, translate_read_errors
-from ...store.firefox import PREFIX, is_student
-from ...store.known import known_translator
-from ...store.packages import assets
-from ...store.progress import Progress, progress_bar
-from ...store.resolve import cached_commit, local_directory
-from ...store.transfer import digest_of
+from ...store import (
+    PREFIX,
+    FileSet,
+    ModelRef,
+    Progress,
+    assets,
+    cached_commit,
+    digest_of,
+    is_student,
+    known_translator,
+    local_directory,
+    locked,
+    progress_bar,
+    resolve_model,
+    translate_read_errors,
+)
 from ..nmt_options import NmtConfig
 from .compile import VERSION
 from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core import TextTranslator
-from ...store.progress import Progress
+from ...store import Progress
 from ..nmt_options import NmtConfig
 from .compiled import find_translation_model
 from .model import MarianModel

@@ -8,12 +8,19 @@ from dataclasses import dataclass, field, replace
 
 from ...core import SteadySource, fit, split_sentences
 from ...errors import UsageError
-from ...glossary.terms import Glossary, Match, Term
-from ...languages import language_tag
-from ...languages.chinese import Convert, simplified
-from ...languages.marks import MARKS, final_marks, letters
+from ...glossary import Glossary, Match, Term
+from ...languages import (
+    MARKS,
+    Convert,
+    check_script,
+    choose_code,
+    final_marks,
+    language_tag,
+    letters,
+    needed_conversion,
+    simplified,
+)
 from ...languages.rules import rules
-from ...languages.scripts import check_script, choose_code, needed_conversion
 from .decode.decoder import Decoder
 from .decode.tokenizer import MarianTokenizer
 from .preparation import ALL_RULES, TextRule, capitalised, prepared, written

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...core import SourceSentence, TargetText, Translation, TranslationRequest
-from ...glossary.terms import Glossary, Match, Term
+from ...glossary import Glossary, Match, Term
 from .decode.generation import GenerationOptions
 from .model import MarianModel
 from .search.sentence_text import translated

@@ -14,10 +14,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from ...languages import language_tag
-from ...languages.chinese import simplified
-from ...languages.marks import letters
-from ...languages.numbers import in_digits
+from ...languages import in_digits, language_tag, letters, simplified
 from ...languages.rules import rules as rules_of
 from ...languages.rules.clock import SpokenTimes
 

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...languages import known_language, language_tag
-from ...store.firefox import PREFIX, cached_student, is_student
-from ...store.known import known_translator
-from ...store.packages import model_from_packages
+from ...store import PREFIX, cached_student, is_student, known_translator, model_from_packages
 from ..nmt_options import NmtConfig
 
 AUTO = "auto"

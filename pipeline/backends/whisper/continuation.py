@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from ...core import SpeechSegment, Transcript, Word
-from ...languages.marks import CLOSERS, final_marks
+from ...languages import CLOSERS, final_marks
 from ...languages.rules import rules
 from .search import Search
 from .words import TimedWord

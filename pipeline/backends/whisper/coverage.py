@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...core import FRAME_S, Samples, levels_db
-from ...languages.marks import letters
+from ...languages import letters
 from .words import SENTENCE_ENDS, TimedWord
 
 # A word lasts this long and an amount for each letter or digit. The alignment gives the time of words that were left out to

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ...core import SAMPLE_RATE, Replacement, Samples
 from ...errors import ModelError, UsageError, one_line
-from ...languages import spaced
-from ...languages.marks import letters
+from ...languages import letters, spaced
 from ..asr_options import AsrConfig
 from .language_id import knows_language, whisper_code
 from .mel import MelFilters

@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 
 from ...errors import ModelError, UsageError
-from ...store import FileSet, ModelRef, resolve_model
-from ...store.known import KnownModel, Thresholds
+from ...store import FileSet, KnownModel, ModelRef, Thresholds, resolve_model
 from ..asr_options import AsrConfig
 from .guards import SHORT_TOKENS
 

@@ -6,7 +6,7 @@ import re
 import zlib
 from dataclasses import dataclass, replace
 
-from ...store.known import Thresholds
+from ...store import Thresholds
 
 # A rejected transcript counts as silence if the no-speech probability is above this.
 _SILENCE_NO_SPEECH = 0.8

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from ...core import SAMPLE_RATE, MissingSpeech, Samples, SpeechSegment, Transcript, Word, gaps, resembles_part
-from ...languages.marks import letters
+from ...languages import letters
 from .continuation import continued
 
 _Timed = TypeVar("_Timed", bound=Word | MissingSpeech)

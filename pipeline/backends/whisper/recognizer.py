@@ -11,7 +11,7 @@ from pathlib import Path
 from ...core import DEFAULT, SAMPLE_RATE, RecognitionOptions, Samples, SpeechSegment, Transcript, first_new_word
 from ...errors import UsageError
 from ...languages import language_tag
-from ...store.packages import identify
+from ...store import identify
 from ..asr_options import AsrConfig
 from ..script import in_script, script_conversions
 from .continuation import Continuation, consecutive

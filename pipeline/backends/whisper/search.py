@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import SAMPLE_RATE, HeardTerms, MissingSpeech, Samples
-from ...languages.marks import letters
-from ...store.known import Thresholds
+from ...languages import letters
+from ...store import Thresholds
 from .coverage import inserted, unheard, without_others_time
 from .engine import MOST_PROMPT_TOKENS, PADDING_S, EncodedAudio, Hypothesis, WhisperEngine
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection, was_said

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...core import MissingSpeech, SpeechSegment, Transcript
-from ...languages.chinese import Convert
-from ...store.known import Thresholds
+from ...languages import Convert
+from ...store import Thresholds
 from ..script import in_script
 from .guards import Evidence, compression_ratio, rejection
 from .search import Search

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from ...errors import PipelineError
-from ...languages.marks import letters
+from ...languages import letters
 from ..events import SpeechSegment, Transcript
 from ..run.stats import PipelineStats
 from ..run.worker import FAILED, FailedCalls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...languages.marks import letters
+from ...languages import letters
 from ..events import Word
 
 # Characters of difference in the text that outweigh one second of difference in time. A word is rarely aligned more than

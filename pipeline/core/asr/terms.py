@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...glossary.current import CurrentGlossary
-from ...glossary.near import NearMiss, NearMisses
-from ...glossary.terms import Glossary, Term
+from ...glossary import CurrentGlossary, Glossary, NearMiss, NearMisses, Term
 from ..events import Transcript
 from ..run.options import GlossaryOptions
 

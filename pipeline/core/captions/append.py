@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ...languages import sets_sentences_apart, spaced
-from ...languages.chinese import Convert, settled
-from ...languages.marks import letters
+from ...languages import Convert, letters, sets_sentences_apart, settled, spaced
 from ..events import SourceText, TargetText
 from .states import State
 

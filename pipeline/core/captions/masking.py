@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...glossary.terms import in_word
+from ...glossary import in_word
 from ...languages import language_tag
 from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Transcript, Word
 from .states import State

@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...languages import spaced
-from ...languages.chinese import Convert, settled
+from ...languages import Convert, settled, spaced
 from ..events import TargetText, Translation
 from ..run.options import DraftOptions
 from .states import common_length

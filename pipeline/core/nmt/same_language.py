@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import accumulate
 
-from ...languages.scripts import check_script, needed_conversion
+from ...languages import check_script, needed_conversion
 from ..captions.policy import updates
 from ..captions.states import OpenTexts
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, TargetToken, Translation

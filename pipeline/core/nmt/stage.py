@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ...errors import PipelineError
-from ...glossary.current import CurrentGlossary
-from ...glossary.terms import Glossary
-from ...languages import same_language
-from ...languages.marks import MARKS, final_marks
+from ...glossary import CurrentGlossary, Glossary
+from ...languages import MARKS, final_marks, same_language
 from ..captions.policy import AgreeingDrafts, at_once, updates
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from ..run.options import DraftOptions

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from ...glossary.terms import Glossary, Term
-from ...languages.options import LanguageConfig
+from ...glossary import Glossary, Term
+from ...languages import LanguageConfig
 from ..events import SourceSentence, TargetText, Translation
 from .draft_tokens import DraftTokens
 

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from ...languages import sets_sentences_apart
-from ...languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks
+from ...languages import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, sets_sentences_apart
 from ..captions.states import common_length
 from ..events import Pause, SourceSentence, SourceText, Transcript, Word
 from ..run.options import SentenceOptions

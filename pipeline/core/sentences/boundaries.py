@@ -9,7 +9,7 @@ import functools
 import re
 from dataclasses import dataclass, fields
 
-from ...languages.marks import CLOSERS, MARKS
+from ...languages import CLOSERS, MARKS
 from ...languages.rules import rules
 from ...languages.rules.record import FullStops, Rules
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from sentencex import segment
 
-from ...languages import spaced
-from ...languages.marks import CLOSERS, MARKS
+from ...languages import CLOSERS, MARKS, spaced
 from ..events import SourceSentence, Word
 from .boundaries import CONTEXT, is_end, is_inside_quotation, word_lists
 

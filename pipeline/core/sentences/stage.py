@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...glossary.current import CurrentGlossary
-from ...glossary.terms import Glossary
+from ...glossary import CurrentGlossary, Glossary
 from ..events import EndOfInput, Pause, SourceSentence, SourceText, Transcript, TranscriptSoFar
 from ..run.options import SentenceOptions
 from ..run.worker import Worker

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from ...core import LateTargets, TextTranslator
 from ...errors import UsageError
-from ...languages import normalized_code, same_text
-from ...languages.options import LanguageConfig
+from ...languages import LanguageConfig, normalized_code, same_text
 from ..limits import MOST_TARGETS, ServerLimits
 from ..protocol import ProtocolError, shown
 

@@ -21,8 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ...backends.marian.forced import place_marks
-from ...backends.marian.terms.markup import Fragment, joined_sentences, parts, parts_of_page
+from ...backends import Fragment, joined_sentences, parts, parts_of_page, place_marks
 from ...core import (
     Decoding,
     DirectedGlossary,
@@ -36,10 +35,8 @@ from ...core import (
     TranslationRequest,
 )
 from ...errors import PipelineError, UsageError, described
-from ...glossary.terms import Glossary
-from ...languages import english_name, nearest, normalized_code, same_language
-from ...languages.detection import detected
-from ...languages.options import AUTO_SOURCE
+from ...glossary import Glossary
+from ...languages import AUTO_SOURCE, detected, english_name, nearest, normalized_code, same_language
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..protocol import ProtocolError, bounded_json

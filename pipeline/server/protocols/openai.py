@@ -32,8 +32,7 @@ from ...core import (
     trimmed_words,
 )
 from ...languages import language_tag, nearest, sets_sentences_apart
-from ...media.sinks.files import sink_makers
-from ...media.subtitles.spoken import whisper_segment
+from ...media import sink_makers, whisper_segment
 from ..access import Access, bearer_token, password
 from ..chains import Chain, loaded_voice_model
 from ..guard import Rate

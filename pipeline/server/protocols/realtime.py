@@ -21,9 +21,7 @@ from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
-from ...languages import LONGEST_CODE, nearest, normalized_code, same_text
-from ...languages.chinese import Convert
-from ...languages.scripts import needed_conversion
+from ...languages import LONGEST_CODE, Convert, nearest, needed_conversion, normalized_code, same_text
 from ..access import Access, bearer_token
 from ..feed import Feed, News
 from ..guard import Rate

@@ -24,8 +24,7 @@ from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
 from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
-from ...languages import same_language
-from ...languages.options import AUTO_SOURCE
+from ...languages import AUTO_SOURCE, same_language
 from ..feed import Feed, News
 from ..languages.served import ServedLanguages
 from ..protocol import ProtocolError, Start, check_rate, sendable, shown

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import ModelError, UsageError
-from ....store.progress import Progress
+from ....store import Progress
 from ...nmt_options import NmtConfig
 from ..decode.settings import integer
 from ..decode.tokenizer import MarianTokenizer

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 
-from ....glossary.terms import Match, Term
+from ....glossary import Match, Term
 from ....languages import language_tag, spaced
 from ....languages.rules import rules
 from ....languages.rules.record import Rules

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, count, takewhile
 
 from ....core import split_sentences
-from ....languages import sets_sentences_apart
-from ....languages.marks import CLOSERS, MARKS
+from ....languages import CLOSERS, MARKS, sets_sentences_apart
 from ....languages.rules import rules
 from .literals import stays
 from .mark_places import Alignment, Mark, Places

@@ -11,9 +11,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ....glossary.terms import Glossary, Match, Term
-from ....languages import language_tag, spaced
-from ....languages.noun_agreement import numbered
+from ....glossary import Glossary, Match, Term
+from ....languages import language_tag, numbered, spaced
 from ..decode.tokenizer import CHARACTERS, SPACE, MarianTokenizer
 from .literals import Literal
 

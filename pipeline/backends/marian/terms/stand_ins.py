@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from itertools import count
 
-from ....glossary.terms import Term
-from ....languages.marks import CLAUSE_MARKS, CLOSERS, MARKS
+from ....glossary import Term
+from ....languages import CLAUSE_MARKS, CLOSERS, MARKS
 from .literals import HOST, Literal
 
 # A word without the marks around it. Currency signs before and after numbers are a part of these.

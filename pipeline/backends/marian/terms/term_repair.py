@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core import Token
-from ....languages.noun_agreement import is_before_noun, with_noun
+from ....languages import is_before_noun, with_noun
 from ..decode.decoder import DecoderState
 from ..decode.generation import SearchRequest
 from ..search.recovery import Rewind, replace_shown

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, takewhile
 
-from ....languages.marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
+from ....languages import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
 from ...events import SAMPLE_RATE, SpeechSegment, Word
 from ...run.options import DraftOptions
 from ..context import HeardSegment
