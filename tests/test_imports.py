@@ -2,7 +2,9 @@
 
 import ast
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 
 import pytest
 
@@ -20,8 +22,9 @@ FILES = {
 }
 
 
-def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """The modules that one imports anywhere in it, except for types alone."""
+@cache
+def statements(module: tuple[str, ...]) -> list[tuple[tuple[str, ...], list[str]]]:
+    """The module or package that each relative import of a module names, except for types alone, and the names taken from it."""
     tree = ast.parse(FILES[module].read_text("utf-8"))
     for_types = {
         id(node)
@@ -29,14 +32,36 @@ def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
         if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
         for node in ast.walk(test)
     }
+    return [
+        ((*module[: -node.level], *(node.module.split(".") if node.module else ())), [each.name for each in node.names])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in for_types
+    ]
+
+
+@cache
+def door(package: tuple[str, ...]) -> dict[str, str]:
+    """The names that a package gives to others, and the module of each."""
+    for node in ast.walk(ast.parse(FILES[*package, "__init__"].read_text("utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "door":
+            modules: dict[str, str] = ast.literal_eval(node.args[1])
+            return {name: module for module, names in modules.items() for name in names.split()}
+    return {}
+
+
+def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """The modules that one imports anywhere in it, except for types alone; through a door, those behind it."""
     found: set[tuple[str, ...]] = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in for_types:
-            continue
-        place = (*module[: -node.level], *(node.module or "").split(".")) if node.module else module[: -node.level]
-        for name in node.names:
-            inner = (*place, name.name)
-            found.add(inner if inner in FILES else place if place in FILES else (*place, "__init__"))
+    for place, names in statements(module):
+        for name in names:
+            inner = (*place, name)
+            if (*place, "__init__") not in FILES:
+                found.add(place)
+            elif (home := door(place).get(name)) is not None:
+                behind = (*place, *home.split("."))
+                found.add(behind if behind in FILES else (*behind, "__init__"))
+            else:
+                found.add(inner if inner in FILES else (*place, "__init__"))
     return found - {module}
 
 
@@ -122,3 +147,46 @@ def test_the_core_imports_numpy_and_of_ours_only_languages_and_the_glossary():
         for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
     }
     assert others - sys.stdlib_module_names == {"numpy", "sentencex"}
+
+
+ROOMS = [
+    path.parent.name
+    for path in sorted((ROOT / "pipeline").glob("*/__init__.py"))
+    if path.parent.name not in ("audio", "bench")
+]
+"""All folders, without the documented names of ``audio``; nobody imports ``bench``."""
+WHOLE = ("languages.rules", "archives.other_language", "media.subtitles.escapes")
+"""What is imported as a module, whose name belongs to those of its functions."""
+OUTSIDE = ("events", "audio", "testing")
+"""Documented names for what is in rooms."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nobody_imports_past_the_door_of_a_room(room):
+    given = door(("pipeline", room))
+    deep = [
+        f"{'.'.join(module)}: from {'.'.join(place)} import {name}"
+        for module in FILES
+        if module[1] != room and module[1] not in OUTSIDE
+        for place, names in statements(module)
+        for name in names
+        if place[1:2] == (room,) and not ".".join((*place[1:], name)).startswith(WHOLE)
+        if len(place) > 2 or name not in given
+    ]
+    print(f"{room}: {len(given)} names, {len(deep)} imports past the door")
+    assert deep == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_door_names_what_is_behind_it_once_and_for_types_the_same(room):
+    text = FILES["pipeline", room, "__init__"].read_text("utf-8")
+    (types,) = (node for node in ast.parse(text).body if isinstance(node, ast.If))
+    named = {each.name: node.module for node in types.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    given = door(("pipeline", room))
+    assert named == given == {name: home for name, home in given.items() if not name.startswith("_")}
+    own = {path.stem for path in (ROOT / "pipeline" / room).iterdir()}
+    assert not own & set(given), "the module of the name would take its place"
+    package = import_module(f"pipeline.{room}")
+    assert package.__all__ == sorted(given)
+    assert [name for name in given if not hasattr(package, name)] == []
+    assert not hasattr(package, "nothing")

@@ -31,13 +31,13 @@ def proposals_of(paths: Sequence[Path], config: PipelineConfig, models: Models) 
     """The terms of all documents together. Raises UsageError: one cannot be read."""
     if not paths:
         return ()
-    from ..glossary import read_document
+    from ..glossary import text_of_document
     from ..server import proposed
 
     texts = []
     for path in paths:
         try:
-            texts.append(read_document(path))
+            texts.append(text_of_document(path))
         except UsageError as error:
             raise UsageError(f"--terms-from {path}: {error}") from None
     found = proposed("\n".join(texts), config.languages.spoken[0], models)

@@ -25,7 +25,7 @@ from ..media import (
     stream_scores,
     unit_of,
 )
-from ..media.latency import emissions
+from ..media import units as text_units
 from .words import (
     Newest,
     ReceivedEvent,
@@ -234,7 +234,7 @@ def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Referen
     return [
         Reference(tuple(words), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000)
         for sentence in sentences
-        if (words := emissions.units(sentence.text, unit)) and sentence.end_s > sentence.start_s
+        if (words := text_units(sentence.text, unit)) and sentence.end_s > sentence.start_s
     ]
 
 

@@ -253,8 +253,7 @@ def main(engine: str, sentence: str) -> None:
     import onnx  # noqa: F401
     import onnxruntime  # noqa: F401
 
-    from ..backends.marian import model  # noqa: F401
-    from ..backends.marian.compile import student  # noqa: F401
+    from ..backends import MarianModel, compile_model  # noqa: F401
 
     before_mb, began = resident_mb(), time.perf_counter()
     translate = Engine(**json.loads(engine)).load()

@@ -7,7 +7,7 @@ from .._door import door
 if TYPE_CHECKING:
     from .candidates import Candidate, term_candidates
     from .current import CurrentGlossary, GlossaryFile
-    from .document_text import read_document
+    from .document_text import text_of_document
     from .files import load_glossary, normalized_form, parse_glossary
     from .masked import load_masked
     from .near import NearMiss, NearMisses
@@ -19,7 +19,7 @@ else:
         {
             "candidates": "Candidate term_candidates",
             "current": "CurrentGlossary GlossaryFile",
-            "document_text": "read_document",
+            "document_text": "text_of_document",
             "files": "load_glossary normalized_form parse_glossary",
             "masked": "load_masked",
             "near": "NearMiss NearMisses",

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from ..core import Models, VocabularyRecognizer
 from ..errors import UsageError
-from ..glossary import Candidate, read_document, term_candidates
+from ..glossary import Candidate, term_candidates, text_of_document
 from .access import Access, bearer_token
 from .protocol import ProtocolError
 from .service import Service
@@ -34,7 +34,7 @@ async def _proposed(path: Path, language: str, models: Models) -> list[Candidate
     """
     left = threading.Event()
     work = asyncio.ensure_future(
-        asyncio.to_thread(lambda: proposed(read_document(path, unwanted=left.is_set), language, models))
+        asyncio.to_thread(lambda: proposed(text_of_document(path, unwanted=left.is_set), language, models))
     )
     try:
         return await asyncio.shield(work)

@@ -12,7 +12,7 @@ from pptx.util import Inches
 
 from pipeline.errors import UsageError
 from pipeline.glossary.candidates import MOST, term_candidates
-from pipeline.glossary.document_text import MOST_CHARACTERS, _lines, _within, read_document
+from pipeline.glossary.document_text import MOST_CHARACTERS, _lines, _within, text_of_document
 
 TALK = """QUARTERLY REVIEW OF THE BERLIN OFFICE
 
@@ -186,7 +186,7 @@ def stored(folder: Path, data: bytes) -> Path:
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_a_document_is_known_by_its_content(tmp_path, kind):
-    text = read_document(stored(tmp_path, DOCUMENTS[kind]))
+    text = text_of_document(stored(tmp_path, DOCUMENTS[kind]))
     assert "Anna Weber" in " ".join(text.split())
     assert "Nobody" not in text
     assert "Notes on" in text or kind != "pptx"
@@ -207,20 +207,20 @@ def test_a_document_is_known_by_its_content(tmp_path, kind):
 )
 def test_what_cannot_be_read_is_said(tmp_path, data, said):
     with pytest.raises(UsageError, match=said):
-        read_document(stored(tmp_path, data))
+        text_of_document(stored(tmp_path, data))
 
 
 def test_a_long_text_is_cut_and_reading_has_an_end(tmp_path):
     path = stored(tmp_path, b"Anna Weber. " * 200_000)
-    assert len(read_document(path)) == MOST_CHARACTERS
+    assert len(text_of_document(path)) == MOST_CHARACTERS
     with pytest.raises(UsageError, match="reading it takes longer than 0 s"):
-        read_document(path, limit_s=0.0)
+        text_of_document(path, limit_s=0.0)
 
 
 def test_a_document_for_which_nobody_waits_is_read_no_further(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.glossary.document_text._LOOK_S", 0.0)
     with pytest.raises(UsageError, match="nobody waits for it any more"):
-        read_document(stored(tmp_path, b"Anna Weber"), unwanted=lambda: True)
+        text_of_document(stored(tmp_path, b"Anna Weber"), unwanted=lambda: True)
     assert multiprocessing.active_children() == []
 
 
