@@ -11,11 +11,8 @@ from pathlib import Path
 
 from speech_translate import EndOfInput, Transcript, load_config
 from speech_translate.audio.recording import read_audio
-from speech_translate.backends.whisper import WhisperRecognizer
-from speech_translate.core.asr.final import FinalRecognition
-from speech_translate.core.asr.groups import Groups
-from speech_translate.core.asr.stage import AsrStage
-from speech_translate.core.vad.stage import VadStage
+from speech_translate.backends import WhisperRecognizer
+from speech_translate.core import AsrStage, FinalRecognition, Groups, VadStage
 from speech_translate.events import Samples, SpeechSegment
 
 

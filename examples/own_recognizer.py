@@ -26,7 +26,7 @@ from speech_translate import (
     load_translation_model,
 )
 from speech_translate.audio.recording import Recording
-from speech_translate.backends.whisper.files import find_recognizer
+from speech_translate.backends import find_recognizer
 
 
 class OwnRecognizer:

@@ -23,7 +23,7 @@ from speech_translate import (
     load_config,
 )
 from speech_translate.audio.recording import Recording
-from speech_translate.backends.whisper import WhisperRecognizer
+from speech_translate.backends import WhisperRecognizer
 
 
 class HttpTranslator:

@@ -84,33 +84,21 @@ if TYPE_CHECKING:
     from .media import VttSink as VttSink
 
 _MODULES = {
-    "backends.asr_options": "AsrConfig",
-    "core.asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
-    "core.captions.changes": "Changes Delta SourceDelta States",
-    "core.captions.states": "TextChangeError",
-    "config.config": "PipelineConfig load_config",
+    "backends": "AsrConfig MarianModel NmtConfig load_translation_model",
+    "config": "PipelineConfig load_config load_models",
+    "core": (
+        "AudioLost CaptionOptions Changes Correction Delta DeviceBack DeviceLost DraftOptions EndOfInput "
+        "GlossaryOptions InputLevel LoadChanged Models NmtStage Notice OverloadOptions PartialText Paused "
+        "PipelineEvent PipelineStats QueueConfig RecognitionOptions RecognitionStream Recognizer Resumed "
+        "SentenceOptions SourceDelta SourceSentence SourceText SpeakerOptions SpeechSegment SpeechTranslator "
+        "States StreamingRecognizer TargetText TextChangeError TextTranslator Transcript Translation "
+        "TranslationLost TranslationRequest VadConfig standard_stages with_stage"
+    ),
     "errors": "InputEndedError PipelineError StageError",
-    "core.events": "Correction EndOfInput PipelineEvent SourceSentence SourceText SpeechSegment TargetText Transcript Translation",
-    "languages.options": "LanguageConfig",
-    "config.loading": "load_models",
-    "core.models": "Models",
-    "backends.marian.load": "load_translation_model",
-    "backends.marian.model": "MarianModel",
-    "backends.nmt_options": "NmtConfig",
-    "core.nmt.stage": "NmtStage",
-    "core.nmt.translator": "TextTranslator TranslationRequest",
-    "core.notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
-    "core.run.options": "CaptionOptions DraftOptions GlossaryOptions QueueConfig SentenceOptions SpeakerOptions",
-    "core.run.overload": "OverloadOptions",
-    "core.run.stats": "PipelineStats",
-    "media.sinks.srt": "SrtSink",
-    "media.sinks.vtt": "VttSink",
-    "core.stages": "standard_stages with_stage",
-    "media.subtitles.rules": "SubtitleRules",
-    "core.translator": "SpeechTranslator",
-    "core.vad.options": "VadConfig",
+    "languages": "LanguageConfig",
+    "media": "SrtSink SubtitleRules VttSink",
 }
-"""Module → the public names that it defines."""
+"""Room → the names of its door that are public."""
 
 __all__ = sorted(" ".join(_MODULES.values()).split())
 

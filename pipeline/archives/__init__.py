@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .recording_run import make_folder, translate_job
     from .recordings import Job, Options, check_unused, plan, read_manifest
     from .results import Result, plain_lines, results_table
-    from .several import translate_in_processes
+    from .several import Run, translate_in_processes, translate_on
     from .shards import parse_shard
     from .speakers import speaker_names
     from .turns import POLL_S, Turns
@@ -27,7 +27,7 @@ else:
             "recording_run": "make_folder translate_job",
             "recordings": "Job Options check_unused plan read_manifest",
             "results": "Result plain_lines results_table",
-            "several": "translate_in_processes",
+            "several": "Run translate_in_processes translate_on",
             "shards": "parse_shard",
             "speakers": "speaker_names",
             "turns": "POLL_S Turns",

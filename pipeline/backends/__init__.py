@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from .vad.detector import SpeechDetector
     from .vad.silero import load_silero
     from .voices import VoiceModel, voice_model_folder
-    from .whisper import WhisperRecognizer
     from .whisper.engine import WhisperEngine
     from .whisper.files import find_recognizer
+    from .whisper.recognizer import WhisperRecognizer
 else:
     __all__, __getattr__ = door(
         __name__,
@@ -90,7 +90,7 @@ else:
             "vad.detector": "SpeechDetector",
             "vad.silero": "load_silero",
             "voices": "VoiceModel voice_model_folder",
-            "whisper": "WhisperRecognizer",
+            "whisper.recognizer": "WhisperRecognizer",
             "whisper.engine": "WhisperEngine",
             "whisper.files": "find_recognizer",
         },

@@ -6,6 +6,8 @@ from .._door import door
 
 if TYPE_CHECKING:
     from .asr.context import fits, gaps
+    from .asr.final import FinalRecognition
+    from .asr.groups import Groups
     from .asr.language_segmenter import FRAME_S, levels_db
     from .asr.matching import first_new_word, resembles_part
     from .asr.recognizer import (
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         VocabularyRecognizer,
         by_segment,
     )
+    from .asr.stage import AsrStage
     from .asr.terms import HeardTerms, Replacement
     from .bounds import CheckedOptions, mistake, one_of, within
     from .captions.append import AppendOnlySentences, AppendOnlyText, Piece, joined_text
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         Correction,
         EndOfInput,
         MissingSpeech,
+        Pause,
         PipelineEvent,
         Samples,
         SegmentSoFar,
@@ -47,14 +51,15 @@ if TYPE_CHECKING:
         TargetText,
         TargetToken,
         Transcript,
+        TranscriptSoFar,
         Translation,
         Word,
     )
-    from .models import AddSpeakers, Models
+    from .models import AddSpeakers, Models, RunConfig
     from .nmt.draft_tokens import PartDraft, SteadySource, Token, attends, steady_sources
     from .nmt.same_language import SameLanguageText
-    from .nmt.stage import DirectedGlossary, NmtStage
-    from .nmt.targets import LateTargets
+    from .nmt.stage import DirectedGlossary, NmtContext, NmtStage
+    from .nmt.targets import LateTargets, TranslationStage
     from .nmt.translator import (
         Decoding,
         MultiSourceTranslator,
@@ -83,17 +88,21 @@ if TYPE_CHECKING:
     from .run.worker import FAILED, Worker
     from .sentences.assembler import SentenceAssembler
     from .sentences.splitting import fit, split_sentences, trimmed_words
+    from .sentences.stage import SentenceStage
     from .source import CHUNK_SAMPLES, Address, AudioSource, LiveSource
     from .stages import StageSpec, standard_stages, with_stage
     from .translator import SpeechTranslator
     from .vad.endpointing import Endpointer
     from .vad.gate import FrameDecision, FrameDetector, SpeechGate
     from .vad.options import VadConfig
+    from .vad.stage import VadStage
 else:
     __all__, __getattr__ = door(
         __name__,
         {
             "asr.context": "fits gaps",
+            "asr.final": "FinalRecognition",
+            "asr.groups": "Groups",
             "asr.language_segmenter": "FRAME_S levels_db",
             "asr.matching": "first_new_word resembles_part",
             "asr.recognizer": (
@@ -101,6 +110,7 @@ else:
                 "LanguageGuesser MultilingualRecognizer PartialText RecognitionOptions RecognitionStream Recognizer "
                 "StreamingRecognizer VocabularyRecognizer by_segment"
             ),
+            "asr.stage": "AsrStage",
             "asr.terms": "HeardTerms Replacement",
             "bounds": "CheckedOptions mistake one_of within",
             "captions.append": "AppendOnlySentences AppendOnlyText Piece joined_text",
@@ -109,14 +119,15 @@ else:
             "captions.policy": "rewritten",
             "captions.states": "State TextChangeError common_length key place_of",
             "events": (
-                "Confidence Correction EndOfInput MissingSpeech PipelineEvent SAMPLE_RATE Samples SegmentSoFar "
-                "SourceSentence SourceText SpeechSegment TargetText TargetToken Transcript Translation Word"
+                "Confidence Correction EndOfInput MissingSpeech Pause PipelineEvent SAMPLE_RATE Samples SegmentSoFar "
+                "SourceSentence SourceText SpeechSegment TargetText TargetToken Transcript TranscriptSoFar "
+                "Translation Word"
             ),
-            "models": "AddSpeakers Models",
+            "models": "AddSpeakers Models RunConfig",
             "nmt.draft_tokens": "PartDraft SteadySource Token attends steady_sources",
             "nmt.same_language": "SameLanguageText",
-            "nmt.stage": "DirectedGlossary NmtStage",
-            "nmt.targets": "LateTargets",
+            "nmt.stage": "DirectedGlossary NmtContext NmtStage",
+            "nmt.targets": "LateTargets TranslationStage",
             "nmt.translator": (
                 "Decoding MultiSourceTranslator TermTranslator TextTranslator TranslationRequest passes unspellable "
                 "warn_unspellable"
@@ -131,11 +142,13 @@ else:
             "run.worker": "FAILED Worker",
             "sentences.assembler": "SentenceAssembler",
             "sentences.splitting": "fit split_sentences trimmed_words",
+            "sentences.stage": "SentenceStage",
             "source": "Address AudioSource CHUNK_SAMPLES LiveSource",
             "stages": "StageSpec standard_stages with_stage",
             "translator": "SpeechTranslator",
             "vad.endpointing": "Endpointer",
             "vad.gate": "FrameDecision FrameDetector SpeechGate",
             "vad.options": "VadConfig",
+            "vad.stage": "VadStage",
         },
     )
