@@ -1,6 +1,7 @@
 """Imports follow the data, from left to right, and never in a circle."""
 
 import ast
+import subprocess
 import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -8,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANG_S, ROOT
 
 ORDER = (
     "_door errors names languages glossary core store backends media config documents speaking push console archives "
@@ -190,3 +191,32 @@ def test_a_door_names_what_is_behind_it_once_and_for_types_the_same(room):
     assert package.__all__ == sorted(given)
     assert [name for name in given if not hasattr(package, name)] == []
     assert not hasattr(package, "nothing")
+
+
+def loaded_by(program: str) -> tuple[int, set[str]]:
+    """The lines of ours that a program loads, and the packages of others."""
+    count = """
+import sys
+own = {module.__file__ for name, module in sys.modules.items() if name.startswith("pipeline") and module.__file__}
+print(sum(len(open(file, "rb").readlines()) for file in own))
+print(*{name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program + count], capture_output=True, text=True, check=True, cwd=ROOT, timeout=HANG_S
+    )
+    lines, *packages = done.stdout.split()
+    return int(lines), set(packages)
+
+
+@pytest.mark.slow
+def test_the_engine_alone_loads_no_model_library():
+    lines, packages = loaded_by("from pipeline.core import *")
+    print(f"the engine alone loads {lines:,} lines")
+    assert lines <= 10_000
+    assert not packages & {"av", "ctranslate2", "faster_whisper", "onnxruntime", "sentencepiece", "webrtcvad", "rich"}
+
+
+def test_the_package_loads_nothing_before_a_name_is_asked_for():
+    lines, packages = loaded_by("import pipeline")
+    assert lines <= 200
+    assert "numpy" not in packages
