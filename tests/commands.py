@@ -80,7 +80,7 @@ def run(
     for one. Models that an earlier command loaded from the same files with the same options are used again, and what
     was recognised. The environment may name another cache of the hub and its address.
     """
-    main = import_module(f"pipeline.{module}" + (".__main__" if module in ("nmt", "bench") else "")).main
+    main = import_module(f"pipeline.{module}" + (".__main__" if module == "bench" else "")).main
     return _run(main, [module, *map(str, arguments)], stdin, stdout, stderr, environment)
 
 

@@ -155,7 +155,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles):
 
 
 def test_a_terminal_shows_that_the_program_has_started_before_its_libraries_are_imported():
-    program = "from pipeline.apps.entry import program; program('.missing', 'missing')()"
+    program = "from pipeline.apps.entry import entry_point; entry_point('.missing', 'missing')()"
     terminal = Terminal("-c", program)
     terminal.wait_for("No module named 'pipeline.apps.missing'")
     assert terminal.shown.startswith("loading …\r".encode())
