@@ -25,6 +25,8 @@ _AFTER_NUMBER = 2
 # probable than the second as soon as one draft has it; docs/benchmarks.md has the measurement.
 _LEAST_PROBABLE, _PROBABLE = 0.35, 0.6
 _IN_DOUBT_S = 5.0
+# A word that ends in the last so many seconds may be cut in two: it is shown at once only if it is so probable; measured there, too.
+_CUT_S, _PROBABLY_WHOLE = 0.4, 0.8
 # The alignment may begin a word a little late.
 _LEAD_S = 0.1
 
@@ -73,6 +75,7 @@ class Agreement:
         self.steady: list[Word] = []
         self.draft: list[Word] = []
         """The words after the steady ones."""
+        self._shown: list[Word] = []
         self._start = ""  # the marks heard before the segment
         self._begins_sentence = (
             False  # whether the marks before the draft end a sentence, as they were or as they are now
@@ -101,10 +104,18 @@ class Agreement:
         draft = self.draft[: self._ended(self.draft, heard_s, missing_s)]
         return len(known) + sum(1 for _ in takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft))
 
+    def visible(self, heard_s: float) -> list[Word]:
+        """The words of the draft that are shown: not those at the end that may be cut, unless they are shown already."""
+        words = [*self.steady, *self.draft]
+        again = max(len(self.steady), agreeing_words(self._shown, words))
+        self._shown = [*words[:again], *takewhile(lambda word: _is_whole(word, heard_s), words[again:])]
+        return self._shown[len(self.steady) :]
+
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)
         self.steady, self.draft, self._begins_sentence = list(heard[:certain]), list(heard[certain:]), False
+        self._shown = list(heard)
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
         """Number of words at the beginning that end early enough to be steady, without a number that may go on."""
@@ -134,6 +145,10 @@ class Agreement:
 def _is_sure(word: Word, heard_s: float) -> bool:
     unlikely = word.probability is not None and word.probability < _LEAST_PROBABLE
     return not unlikely or heard_s - word.end_s >= _IN_DOUBT_S
+
+
+def _is_whole(word: Word, heard_s: float) -> bool:
+    return word.end_s <= heard_s - _CUT_S or word.probability is None or word.probability >= _PROBABLY_WHOLE
 
 
 def agreeing_words(old: Sequence[Word], new: Sequence[Word]) -> int:

@@ -95,7 +95,7 @@ class Drafting:
         agreement.push(found.words, segment.heard_s, _missing_s(found), stable)
         probable = alone and speech_s >= _PROBABLE_FROM * self._steady_from_s
         steady = agreement.promised(segment.heard_s, _missing_s(found), probable=probable)
-        return self._whole(segment, found, without_end(agreement.draft), steady)
+        return self._whole(segment, found, without_end(agreement.visible(segment.heard_s)), steady)
 
     def confirm(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
         """The segment pauses, and its group is recognised as a whole: later drafts go on from these words."""

@@ -93,6 +93,21 @@ def test_a_probable_word_is_promised_as_soon_as_one_draft_has_it():
     assert agreement.promised(3.4, probable=True) == 1
 
 
+def test_a_word_that_may_be_cut_is_shown_only_if_it_is_probable_or_shown_already():
+    agreement = Agreement(0.4)
+    agreement.draft = list(likely(["It", "was", "a", "ba", "in"], 0.9, 0.9, 0.9, 0.79, 0.9))
+    assert texts(agreement.visible(2.3)) == "It was a"
+    agreement.draft = list(likely(["It", "was", "a", "bat"], 0.9, 0.9, 0.9, 0.8))
+    assert texts(agreement.visible(2.3)) == "It was a bat"
+    agreement.draft = list(likely(["It", "was", "a", "bat", "in"], 0.9, 0.9, 0.9, 0.1, 0.1))
+    assert texts(agreement.visible(2.3)) == "It was a bat"
+    assert texts(agreement.visible(2.9)) == "It was a bat in"
+    agreement.steady, agreement.draft = agreement.draft[:2], list(words(["a", "ba"], start_s=1.0))
+    assert texts(agreement.visible(2.0)) == "a ba", "nothing is known of how probable they are"
+    agreement.confirm(likely(["It", "was", "a", "bat"], 0.9, 0.9, 0.9, 0.1), 2.3)
+    assert texts(agreement.visible(2.3)) == "bat", "a pause shows everything"
+
+
 def test_words_on_which_two_drafts_agree_are_steady():
     agreement = Agreement(0.4)
     agreement.push(words(["It", "was", "a", "bat"]), 2.0)
