@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .nmt.model import MarianModel as MarianModel
     from .nmt.options import NmtConfig as NmtConfig
     from .nmt.stage import NmtStage as NmtStage
+    from .nmt.text_translation import TextTranslation as TextTranslation
     from .nmt.translator import TextTranslator as TextTranslator
     from .nmt.translator import TranslationRequest as TranslationRequest
     from .notices import AudioLost as AudioLost
@@ -97,6 +98,7 @@ _MODULES = {
     "nmt.model": "MarianModel",
     "nmt.options": "NmtConfig",
     "nmt.stage": "NmtStage",
+    "nmt.text_translation": "TextTranslation",
     "nmt.translator": "TextTranslator TranslationRequest",
     "notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
     "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",

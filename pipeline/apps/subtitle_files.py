@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..captions.masking import Masking
 from ..config import PipelineConfig
 from ..errors import PipelineError, UsageError, described
-from ..events import SourceSentence, Translation
 from ..glossary.current import GlossaryFile
 from ..glossary.masked import load_masked
 from ..languages import known_language, language_tag, same_language
-from ..nmt.forced import place_marks
-from ..nmt.stage import DirectedGlossary
-from ..nmt.terms.markup import Fragment
-from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
+from ..nmt.text_translation import TextTranslation
+from ..nmt.translator import TextTranslator
 from ..subtitles.documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
 from ..subtitles.translating import markup_free, too_long, translated_cues
 from . import other_language
@@ -158,10 +156,8 @@ class _Translator:
         self._config, self._strict, self._spoken = (config := options.config), options.strict, spoken
         self._models: Mapping[str, TextTranslator] = {}
         self._masking = Masking(load_masked(config.captions.masked))
-        self._glossaries: dict[str, DirectedGlossary] = {}
-        if config.glossary.file is not None:
-            current = GlossaryFile(Path(config.glossary.file))
-            self._glossaries = {target: DirectedGlossary(current, target) for target in config.languages.targets}
+        file = config.glossary.file
+        self._glossary = GlossaryFile(Path(file)) if file is not None else None
 
     def translate(self, path: Path, target: str, outputs: Sequence[Path]) -> None:
         kind = _kind(path)
@@ -181,8 +177,14 @@ class _Translator:
                 raise UsageError(problem)
             tell(f"{path}: {problem}")
         self._models = self._models or _loaded(self._config)
+        translation = TextTranslation(
+            self._models[target], self._spoken, target, glossary=self._glossary, masking=self._masking
+        )
         translated = translated_cues(
-            document.cues, lambda one: self._sentence(one, target), (self._spoken, target), self._config.subtitles
+            document.cues,
+            partial(translation.translate, markup="subtitles"),
+            (self._spoken, target),
+            self._config.subtitles,
         )
         if long := too_long(document.cues, translated, self._config.subtitles):
             tell(f"{path}: subtitles with more than {self._config.subtitles.max_lines} lines: {long}")
@@ -193,19 +195,6 @@ class _Translator:
             unfinished.write_text(converted(whole, kind, WRITTEN_KINDS[output.suffix[1:]]), "utf-8")
             unfinished.replace(output)
         tell(f"{path}: subtitles: {len(document.cues)}, in {', '.join(map(str, outputs))}")
-
-    def _sentence(self, sentence: Fragment, target: str) -> str:
-        model, request = (
-            self._models[target],
-            TranslationRequest(SourceSentence(0, self._spoken, sentence.text), target),
-        )
-        if target in self._glossaries and isinstance(model, TermTranslator):
-            request = replace(request, glossary=self._glossaries[target].now(self._spoken))
-        *_, found = model.stream(request)
-        assert isinstance(found, Translation)
-        if found.error is not None:
-            raise UsageError(found.error)
-        return place_marks(sentence, model, self._spoken, self._masking.text(found.text, target), target)
 
 
 def _loaded(config: PipelineConfig) -> Mapping[str, TextTranslator]:

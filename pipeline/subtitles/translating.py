@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 from ..languages.marks import CLAUSE_MARKS
 from ..languages.rules import rules as language_rules
-from ..nmt.terms.markup import NEXT, Fragment, joined_sentences, parts
+from ..nmt.terms.markup import NEXT
 from .documents import FileCue
 from .labels import NOTE, TAG, labels, translated_label
 from .lines import layout
@@ -51,16 +51,17 @@ class _Text:
 
 
 def translated_cues(
-    cues: Sequence[FileCue], translation: Callable[[Fragment], str], languages: tuple[str, str], rules: SubtitleRules
+    cues: Sequence[FileCue], translate: Callable[[str], str], languages: tuple[str, str], rules: SubtitleRules
 ) -> list[str]:
     """The text of each subtitle in the other language, with its markup.
 
-    ``translation``: of a sentence, with its marks. ``languages``: that of the subtitles, and the one to translate into.
+    ``translate``: of a text whose sentences go on over its lines, such as ``TextTranslation.translate``. Its marks come back in their
+    places, and so does ``NEXT``, which stands between two subtitles. ``languages``: that of the subtitles, and the one to translate into.
     """
     texts, shown = _texts(cues)
     found: list[str] = []
     for run in _runs(texts, languages[0]):
-        found += [_laid_out(one.strip(), rules) for one in _translated(run, translation, languages)]
+        found += [_laid_out(one.strip(), rules) for one in _translated(run, translate, languages)]
     whole = [lead + "\n".join(found[number] for number in numbers) for lead, numbers in shown]
     if rules.bilingual:
         return [f"{text}\n{cue.text}" if text != cue.text else text for text, cue in zip(whole, cues, strict=True)]
@@ -169,27 +170,16 @@ def _begins_with_capital(before: str, text: str, language: str) -> bool:
     return re.match(r"\w+", text)[0] not in known.capitals.split()  # type: ignore[index]  # begins with a letter
 
 
-def _translated(
-    run: Sequence[_Text], translation: Callable[[Fragment], str], languages: tuple[str, str]
-) -> Sequence[str]:
+def _translated(run: Sequence[_Text], translate: Callable[[str], str], languages: tuple[str, str]) -> Sequence[str]:
     """The translation of each of the texts of a run."""
-
-    def translated(text: str) -> str:
-        return "".join(
-            part
-            if isinstance(part, str)
-            else joined_sentences([*map(translation, part.sentences(languages[0]))], languages[1])
-            for part in parts(text, one_text=True)
-        )
-
     whole, opened, closed = NEXT.join(one.text for one in run), "", ""
     if len(run) == 1 and (song := _HASH.fullmatch(whole)):
         opened, whole, closed = song.groups()
     found, at = "", 0
     for start, end in labels(whole, languages):
-        label = translated_label(whole[start:end], translated, languages)
-        found, at = f"{found}{translated(whole[at : start - 1])}{whole[start - 1]}{label}{whole[end]}", end + 1
-    return (opened + found + translated(whole[at:]) + closed).split(NEXT)
+        label = translated_label(whole[start:end], translate, languages)
+        found, at = f"{found}{translate(whole[at : start - 1])}{whole[start - 1]}{label}{whole[end]}", end + 1
+    return (opened + found + translate(whole[at:]) + closed).split(NEXT)
 
 
 def _laid_out(line: str, rules: SubtitleRules) -> str:

@@ -21,19 +21,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ...captions.masking import Masking
 from ...errors import PipelineError, UsageError, described
-from ...events import SourceSentence, Translation
-from ...glossary.terms import Glossary
 from ...languages import english_name, nearest, normalized_code, same_language
 from ...languages.detection import detected
 from ...languages.options import AUTO_SOURCE
 from ...nmt.decode.decoder import DecoderState
-from ...nmt.forced import place_marks
 from ...nmt.same_language import SameLanguageText
-from ...nmt.stage import DirectedGlossary
-from ...nmt.terms.markup import Fragment, joined_sentences, parts, parts_of_page
-from ...nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
+from ...nmt.text_translation import Markup, TextTranslation
+from ...nmt.translator import MultiSourceTranslator
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..protocol import ProtocolError, bounded_json
@@ -215,10 +210,9 @@ class _Texts:
             raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")
         self._count += 1
         try:
-            model, tag, terms, masking = await self._translator(source, target)
-            divided = parts_of_page if fields.get("format") == "html" else parts
-            translated = [await self._translated(text, divided, source, tag, model, terms) for text in texts]
-            found = [masking.text(text, tag) for text in translated]
+            translation = await self._translation(source, target)
+            markup: Markup = "html" if fields.get("format") == "html" else "text"
+            found = [await self._translated(text, markup, translation) for text in texts]
         finally:
             self._count -= 1
         answer: dict[str, Any] = {"translatedText": found if isinstance(fields["q"], list) else found[0]}
@@ -265,11 +259,11 @@ class _Texts:
                 offered = f"the text is in {source}; {offered}"
         raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
 
-    async def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, Glossary | None, Masking]:
-        """The translator, the tag of its target, the terms of its glossary, and what masks its text."""
+    async def _translation(self, source: str, target: str) -> TextTranslation:
+        """The translation between two languages, with the glossary and the masked words of their sessions."""
         try:
             if same_language(source, target):
-                return SameLanguageText(target), target, None, Masking()
+                return TextTranslation(SameLanguageText(target), source, target)
             chain = await self._service.obtained(source, [target])
             if not chain.config.languages.conversation:
                 chain = chain.narrowed([target])
@@ -280,42 +274,10 @@ class _Texts:
             status = {"busy": 503, "no-space": 500, "failed": 500}.get(getattr(error, "code", ""), 400)
             raise _RefusedError(status, f"{source} to {target} is not supported: {error}") from None
         tag = nearest(target, chain.config.languages.targets)[0]
-        if chain.glossary is None or not isinstance(model, TermTranslator):
-            return model, tag, None, chain.masking
-        return model, tag, DirectedGlossary(chain.glossary, tag).now(source), chain.masking
+        return TextTranslation(model, source, tag, glossary=chain.glossary, masking=chain.masking)
 
-    async def _translated(
-        self,
-        text: str,
-        divided: Callable[[str], list[str | Fragment]],
-        source: str,
-        target: str,
-        model: TextTranslator,
-        terms: Glossary | None,
-    ) -> str:
-        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.terms.markup``."""
-        whole = []
-        for part in await self._run(partial(divided, text)):
-            if isinstance(part, str):
-                whole.append(part)
-                continue
-            sentences = []
-            for sentence in await self._run(partial(part.sentences, source)):
-                try:
-                    translation = await self._sentence(SourceSentence(0, source, sentence.text), target, model, terms)
-                    sentences.append(
-                        await self._run(partial(place_marks, sentence, model, source, translation, target))
-                    )
-                except Exception as error:
-                    log.error("a text was not translated: %s", described(error))
-                    raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
-            whole.append(joined_sentences(sentences, target))
-        return "".join(whole)
-
-    async def _sentence(
-        self, sentence: SourceSentence, target: str, model: TextTranslator, terms: Glossary | None
-    ) -> str:
-        """The translation of a sentence, which stops at its next step if this is cancelled."""
+    async def _translated(self, text: str, markup: Markup, translation: TextTranslation) -> str:
+        """The translation of a text, which stops at its next step if this is cancelled."""
         running: list[DecoderState] = []
         left = False
 
@@ -324,28 +286,24 @@ class _Texts:
             if left:
                 state.terminate()
 
-        events = model.stream(TranslationRequest(sentence, target, started, glossary=terms))
+        steps = translation.steps(text, markup, started)
 
-        def turn() -> Translation | None:
+        def turn() -> str | None:
             """Go on for a turn; the translation, once it is complete."""
             until_s = time.monotonic() + _TURN_S
-            for event in events:
-                if isinstance(event, Translation):
-                    return event
-                if time.monotonic() > until_s:
-                    return None
-            raise RuntimeError("the translator ended without a translation")
+            return next(whole for whole in steps if whole is not None or time.monotonic() > until_s)
 
         try:
-            while (found := await self._run(turn)) is None:
+            while (whole := await self._run(turn)) is None:
                 pass
+            return whole
+        except Exception as error:
+            log.error("a text was not translated: %s", described(error))
+            raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
         finally:
             left = True
             for state in running:
                 state.terminate()
-        if found.error is not None:
-            raise RuntimeError(found.error)
-        return found.text
 
 
 def _checked_texts(fields: dict[str, Any], *languages: str) -> list[str]:
