@@ -8,15 +8,6 @@ from ..languages import spaced
 from .decode.tokenizer import SPACE
 from .model import MarianModel
 from .terms.mark_places import MOST_ALIGNED, Alignment
-from .terms.markup import Fragment
-
-
-def place_marks(sentence: Fragment, model: object, language: str, translation: str, target: str) -> str:
-    """The translation of a sentence by ``model`` with the marks of the sentence in their places."""
-    alignment = None
-    if sentence.needs_alignment:
-        alignment = word_alignment(model, sentence.text, language, translation, target)
-    return sentence.written(translation, language, target, alignment)
 
 
 def word_alignment(model: object, text: str, language: str, translation: str, target: str) -> Alignment | None:

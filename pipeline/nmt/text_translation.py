@@ -12,7 +12,7 @@ from ..events import SourceSentence, Translation
 from ..glossary.current import CurrentGlossary
 from ..glossary.terms import Glossary
 from .decode.generation import OnStart
-from .forced import place_marks
+from .forced import word_alignment
 from .stage import DirectedGlossary
 from .terms.markup import Fragment, joined_sentences, parts, parts_of_page
 from .translator import TermTranslator, TextTranslator, TranslationRequest
@@ -83,12 +83,15 @@ class TextTranslation:
         self, sentence: Fragment, terms: Glossary | None, on_start: OnStart | None
     ) -> Generator[None, None, str]:
         """Translate a sentence and return it with its marks."""
-        said = SourceSentence(0, self._source, sentence.text)
-        for event in self._translator.stream(TranslationRequest(said, self._target, on_start, glossary=terms)):
+        model, source, target, text = self._translator, self._source, self._target, sentence.text
+        for event in model.stream(
+            TranslationRequest(SourceSentence(0, source, text), target, on_start, glossary=terms)
+        ):
             if isinstance(event, Translation):
                 if event.error is not None:
                     raise PipelineError(event.error)
-                shown = self._masking.text(event.text, self._target)
-                return place_marks(sentence, self._translator, self._source, shown, self._target)
+                shown = self._masking.text(event.text, target)
+                aligned = word_alignment(model, text, source, shown, target) if sentence.needs_alignment else None
+                return sentence.written(shown, source, target, aligned)
             yield None
         raise PipelineError("the translator ended without a translation")
