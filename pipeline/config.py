@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .asr.options import BACKENDS, AsrConfig, DraftModel
+from .asr.options import AsrConfig, DraftModel, backend_of
 from .bounds import CheckedOptions, mistake, within
 from .errors import ConfigError, UsageError
 from .languages import english_name, language_tag, same_language
@@ -191,7 +191,7 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
         config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    if "model" not in common and len(languages.translated) > 1:
+    if "model" not in common and not config.nmt.plugged_in and len(languages.translated) > 1:
         for target in config.sharing_targets:
             raise ConfigError(
                 f"{path}: no translation model is named for the target {target!r}; write [nmt.{target}] model = …, or "
@@ -357,7 +357,7 @@ def _reject_unknown(table: dict[str, Any], allowed: dict[str, Any], path: Path, 
 
 def _hears(asr: AsrConfig, spoken: str | None) -> bool:
     """Whether a recogniser is for the language spoken; None: several."""
-    only = BACKENDS[asr.backend].only
+    only = backend_of(asr.backend).only
     return only is None or (spoken is not None and same_language(spoken, only))
 
 
@@ -367,7 +367,7 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     yield from config.overload.conflicts()
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
     yield from config.asr.conflicts()
-    backend = BACKENDS[config.asr.backend]
+    backend = backend_of(config.asr.backend)
     if not _hears(config.asr, spoken := config.languages.only_spoken) and spoken is not None:
         heard = english_name(backend.only or "")
         yield f'asr.backend is "{config.asr.backend}", which hears {heard}, and languages.source is {spoken!r}; use asr.backend = "whisper"'

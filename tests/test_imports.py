@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ROOT
 
 ORDER = (
-    "errors bounds names resources notices events languages glossary run store captions audio vad asr sentences nmt subtitles latency "
+    "errors plugins bounds names resources notices events languages glossary run store captions audio vad asr sentences nmt subtitles latency "
     "config loading stages translator sinks speaking server apps bench testing"
 ).split()
 """The packages and modules of ``pipeline``, each before those that may import it. Left out: the commands, which anything may start."""

@@ -47,7 +47,7 @@ from ..glossary.terms import Glossary, Term
 from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest, passes
 from ..run.options import GlossaryOptions
 from ..run.worker import FAILED
-from ..sinks.files import FORMATS
+from ..sinks.files import SINKS
 from ..sinks.jsonl import Text, line, read_event
 from ..sinks.sink import BlockFile
 
@@ -130,7 +130,7 @@ def read_journal_header(path: Path) -> dict[str, Any] | None:
         found = None
     kinds = found.get("formats") if isinstance(found, dict) and found.get("type") == "journal" else None
     if not isinstance(kinds, list) or not all(
-        isinstance(kind, str) and kind.rpartition(".")[2] in FORMATS for kind in kinds
+        isinstance(kind, str) and kind.rpartition(".")[2] in SINKS for kind in kinds
     ):
         raise UsageError(f"{path} is not a journal; start again with --overwrite, or move it away")
     return cast("dict[str, Any]", found)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
-from ..sinks.files import FILE_SUFFIXES, SPOKEN
+from ..sinks.files import SPOKEN, file_suffix
 
 JOURNAL_SUFFIX = ".unfinished.jsonl"
 # Suffixes of recordings in a folder, all read by FFmpeg. A file named explicitly may have any name.
@@ -68,11 +68,11 @@ class OutputNames:
     """Target language → its tag in file names, or ""; see ``language_tags``."""
 
     def path(self, output: Output) -> Path:
-        return self._name(output).path(FILE_SUFFIXES[output[0]])
+        return self._name(output).path(file_suffix(output[0]))
 
     def is_shorter(self, output: Output) -> bool:
         """Whether the name is shortened."""
-        return self._name(output).is_shorter(FILE_SUFFIXES[output[0]])
+        return self._name(output).is_shorter(file_suffix(output[0]))
 
     @property
     def journal(self) -> Path:

@@ -22,6 +22,7 @@ from ..errors import UsageError
 from ..loading import SharedModels, load_shared
 from ..run.machine import usable_cores
 from ..server.limits import MOST_TARGETS, ServerLimits
+from ..server.protocols import PROTOCOLS
 from ..store.known import HIBARI
 from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
 from .directory import add_directory_arguments, in_directory
@@ -149,6 +150,14 @@ def _add_sessions(parser: Parser) -> None:
         help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
     )
     sessions.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="serve a protocol of an installed package as well (docs/extending.md)",
+    )
+    sessions.add_argument(
         "--record",
         type=some_path,
         metavar="DIR",
@@ -253,7 +262,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         service.proposals = proposals_of(options.terms_from, *chains[0])
         service.speakers = speakers
         scheme = "https" if context else "http"
-        app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
+        app = create_app(
+            service,
+            access,
+            shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None),
+            protocols=options.protocol,
+        )
         settings = Settings(app, limits, options.proxy, context)
         where = ", from other machines ".join(addresses(listener, scheme))
         lines = [f"serving on {where}  ({languages.described()}; Ctrl-C ends)"]

@@ -24,7 +24,7 @@ from ..config import PipelineConfig
 from ..errors import UsageError
 from ..names import STANDARD_OUTPUT
 from ..run.worker import Worker
-from ..sinks.files import FORMATS
+from ..sinks.files import FORMATS, SINKS
 from .bars import Bar, Bars
 from .claims import Claims
 from .cli import (
@@ -157,8 +157,8 @@ def formats(asked: str) -> list[str]:
     """The formats in a comma-separated list, each once, in any case."""
     kinds = list(dict.fromkeys(kind.strip().lower() for kind in asked.split(",")))
     for kind in kinds:
-        if kind not in FORMATS:
-            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
+        if kind not in SINKS:
+            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(SINKS)}")
     return kinds
 
 

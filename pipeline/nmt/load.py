@@ -11,7 +11,7 @@ from typing import Any
 from ..run.progress import Progress
 from .compiled import find_translation_model
 from .model import MarianModel
-from .options import NmtConfig
+from .options import TRANSLATORS, NmtConfig
 from .pivot import PivotTranslator
 from .routing import resolve
 from .translator import TextTranslator
@@ -46,7 +46,12 @@ def load_translation_model(
 def in_sequence(
     source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]
 ) -> MarianModel | PivotTranslator:
-    """Return the translator of one or two loaded models, which may also be in use for other language pairs."""
+    """Return the translator of one or two loaded models, which may also be in use for other language pairs.
+
+    One of another package has no models here, and is loaded.
+    """
+    if nmt.plugged_in:
+        return TRANSLATORS.make(nmt.backend, source, target, nmt)  # type: ignore[no-any-return]
     model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], nmt.via)
     model.check_languages(source, target)
     return model

@@ -85,6 +85,8 @@ class Pusher(ABC):
     """Between the beginnings of two sentences' sending, at least."""
     early = False
     """Whether sentences are sent as soon as they are expected to stay, not when they are final."""
+    several_languages = False
+    """Whether the place is told the language of each sentence, so that one takes all."""
     stays_s: float | None = None
     """After so many seconds without another sentence, ``lapse`` is called; None: never."""
 

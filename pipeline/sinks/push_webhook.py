@@ -12,6 +12,7 @@ class Push(HttpPusher):
     """Sends to one address; any status of success will do."""
 
     kind = "webhook"
+    several_languages = True
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         record = {

@@ -16,7 +16,8 @@ from ..languages import known_language, normalized_code
 from ..run.onnx_session import open_session, quiet_options
 from .espeak import require_espeak, spelled, with_marks
 
-_WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
+WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
+"""What to do about a voice that is not there, for messages."""
 # Phonemes that each voice has: before all others, between them, and after them.
 _BEGIN, _BETWEEN, _END = "^", "_", "$"
 _INPUTS = {"input", "input_lengths", "scales"}
@@ -65,7 +66,7 @@ class PiperVoice:
             defaults = {"noise_scale": 0.667, "length_scale": 1.0, "noise_w": 0.8} | settings.get("inference", {})
             self._scales = [float(defaults[name]) for name in ("noise_scale", "length_scale", "noise_w")]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"{path}.json is no configuration of a Piper voice ({error!r}); {_WHERE}") from None
+            raise ModelError(f"{path}.json is no configuration of a Piper voice ({error!r}); {WHERE}") from None
         if not self.language or kind not in ("espeak", "text") or not 8_000 <= self.rate <= 192_000:
             raise ModelError(
                 f"{path}.json has the language {code!r}, phonemes of the type {kind!r} and {self.rate} Hz; expected are a "
@@ -76,7 +77,7 @@ class PiperVoice:
         self._session = open_session(path, threads=1)
         inputs = {each.name for each in self._session.get_inputs()}
         if inputs - {"sid"} != _INPUTS:
-            raise ModelError(f"{path} has the inputs {', '.join(sorted(inputs))}, not those of a Piper voice; {_WHERE}")
+            raise ModelError(f"{path} has the inputs {', '.join(sorted(inputs))}, not those of a Piper voice; {WHERE}")
         self._speaker = {"sid": np.zeros(1, np.int64)} if "sid" in inputs else {}
         own_name = settings.get("language", {}).get("name_native")
         self._check(str(own_name or path.stem))
@@ -128,10 +129,10 @@ def _model_file(path: Path) -> Path:
         found = sorted(path.glob("*.onnx"))
         if len(found) != 1:
             names = ", ".join(each.name for each in found) or "no .onnx file"
-            raise UsageError(f"{path} has {names}; {_WHERE}")
+            raise UsageError(f"{path} has {names}; {WHERE}")
         return found[0]
     if not os.path.isfile(path):
-        raise UsageError(f"there is no voice {path}; {_WHERE}")
+        raise UsageError(f"there is no voice {path}; {WHERE}")
     return path
 
 
@@ -139,7 +140,7 @@ def _settings(path: Path) -> dict[str, Any]:
     try:
         settings = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {_WHERE}") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}; {WHERE}") from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged ({error}); fetch it again") from None
     if not isinstance(settings, dict):

@@ -33,6 +33,7 @@ PYTHON = {
     "docs/archives.md": 1,
     "docs/embedding.md": 7,
     "docs/events.md": 1,
+    "docs/extending.md": 1,
     "docs/server-programs.md": 3,
 }
 """Page → number of its blocks; each has a test."""
@@ -190,7 +191,8 @@ async def test_commands_that_ask_a_server_are_answered(make_serve):
 
 
 @pytest.mark.parametrize(
-    ("page", "text"), [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml")]
+    ("page", "text"),
+    [(name, text) for name, page in PAGES.items() for text in blocks(page, "toml") if "[project]" not in text],
 )
 def test_a_configuration_is_accepted(page, text):
     parse_config(tomllib.loads(text), ROOT / f"{page}.toml")
