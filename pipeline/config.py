@@ -106,8 +106,8 @@ class PipelineConfig(CheckedOptions):
     @property
     def sharing_targets(self) -> tuple[str, ...]:
         """The targets that use the model of ``nmt``, because they have none of their own."""
-        own = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
-        return tuple(target for target in self.languages.translated if target not in {*own, *self.languages.mixed})
+        others = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
+        return tuple(target for target in self.languages.translated if target not in {*others, *self.languages.mixed})
 
     def translator(self, source: str, target: str) -> NmtConfig:
         """The options of the translator of a pair, with its models: the configured ones, or those of the table of pairs.
@@ -342,9 +342,9 @@ def _carried_over(overrides: Sequence[NmtOverride], targets: Sequence[str], drop
     """The overrides for ``targets``, from those for the same language, without the keys ``dropped``."""
     for target in targets:
         tag = language_tag(target)
-        of_language = [each for each in overrides if language_tag(each.target).language == tag.language]
-        found = min(of_language, key=lambda each: language_tag(each.target) != tag, default=None)
-        values = tuple((key, value) for key, value in (found.values if found else ()) if key not in dropped)
+        same = [override for override in overrides if language_tag(override.target).language == tag.language]
+        nearest = min(same, key=lambda override: language_tag(override.target) != tag, default=None)
+        values = tuple((key, value) for key, value in (nearest.values if nearest else ()) if key not in dropped)
         if values:
             yield NmtOverride(target, values)
 

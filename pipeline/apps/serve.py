@@ -294,10 +294,10 @@ def measured_sessions(models: Sequence[Models]) -> int:
     """The number of sessions that this machine carries with these models, which is printed with what it comes from."""
     from ..server.capacity import sessions_for, slowest_window_s
 
-    window_s = slowest_window_s([each.recognizer for each in models])
-    found = sessions_for(window_s, usable_cores())
-    tell(f"--max-sessions auto: {found}, since a window of speech takes {window_s:.3f} s")
-    return found
+    window_s = slowest_window_s([loaded.recognizer for loaded in models])
+    sessions = sessions_for(window_s, usable_cores())
+    tell(f"--max-sessions auto: {sessions}, since a window of speech takes {window_s:.3f} s")
+    return sessions
 
 
 def within_files(limits: ServerLimits) -> ServerLimits:

@@ -50,25 +50,25 @@ def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[
     language, as NAME.pt.srt, was written by this program. NAME.sub beside NAME.idx has pictures.
     """
     others: list[Path] = []
-    found: dict[Path, Path] = {}
+    files: dict[Path, Path] = {}
     for path in named:
         if not path.is_dir():
-            found |= {path: Path()} if is_subtitles(path) else {}
+            files |= {path: Path()} if is_subtitles(path) else {}
             others += [] if is_subtitles(path) else [path]
             continue
         inside = [Path(here) / name for here, _, names in os.walk(path) for name in sorted(names) if name[0] != "."]
         subtitles = [
-            one
-            for one in inside
-            if is_subtitles(one)
-            and not any(name_parts(one.stem, target)[1] == target for target in targets)
-            and one.with_suffix(".idx") not in inside
+            file
+            for file in inside
+            if is_subtitles(file)
+            and not any(name_parts(file.stem, target)[1] == target for target in targets)
+            and file.with_suffix(".idx") not in inside
         ]
-        if not subtitles or any(one.suffix.lower() in SUFFIXES for one in inside):
+        if not subtitles or any(file.suffix.lower() in SUFFIXES for file in inside):
             others.append(path)
         else:
-            found |= {one: one.parent.relative_to(path) for one in subtitles}
-    return others, list(found.items())
+            files |= {file: file.parent.relative_to(path) for file in subtitles}
+    return others, list(files.items())
 
 
 def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOptions) -> bool:
@@ -89,7 +89,7 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
     _check_outputs(todo)
     translator, good = _Translator(options, spoken), True
     for path, target, outputs in todo:
-        missing = [one for one in outputs if options.overwrite or not one.exists()]
+        missing = [output for output in outputs if options.overwrite or not output.exists()]
         if not missing:
             tell(f"{path}: already there: left as it is, --overwrite replaces it")
             continue

@@ -38,8 +38,8 @@ def load_translation_model(
         UsageError: a model does not support its language pair; or the model is "auto" and none is known for the pair.
     """
     nmt = resolve((source, target), nmt)
-    found = zip(nmt.steps, directories, strict=True) if directories else find_translation_models(nmt)
-    models = [MarianModel.load(directory, step) for step, directory in found]
+    steps = zip(nmt.steps, directories, strict=True) if directories else find_translation_models(nmt)
+    models = [MarianModel.load(directory, step) for step, directory in steps]
     return in_sequence(source, target, nmt, models)
 
 

@@ -37,7 +37,7 @@ SINKS = Table(
 FORMATS = tuple(SINKS.own)
 """The subtitle formats of this package."""
 SPOKEN = frozenset(_SPOKEN)
-"""Those whose file has what was said, with the times of words."""
+"""Formats whose file has what was said, with the times of words."""
 
 
 MakeSink = Callable[..., Sink]

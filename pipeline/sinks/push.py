@@ -154,7 +154,7 @@ class Pusher(ABC):
             self._waiting.clear()
         if self.lost:
             log.error("%s: %d of %d sentences were not sent", self.name, self.lost, self.lost + self.sent)
-        if differing := sum(each.differing for each in self._early.values()):
+        if differing := sum(sentences.differing for sentences in self._early.values()):
             log.info("%s: %d words were sent otherwise than in the final text", self.name, differing)
 
     def _work(self) -> None:
@@ -319,7 +319,7 @@ class HttpPusher(Pusher):
     """Sends sentences by POST. Each has the next number, a repeated one the same."""
 
     kind = ""
-    """That of --push."""
+    """The name of the kind in --push KIND=WHERE."""
     passing: frozenset[int] = frozenset()
     """Further statuses after which it is tried again."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,7 +60,7 @@ class PiperVoice:
             code = (settings.get("language", {}).get("code") or path.name.split("-")[0]).replace("_", "-")
             self.language = normalized_code(code) if known_language(code) is not None else ""
             self.rate = int(settings["audio"]["sample_rate"])
-            self._ids = {sign: [int(each) for each in ids] for sign, ids in settings["phoneme_id_map"].items()}
+            self._ids = {sign: [*map(int, ids)] for sign, ids in settings["phoneme_id_map"].items()}
             self._frame = [self._ids[sign] for sign in (_BEGIN, _BETWEEN, _END)]
             kind = settings.get("phoneme_type", "espeak")
             self._espeak = str(settings["espeak"]["voice"]) if kind == "espeak" else None
@@ -75,7 +76,7 @@ class PiperVoice:
         if self._espeak is not None:
             require_espeak(path.name)
         self._session = open_session(path, threads=1)
-        inputs = {each.name for each in self._session.get_inputs()}
+        inputs = {given.name for given in self._session.get_inputs()}
         if inputs - {"sid"} != _INPUTS:
             raise ModelError(f"{path} has the inputs {', '.join(sorted(inputs))}, not those of a Piper voice; {WHERE}")
         self._speaker = {"sid": np.zeros(1, np.int64)} if "sid" in inputs else {}
@@ -83,15 +84,15 @@ class PiperVoice:
         self._check(str(own_name or path.stem))
 
     def say(self, text: str, speed: float = 1.0) -> Samples:
-        """See ``Voice``."""
+        """Speak a sentence; see ``Voice``."""
         begin, between, end = self._frame
         phonemes = self._phonemes(text) if any(map(str.isalnum, text)) else ""
-        found = [self._ids[sign] + between for sign in phonemes if sign in self._ids]
-        if not found:
+        signs = [self._ids[sign] + between for sign in phonemes if sign in self._ids]
+        if not signs:
             return np.zeros(0, np.int16)
         noise, length, noise_of_lengths = self._scales
         try:
-            ids = np.array([[*begin, *between, *(each for ids in found for each in ids), *end]], np.int64)
+            ids = np.array([[*begin, *between, *chain.from_iterable(signs), *end]], np.int64)
             feeds = {
                 "input": ids,
                 "input_lengths": np.array([ids.shape[1]], np.int64),
@@ -126,11 +127,11 @@ class PiperVoice:
 def _model_file(path: Path) -> Path:
     """The file of a voice, which may be given by its folder."""
     if os.path.isdir(path):
-        found = sorted(path.glob("*.onnx"))
-        if len(found) != 1:
-            names = ", ".join(each.name for each in found) or "no .onnx file"
+        files = sorted(path.glob("*.onnx"))
+        if len(files) != 1:
+            names = ", ".join(file.name for file in files) or "no .onnx file"
             raise UsageError(f"{path} has {names}; {WHERE}")
-        return found[0]
+        return files[0]
     if not os.path.isfile(path):
         raise UsageError(f"there is no voice {path}; {WHERE}")
     return path

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 PATH, DETECTION = "/translate", "/detect"
 MOST_CHARACTERS = 20_000
-"""Of one request: about 10 s of work."""
+"""In all texts of one request: about 10 s of work."""
 _MOST_TEXTS = 1_000
 _BODY_BYTES = 1 << 18
 _MOST_FIELDS = 32
@@ -169,15 +169,17 @@ class _Texts:
 
     async def languages(self) -> list[dict[str, Any]]:
         """The languages, each with those into which it is translated, or can be."""
-        offers, found = self._service.offers, dict[str, dict[str, None]]()
+        offers, targets_of = self._service.offers, dict[str, dict[str, None]]()
         more = await asyncio.to_thread(offers.pairs) if offers is not None else {}
         for source, target in [
             *self._pairs(),
             *((source, target) for source, targets in more.items() for target in targets),
         ]:
-            found.setdefault(source, {source: None})[target] = None
-            found.setdefault(target, {target: None})
-        return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
+            targets_of.setdefault(source, {source: None})[target] = None
+            targets_of.setdefault(target, {target: None})
+        return [
+            {"code": code, "name": english_name(code), "targets": list(targets)} for code, targets in targets_of.items()
+        ]
 
     def settings(self, *, key_required: bool) -> dict[str, Any]:
         """What LibreTranslate tells its own page. The languages are the first that are translated."""
@@ -197,7 +199,10 @@ class _Texts:
     def _pairs(self) -> list[tuple[str, str]]:
         """The configured pairs."""
         return [
-            pair for one in self._service.languages.configured for target in one.targets for pair in one.pairs(target)
+            pair
+            for languages in self._service.languages.configured
+            for target in languages.targets
+            for pair in languages.pairs(target)
         ]
 
     async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -212,28 +217,29 @@ class _Texts:
         try:
             translation = await self._translation(source, target)
             markup: Markup = "html" if fields.get("format") == "html" else "text"
-            found = [await self._translated(text, markup, translation) for text in texts]
+            translated = [await self._translated(text, markup, translation) for text in texts]
         finally:
             self._count -= 1
-        answer: dict[str, Any] = {"translatedText": found if isinstance(fields["q"], list) else found[0]}
+        several = isinstance(fields["q"], list)
+        answer: dict[str, Any] = {"translatedText": translated if several else translated[0]}
         if fields["source"] == AUTO_SOURCE:
-            found_source = {"confidence": confidence, "language": source}
-            answer["detectedLanguage"] = [found_source] * len(texts) if isinstance(fields["q"], list) else found_source
+            language = {"confidence": confidence, "language": source}
+            answer["detectedLanguage"] = [language] * len(texts) if several else language
         return answer
 
     async def detect(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """The languages in which a text may be written, the likeliest first."""
         texts = _checked_texts(fields)
         try:
-            found = await self._detected(texts, [one["code"] for one in await self.languages()])
+            likely = await self._detected(texts, [language["code"] for language in await self.languages()])
         except ImportError:
             raise _RefusedError(501, "this server detects no languages; its machine has no package eldc") from None
-        return [{"confidence": confidence, "language": code} for code, confidence in found]
+        return [{"confidence": confidence, "language": code} for code, confidence in likely]
 
     async def _detected(self, texts: list[str], offered: Sequence[str]) -> list[tuple[str, float]]:
         """The languages of the texts together, each with a confidence from 0 to 100."""
-        found = await self._run(partial(detected, "\n".join(texts), offered))
-        return [(code, round(100 * confidence, 1)) for code, confidence in found]
+        likely = await self._run(partial(detected, "\n".join(texts), offered))
+        return [(code, round(100 * confidence, 1)) for code, confidence in likely]
 
     async def _directed(self, texts: list[str], fields: dict[str, Any]) -> tuple[str, str, float]:
         """The source language, the target, and the confidence in the source: 0 if it was not detected."""
@@ -243,7 +249,7 @@ class _Texts:
         if source != AUTO_SOURCE:
             return _normalized(source), target, 0
         sources = list(
-            dict.fromkeys(one for one, known in self._pairs() if one != known and same_language(known, target))
+            dict.fromkeys(spoken for spoken, into in self._pairs() if spoken != into and same_language(into, target))
         )
         if len(sources) == 1:
             return sources[0], target, 0
@@ -279,11 +285,11 @@ class _Texts:
     async def _translated(self, text: str, markup: Markup, translation: TextTranslation) -> str:
         """The translation of a text, which stops at its next step if this is cancelled."""
         running: list[DecoderState] = []
-        left = False
+        cancelled = False
 
         def started(state: DecoderState) -> None:
             running[:] = [state]
-            if left:
+            if cancelled:
                 state.terminate()
 
         steps = translation.steps(text, markup, started)
@@ -301,7 +307,7 @@ class _Texts:
             log.error("a text was not translated: %s", described(error))
             raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
         finally:
-            left = True
+            cancelled = True
             for state in running:
                 state.terminate()
 
