@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -43,8 +43,8 @@ class Table(Mapping[str, str]):
         """
         if name in self.own:
             module, _, attribute = self.own[name].partition(":")
-            found = import_module(f"{__package__}.{module}")
-            return attrgetter(attribute)(found) if attribute else found
+            imported = import_module(f"{__package__}.{module}")
+            return attrgetter(attribute)(imported) if attribute else imported
         if name not in self:
             raise UsageError(f"there is no {self.kind} {name!r}; there is {', '.join(self)}")
         with _blamed(_entry_points(self.group)[name]):
@@ -57,11 +57,9 @@ class Table(Mapping[str, str]):
             UsageError: see ``load``; or that of another package fails.
             PipelineError: its own.
         """
-        found = self.load(name)
-        if name in self.own:
-            return found(*arguments, **options)
-        with _blamed(_entry_points(self.group)[name]):
-            return found(*arguments, **options)
+        make = self.load(name)
+        with nullcontext() if name in self.own else _blamed(_entry_points(self.group)[name]):
+            return make(*arguments, **options)
 
 
 @cache

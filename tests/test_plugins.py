@@ -12,6 +12,7 @@ import pytest
 
 from pipeline import MarianModel, load_models, load_translation_model, plugins
 from pipeline.apps.journal import read_journal_header
+from pipeline.apps.known_models import named_models
 from pipeline.apps.pushes import PUSHES, open_pushes, some_push
 from pipeline.asr.options import RECOGNIZERS, AsrConfig
 from pipeline.config import parse_config
@@ -103,6 +104,8 @@ def test_a_translator_needs_no_model_of_ours_for_any_target(acme, tmp_path):
         ]
         models = load_models(config)
         assert [type(model).__name__ for model in models.translations.values()] == ["Translator"] * 2
+    (tmp_path / "acme.toml").write_text(OWN)
+    assert named_models([str(tmp_path / "acme.toml")]) == []  # it has nothing to fetch
     assert load_translations(config)["tlh"].target == "tlh"
     assert load_translation_model("en", "pt", config.nmt).target == "pt"
 

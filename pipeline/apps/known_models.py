@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..asr.engines import engine
-from ..asr.options import AsrConfig
+from ..asr.options import RECOGNIZERS, AsrConfig
 from ..config import load_config
 from ..errors import HubUnreachableError, ModelError, UsageError
 from ..names import escaped
@@ -74,7 +74,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     for name in configs:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
-        speech = [_speech(asr) for asr in recognizers]
+        speech = [_speech(asr) for asr in recognizers if asr.backend in RECOGNIZERS.own]
         steps = [step for nmt in config.translators.values() for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)
