@@ -110,11 +110,14 @@ def test_a_translator_needs_no_model_of_ours_for_any_target(acme, tmp_path):
     assert load_translation_model("en", "pt", config.nmt).target == "pt"
 
 
-def test_a_voice_speaks(acme, speech, tmp_path):
-    options = ["--fast", "--speak", "acme", "--speak-to", tmp_path / "said.wav"]
+def test_a_voice_speaks_and_a_live_run_writes_a_format(acme, speech, tmp_path):
+    options = ["--fast", "--speak", "acme", "--speak-to", tmp_path / "said.wav", "--file", f"acme={tmp_path / 'said'}"]
     done = run("live", speech, "--config", speech.with_name("acme.toml"), *options)
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "said.wav").stat().st_size > 1_000
+    assert set((tmp_path / "said").read_text().splitlines()) == {"GOOD MORNING."}
+    again = run("live", speech, "--config", speech.with_name("acme.toml"), *options[:1], *options[-2:])
+    assert (again.returncode, b"said exists; name another file" in again.stderr) == (2, True)
     assert load_voice("acme").language == "pt"
 
 
@@ -169,11 +172,12 @@ def test_a_family_of_models_is_asked_if_the_files_are_of_none_of_ours(install, t
     [
         ["serve", "--protocol", "nope"],
         ["live", "--push", "nope=x"],
+        ["live", "--file", "nope=x"],
         ["live", "talk.wav", "--config", "demo", "--speak", "nope", "--speak-to", "x.wav", "--fast"],
         ["translate", "talk.wav", "--config", "demo", "--format", "nope"],
         ["translate", "talk.wav", "--config", "nope.toml"],
     ],
-    ids=lambda arguments: arguments[-2],
+    ids=str,
 )
 def test_a_wrong_name_is_refused_with_those_that_there_are(arguments, acme, speech, monkeypatch):
     monkeypatch.chdir(speech.parent)
