@@ -420,3 +420,24 @@ CORRECT = """async (events) => {
 def test_a_corrected_line_has_its_new_text_until_the_server_answers(runner, page):
     events = records([*spoken(0, "Yes."), *translated(0, ["是。"])])
     assert runner.run(page.evaluate(CORRECT, events)) == ["New.", "New.", "是。", ["New.", "Ann"]]
+
+
+IN_THE_BACKGROUND = """async (events) => {
+  const { Board } = await import("/static/render.js");
+  const { Texts } = await import("/static/texts.js");
+  const elements = ["section", "div", "button"].map((name) => document.body.appendChild(document.createElement(name)));
+  const [board, texts] = [new Board(...elements), new Texts()];
+  const frames = window.requestAnimationFrame;
+  window.requestAnimationFrame = () => 1;
+  board.begin(texts);
+  events.forEach((event) => board.changed(texts.apply(event)));
+  while (!board.spoken.textContent) await new Promise((resolve) => setTimeout(resolve));
+  window.requestAnimationFrame = frames;
+  elements.forEach((each) => each.remove());
+  return board.spoken.textContent;
+}"""
+
+
+def test_a_page_that_goes_to_the_background_while_a_frame_is_due_says_its_text(runner, page):
+    events = records([*spoken(0, "Yes."), *translated(0, ["是。"])])
+    assert runner.run(page.evaluate(IN_THE_BACKGROUND, events)) == "是。"

@@ -178,6 +178,7 @@ class NmtStage:
                 if isinstance(event, Exception):
                     completed = await self._lose(sentence, opened, event, final=final)
                     break
+                event = replace(event, heard_s=sentence.heard_s)  # the lag is measured by it
                 if isinstance(event, TargetText):
                     opened.shown = event
                     self.stats.token(event.heard_s)

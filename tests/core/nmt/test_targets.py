@@ -443,3 +443,11 @@ async def test_finished_sentences_are_counted_and_no_drafts(live):
     running.feed(*spoken())
     await running.finished()
     assert running.stats.sentences == len(SENTENCES)
+
+
+@pytest.mark.parametrize("live", [False, True])
+async def test_a_translator_that_does_not_say_until_when_it_heard_does_not_look_late(live):
+    running = Run({"zh": Echo()}, live=live)
+    running.feed(*spoken())
+    await running.finished()
+    assert {event.heard_s for event in running.events if isinstance(event, Translation)} == {3.0, 6.0, 9.0, 12.0}
