@@ -137,7 +137,8 @@ def _toml(value: object) -> str:
 def _allowed(option: dataclasses.Field[Any]) -> str:
     choices, bounds = allowed_choices(option), allowed_range(option)
     if choices is not None:
-        return ", ".join(f"`{_toml(choice)}`" for choice in choices)
+        own = getattr(choices, "own", choices)  # no packages that happen to be installed here
+        return ", ".join(f"`{_toml(choice)}`" for choice in own)
     if bounds is not None:
         return " to ".join(f"{bound:,}" for bound in bounds)
     if isinstance(option.default, bool):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .backends import AsrConfig as AsrConfig
     from .backends import MarianModel as MarianModel
     from .backends import NmtConfig as NmtConfig
+    from .backends import TextTranslation as TextTranslation
     from .backends import load_translation_model as load_translation_model
     from .config import PipelineConfig as PipelineConfig
     from .config import load_config as load_config
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
     from .media import VttSink as VttSink
 
 _MODULES = {
-    "backends": "AsrConfig MarianModel NmtConfig load_translation_model",
+    "backends": "AsrConfig MarianModel NmtConfig TextTranslation load_translation_model",
     "config": "PipelineConfig load_config load_models",
     "core": (
         "AudioLost CaptionOptions Changes Correction Delta DeviceBack DeviceLost DraftOptions EndOfInput "

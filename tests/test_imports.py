@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import HANG_S, ROOT
 
 ORDER = (
-    "_door errors names languages glossary core store backends media config documents speaking push console archives "
+    "_door errors plugins names languages glossary core store backends media config documents speaking push console archives "
     "server apps bench testing events audio"
 ).split()
 """The packages and modules of ``pipeline``, each before those that may import it. Left out: the commands, which anything may start."""

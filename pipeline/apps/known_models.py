@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..backends import (
+    RECOGNIZERS,
     AsrConfig,
     NmtConfig,
     Pair,
@@ -93,7 +94,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     for name in configs:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
-        speech = [_speech(asr) for asr in recognizers]
+        speech = [_speech(asr) for asr in recognizers if asr.backend in RECOGNIZERS.own]
         steps = [step for nmt in config.translators.values() for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)

@@ -34,7 +34,18 @@ from ..console import (
 from ..core import AudioSource
 from ..errors import UsageError
 from ..languages import LanguageConfig, language_tag
-from ..media import FORMATS, MakeSink, Recording, Sink, TerminalSink, close_all, is_blank, open_sinks, sink_makers
+from ..media import (
+    FORMATS,
+    SINKS,
+    MakeSink,
+    Recording,
+    Sink,
+    TerminalSink,
+    close_all,
+    is_blank,
+    open_sinks,
+    sink_makers,
+)
 from ..names import STANDARD_OUTPUT
 from .options import (
     AUTO_SPEAKERS,
@@ -96,6 +107,14 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         files.add_argument(
             f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
         )
+    files.add_argument(
+        "--file",
+        type=some_file,
+        action="append",
+        default=[],
+        metavar="FORMAT=FILE",
+        help="also write a format of an installed package (docs/extending.md)",
+    )
     files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_layout_arguments(files)
     add_push_argument(parser.add_argument_group("captions elsewhere"))
@@ -111,6 +130,14 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
     logs.add_argument("--final-log", type=some_path, metavar="FILE", help="the same for final text")
     add_verbosity_arguments(parser)
     return parser
+
+
+def some_file(text: str) -> tuple[str, Path]:
+    """Argument type: FORMAT=FILE."""
+    kind, _, file = text.partition("=")
+    if kind not in SINKS or not file:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(f'{name}=FILE' for name in SINKS)}")
+    return kind, some_output(file)
 
 
 def _listens(options: argparse.Namespace) -> bool:
@@ -238,12 +265,13 @@ def _files(
     options: argparse.Namespace, config: PipelineConfig, speech: Speech, logs: list[LatencyLog]
 ) -> tuple[dict[str, MakeSink], dict[Output, Path]]:
     """How each kind of file is opened, and the files that the options name. Latency logs are added to ``logs``."""
-    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
+    files = dict(options.file)
+    makers: dict[str, MakeSink] = sink_makers(config.subtitles, more=files) | {
         "latency-log": partial(_latency_log, logs, final=False),
         "final-log": partial(_latency_log, logs, final=True),
     }
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
-    outputs = named_outputs(given, config.languages.targets)
+    outputs = named_outputs(given | files, config.languages.targets)
     speech.add_track(makers, outputs)
     return makers, outputs
 
@@ -251,7 +279,7 @@ def _files(
 def _check_new(outputs: Mapping[Output, Path]) -> None:
     """Raise UsageError for a subtitle file that exists. One without a cue, a pipe and a device do not count."""
     for (kind, _), path in outputs.items():
-        if kind in FORMATS and path != STANDARD_OUTPUT and os.path.isfile(path) and not is_blank(path, kind):
+        if kind in SINKS and path != STANDARD_OUTPUT and os.path.isfile(path) and not is_blank(path, kind):
             raise UsageError(f"{path} exists; name another file, or replace it with --overwrite")
 
 

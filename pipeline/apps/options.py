@@ -234,13 +234,15 @@ def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> Pipelin
             tell(route_line(route(*pair, nmt.via)))
     for pair, nmt in config.translators.items():
         if pair[1] in config.languages.mixed:
-            tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps)}")
+            tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps) or nmt.backend}")
     return config
 
 
 def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> bool:
     """Whether models have to be looked up for ``target``; the languages of ``named``, the file, may be others."""
     nmt, pair = config.nmt_for(target), config.languages.pair(target)
+    if nmt.plugged_in:
+        return False
     if nmt.model == AUTO:
         return True
     configured = [own for own in named.languages.targets if is_same_pair(named.languages.pair(own), pair)]

@@ -33,7 +33,7 @@ from ..console import (
     whole_number,
 )
 from ..errors import UsageError
-from ..server import MOST_TARGETS, ServerLimits
+from ..server import MOST_TARGETS, PROTOCOLS, ServerLimits
 from ..store import HIBARI
 from .directory import add_directory_arguments, in_directory
 from .listening import (
@@ -159,6 +159,14 @@ def _add_sessions(parser: Parser) -> None:
         help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
     )
     sessions.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="serve a protocol of an installed package as well (docs/extending.md)",
+    )
+    sessions.add_argument(
         "--record",
         type=some_path,
         metavar="DIR",
@@ -257,7 +265,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         service.proposals = proposals_of(options.terms_from, *chains[0])
         service.speakers = speakers
         scheme = "https" if context else "http"
-        app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
+        app = create_app(
+            service,
+            access,
+            shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None),
+            protocols=options.protocol,
+        )
         settings = Settings(app, limits, options.proxy, context)
         where = ", from other machines ".join(addresses(listener, scheme))
         lines = [f"serving on {where}  ({languages.described()}; Ctrl-C ends)"]
@@ -284,10 +297,10 @@ def measured_sessions(models: Sequence[Models]) -> int:
     """The number of sessions that this machine carries with these models, which is printed with what it comes from."""
     from ..server import sessions_for, slowest_window_s
 
-    window_s = slowest_window_s([each.recognizer for each in models])
-    found = sessions_for(window_s, usable_cores())
-    tell(f"--max-sessions auto: {found}, since a window of speech takes {window_s:.3f} s")
-    return found
+    window_s = slowest_window_s([loaded.recognizer for loaded in models])
+    sessions = sessions_for(window_s, usable_cores())
+    tell(f"--max-sessions auto: {sessions}, since a window of speech takes {window_s:.3f} s")
+    return sessions
 
 
 def within_files(limits: ServerLimits) -> ServerLimits:

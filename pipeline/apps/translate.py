@@ -56,7 +56,7 @@ from ..console import (
 )
 from ..core import Worker
 from ..errors import UsageError
-from ..media import FORMATS
+from ..media import FORMATS, SINKS
 from ..names import STANDARD_OUTPUT
 from .options import (
     AUTO_SPEAKERS,
@@ -168,8 +168,8 @@ def formats(asked: str) -> list[str]:
     """The formats in a comma-separated list, each once, in any case."""
     kinds = list(dict.fromkeys(kind.strip().lower() for kind in asked.split(",")))
     for kind in kinds:
-        if kind not in FORMATS:
-            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
+        if kind not in SINKS:
+            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(SINKS)}")
     return kinds
 
 

@@ -47,7 +47,7 @@ from ..core import (
 )
 from ..errors import UsageError
 from ..glossary import Glossary, Term, load_glossary, load_masked
-from ..media import FORMATS, BlockFile, Text, line, read_event
+from ..media import SINKS, BlockFile, Text, line, read_event
 
 _VERSION = 5
 _TRANSCRIPT = b'{"type": "transcript"'  # prefix of a transcript's line
@@ -123,22 +123,22 @@ def read_journal_header(path: Path) -> dict[str, Any] | None:
     if not first.endswith(b"\n"):
         return None
     try:
-        found = json.loads(first)
+        header = json.loads(first)
     except ValueError:
-        found = None
-    kinds = found.get("formats") if isinstance(found, dict) and found.get("type") == "journal" else None
+        header = None
+    kinds = header.get("formats") if isinstance(header, dict) and header.get("type") == "journal" else None
     if not isinstance(kinds, list) or not all(
-        isinstance(kind, str) and kind.rpartition(".")[2] in FORMATS for kind in kinds
+        isinstance(kind, str) and kind.rpartition(".")[2] in SINKS for kind in kinds
     ):
         raise UsageError(f"{path} is not a journal; start again with --overwrite, or move it away")
-    return cast("dict[str, Any]", found)
+    return cast("dict[str, Any]", header)
 
 
 def is_of(path: Path, recording: Path) -> bool:
     """Whether ``path`` is a journal of this recording; False if either cannot be read."""
     try:
-        found = read_journal_header(path)
-        return found is not None and found.get("recording") == _digest(recording)
+        header = read_journal_header(path)
+        return header is not None and header.get("recording") == _digest(recording)
     except UsageError:
         return False
 
@@ -252,7 +252,7 @@ class KnownSpeech:
 
 
 class _KnownBatchSpeech(KnownSpeech):
-    """Of a recogniser that takes several groups at once."""
+    """``KnownSpeech`` for a recogniser that takes several groups at once."""
 
     def transcribe_batch(
         self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT

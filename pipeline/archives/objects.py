@@ -179,7 +179,7 @@ class CopiedJob:
                 put.append(url)
         where = self._remote.recording or ""
         error = local.error.replace(str(local.job.recording), where) if where else local.error
-        vars(self._result).update(vars(local) | {"job": self._result.job, "error": error, "put": put})
+        self._result.take(local, job=self._result.job, error=error, put=put)
 
     def _kept(self) -> Path:
         """The scratch folder, which is not removed; without the copy of the recording."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import UsageError
-from ..media import FILE_SUFFIXES, SPOKEN
+from ..media import SPOKEN, file_suffix
 from ..names import STANDARD_OUTPUT
 
 JOURNAL_SUFFIX = ".unfinished.jsonl"
@@ -63,16 +63,16 @@ class OutputNames:
     """The file names of one recording in all formats and target languages."""
 
     base: OutputName
-    """Of the journal, and of formats whose file has all languages."""
+    """The name of the journal, and of files that have all languages."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Target language → its tag in file names, or ""; see ``language_tags``."""
 
     def path(self, output: Output) -> Path:
-        return self._name(output).path(FILE_SUFFIXES[output[0]])
+        return self._name(output).path(file_suffix(output[0]))
 
     def is_shorter(self, output: Output) -> bool:
         """Whether the name is shortened."""
-        return self._name(output).is_shorter(FILE_SUFFIXES[output[0]])
+        return self._name(output).is_shorter(file_suffix(output[0]))
 
     @property
     def journal(self) -> Path:
@@ -99,8 +99,8 @@ def label(output: Output, targets: Sequence[str]) -> str:
 def labelled(labels: Sequence[str], targets: Sequence[str]) -> list[Output]:
     """The outputs that ``label`` gave the names ``labels``; those of other targets are left out."""
     kinds = [name.rpartition(".")[2] for name in labels]
-    known = {label(output, targets): output for output in outputs_of(kinds, targets)}
-    return [known[name] for name in labels if name in known]
+    outputs = {label(output, targets): output for output in outputs_of(kinds, targets)}
+    return [outputs[name] for name in labels if name in outputs]
 
 
 def language_tags(targets: Sequence[str], *, always: bool) -> dict[str, str]:

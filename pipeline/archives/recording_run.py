@@ -297,7 +297,7 @@ def _open_sinks(
     make_folder(job.journal.parent)
     events = JournalSink(job.journal, begun_with, resume=resume)
     stack.callback(events.close)
-    makers = sink_makers(config.subtitles, resume=True)
+    makers = sink_makers(config.subtitles, more=[kind for kind, _ in paths], resume=True)
     files = open_sinks(paths, job.recording, makers, config.languages.targets)
     stack.callback(close_all, files)
     return [events, *files]

@@ -54,6 +54,11 @@ class Result:
     other_language: str = ""
     """In which language it is, if not in the configured one, for display."""
 
+    def take(self, other: Result, **changes: object) -> None:
+        """Say the same as another result of this job, such as that of another process, but for ``changes``."""
+        for name, value in (vars(other) | changes).items():
+            setattr(self, name, value)
+
     @property
     def summary(self) -> str:
         """The outcome, for display."""

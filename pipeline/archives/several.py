@@ -146,7 +146,7 @@ class _Shown:
     def ended(self, index: int, ended: Result) -> None:
         """Take the result of a job."""
         result, bar = self._results[index], self._each[index]
-        vars(result).update(vars(ended))
+        result.take(ended)
         bar.end()
         if result.outcome in ("done", "finished"):
             bar.update(result.audio_s, result.audio_s, result.audio_s / max(1e-9, result.elapsed_s))

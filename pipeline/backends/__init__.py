@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .asr_options import BACKENDS, AsrConfig, DraftModel
+    from .asr_options import RECOGNIZERS, AsrConfig, DraftModel, backend_of
     from .by_language import translator_by_language
     from .engines import engine
     from .guessed_language import first_speech, guessed_languages
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     )
     from .marian.decode.settings import read_json
     from .marian.decode.students import StudentFiles, find_student
-    from .marian.forced import place_marks
     from .marian.inspection import as_text, inspect_model
     from .marian.load import find_translation_models, in_sequence, load_translation_model, loaded_as, loaded_translator
     from .marian.model import MarianModel
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
         weights,
     )
     from .marian.search.sentence_text import SentenceCache
-    from .marian.terms.markup import NEXT, Fragment, joined_sentences, parts, parts_of_page
+    from .marian.terms.markup import NEXT
+    from .marian.text_translation import Markup, TextTranslation
     from .nmt_options import NmtConfig
     from .onnx_session import open_session, quiet_options
     from .script import script_conversions, usual_script
@@ -61,7 +61,7 @@ else:
     __all__, __getattr__ = door(
         __name__,
         {
-            "asr_options": "AsrConfig BACKENDS DraftModel",
+            "asr_options": "AsrConfig DraftModel RECOGNIZERS backend_of",
             "by_language": "translator_by_language",
             "engines": "engine",
             "guessed_language": "first_speech guessed_languages",
@@ -70,7 +70,6 @@ else:
             "marian.compiled": "cached_compiled drop_damaged_compiled find_translation_model is_compiled translator_ref",
             "marian.decode.settings": "read_json",
             "marian.decode.students": "StudentFiles find_student",
-            "marian.forced": "place_marks",
             "marian.inspection": "as_text inspect_model",
             "marian.load": "find_translation_models in_sequence load_translation_model loaded_as loaded_translator",
             "marian.model": "MarianModel",
@@ -82,7 +81,8 @@ else:
                 "names_pair resolve route route_line student_routes translates_all weights"
             ),
             "marian.search.sentence_text": "SentenceCache",
-            "marian.terms.markup": "Fragment NEXT joined_sentences parts parts_of_page",
+            "marian.terms.markup": "NEXT",
+            "marian.text_translation": "Markup TextTranslation",
             "nmt_options": "NmtConfig",
             "onnx_session": "open_session quiet_options",
             "script": "script_conversions usual_script",

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..core import CheckedOptions, one_of, within
+from ..core import CheckedOptions, name_in, one_of, within
+from ..plugins import Table
 
 
 @dataclass(frozen=True)
 class Backend:
     """What is known of a recogniser before its module is imported."""
 
-    module: str
-    """In this package; see ``pipeline.backends.engines``."""
     only: str | None = None
     """The one language that it knows; None: several."""
     detects: bool = False
@@ -22,11 +21,18 @@ class Backend:
     """Whether it can make the drafts of another one."""
 
 
-BACKENDS = {
-    "whisper": Backend("whisper", detects=True, drafts=True),
-    "moonshine": Backend("moonshine", only="en", drafts=True),
-    "sherpa-onnx": Backend("sherpa"),
-}
+RECOGNIZERS = Table(
+    "recognizers",
+    "recogniser",
+    {"whisper": "backends.whisper", "moonshine": "backends.moonshine", "sherpa-onnx": "backends.sherpa"},
+)
+"""Ours are modules with the functions of ``RecognizerEngine``; those of other packages are functions ``load(config, languages)``."""
+_BACKENDS = {"whisper": Backend(detects=True, drafts=True), "moonshine": Backend(only="en", drafts=True)}
+
+
+def backend_of(name: str) -> Backend:
+    """What is known of the recogniser of a name."""
+    return _BACKENDS.get(name, Backend())
 
 
 @dataclass(frozen=True)
@@ -39,17 +45,17 @@ class DraftModel(CheckedOptions):
     revision: str | None = None
     # The program that recognises; without it, that of [asr]. "moonshine" makes drafts of English alone; those of other languages are
     # made by the model of [asr].
-    backend: str | None = one_of(None, *(name for name, each in BACKENDS.items() if each.drafts))
+    backend: str | None = one_of(None, *(name for name, backend in _BACKENDS.items() if backend.drafts))
 
 
 @dataclass(frozen=True)
 class AsrConfig(CheckedOptions):
     """Recognition: the model, how much it hears at once, and when its text is rejected."""
 
-    # The program that recognises: "whisper" (CTranslate2); "moonshine", a small model of English (the extra moonshine); or
-    # "sherpa-onnx", whose models hear as people speak (the extra sherpa). Of the options below, these take ``model``, ``threads``
-    # and ``word_timestamps``, the last also ``script``.
-    backend: str = one_of("whisper", *BACKENDS)
+    # The program that recognises: "whisper" (CTranslate2); "moonshine", a small model of English (the extra moonshine);
+    # "sherpa-onnx", whose models hear as people speak (the extra sherpa); or one of an installed package (docs/extending.md). Of the
+    # options below, Moonshine and sherpa-onnx take ``model``, ``threads`` and ``word_timestamps``, and sherpa-onnx ``script``.
+    backend: str = name_in("whisper", RECOGNIZERS)
     # A directory, a Whisper size ("small"), or the hub id of a CTranslate2 model.
     model: str = "Systran/faster-whisper-small"
     # Commit of the hub repository. Without it: the known one, else the newest.

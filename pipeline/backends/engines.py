@@ -1,16 +1,15 @@
-"""The recognisers by their names in a configuration: each has a module, which ``BACKENDS`` of ``options.py`` names."""
+"""The recognisers by their names in a configuration; ``RECOGNIZERS`` of ``options.py`` says where each is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from ..core import Recognizer, StreamingRecognizer
 from ..store import ModelRef
 from . import whisper  # noqa: F401  # slow: imported where interrupts are quiet, not with its first use
-from .asr_options import BACKENDS, AsrConfig
+from .asr_options import RECOGNIZERS, AsrConfig
 
 
 class RecognizerEngine(Protocol):
@@ -43,4 +42,22 @@ class RecognizerEngine(Protocol):
 
 def engine(backend: str) -> RecognizerEngine:
     """The recogniser of a name in the configuration."""
-    return cast(RecognizerEngine, import_module(f".{BACKENDS[backend].module}", __package__))
+    return cast(RecognizerEngine, RECOGNIZERS.load(backend)) if backend in RECOGNIZERS.own else _Installed(backend)
+
+
+class _Installed:
+    """A recogniser of another package, which finds its model itself."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def model_ref(self, config: AsrConfig) -> ModelRef:
+        return ModelRef(config.model)
+
+    def find_model(self, config: AsrConfig) -> Path:
+        return Path(config.model)
+
+    def load_model(
+        self, config: AsrConfig, languages: Sequence[str], directory: Path, sharing: Any, several_calls: bool
+    ) -> Recognizer | StreamingRecognizer:
+        return cast("Recognizer | StreamingRecognizer", RECOGNIZERS.make(self._name, config, languages))

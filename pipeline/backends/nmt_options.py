@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..core import CheckedOptions, one_of, within
+from ..core import CheckedOptions, name_in, one_of, within
+from ..plugins import Table
 
 # With a shorter limit, every sentence would be cut after its first token.
 _MIN_TIME_LIMIT_S = 0.001
+TRANSLATORS = Table("translators", "translator", {"marian": "backends.marian.model:MarianModel"})
+"""Those of other packages are functions ``load(source, target, options)``."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,19 @@ class NmtConfig(CheckedOptions):
     url_tokens: int = within(0, 0, 1_000_000_000_000)
     # Threads of ONNX Runtime; 0 is its default, one per core.
     threads: int = within(1, 0, 256)
+    # The program that translates: "marian", for which the options above are; or one of an installed package (docs/extending.md).
+    backend: str = name_in("marian", TRANSLATORS)
+
+    @property
+    def plugged_in(self) -> bool:
+        """Whether the translator is one of another package, which finds its model itself."""
+        return self.backend not in TRANSLATORS.own
 
     @property
     def steps(self) -> tuple[NmtConfig, ...]:
         """One configuration per model, in the order of translation."""
+        if self.plugged_in:
+            return ()
         first = dataclasses.replace(self, second=None, second_revision=None)
         if self.second is None:
             return (first,)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..backends import BACKENDS, AsrConfig, DraftModel, LanguagePair, NmtConfig, check_shared, resolve, student_routes
+from ..backends import AsrConfig, DraftModel, LanguagePair, NmtConfig, backend_of, check_shared, resolve, student_routes
 from ..core import (
     CaptionOptions,
     CheckedOptions,
@@ -110,8 +110,8 @@ class PipelineConfig(CheckedOptions):
     @property
     def sharing_targets(self) -> tuple[str, ...]:
         """The targets that use the model of ``nmt``, because they have none of their own."""
-        own = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
-        return tuple(target for target in self.languages.translated if target not in {*own, *self.languages.mixed})
+        others = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
+        return tuple(target for target in self.languages.translated if target not in {*others, *self.languages.mixed})
 
     def translator(self, source: str, target: str) -> NmtConfig:
         """The options of the translator of a pair, with its models: the configured ones, or those of the table of pairs.
@@ -195,7 +195,7 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
         config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    if "model" not in common and len(languages.translated) > 1:
+    if "model" not in common and not config.nmt.plugged_in and len(languages.translated) > 1:
         for target in config.sharing_targets:
             raise ConfigError(
                 f"{path}: no translation model is named for the target {target!r}; write [nmt.{target}] model = …, or "
@@ -346,9 +346,9 @@ def _carried_over(overrides: Sequence[NmtOverride], targets: Sequence[str], drop
     """The overrides for ``targets``, from those for the same language, without the keys ``dropped``."""
     for target in targets:
         tag = language_tag(target)
-        of_language = [each for each in overrides if language_tag(each.target).language == tag.language]
-        found = min(of_language, key=lambda each: language_tag(each.target) != tag, default=None)
-        values = tuple((key, value) for key, value in (found.values if found else ()) if key not in dropped)
+        same = [override for override in overrides if language_tag(override.target).language == tag.language]
+        nearest = min(same, key=lambda override: language_tag(override.target) != tag, default=None)
+        values = tuple((key, value) for key, value in (nearest.values if nearest else ()) if key not in dropped)
         if values:
             yield NmtOverride(target, values)
 
@@ -361,7 +361,7 @@ def _reject_unknown(table: dict[str, Any], allowed: dict[str, Any], path: Path, 
 
 def _hears(asr: AsrConfig, spoken: str | None) -> bool:
     """Whether a recogniser is for the language spoken; None: several."""
-    only = BACKENDS[asr.backend].only
+    only = backend_of(asr.backend).only
     return only is None or (spoken is not None and same_language(spoken, only))
 
 
@@ -371,7 +371,7 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     yield from config.overload.conflicts()
     by_target = ((f"nmt.{override.target}", config.nmt_for(override.target)) for override in config.nmt_overrides)
     yield from config.asr.conflicts()
-    backend = BACKENDS[config.asr.backend]
+    backend = backend_of(config.asr.backend)
     if not _hears(config.asr, spoken := config.languages.only_spoken) and spoken is not None:
         heard = english_name(backend.only or "")
         yield f'asr.backend is "{config.asr.backend}", which hears {heard}, and languages.source is {spoken!r}; use asr.backend = "whisper"'

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from .asr.stage import AsrStage
     from .asr.terms import HeardTerms, Replacement
-    from .bounds import CheckedOptions, mistake, one_of, within
+    from .bounds import CheckedOptions, mistake, name_in, one_of, within
     from .captions.append import AppendOnlySentences, AppendOnlyText, Piece, joined_text
     from .captions.changes import Change, ChangeEvent, Changes, Delta, SourceDelta, States, edit
     from .captions.masking import MASK, Masking
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .nmt.translator import (
         Decoding,
         MultiSourceTranslator,
+        OnStart,
         TermTranslator,
         TextTranslator,
         TranslationRequest,
@@ -112,7 +113,7 @@ else:
             ),
             "asr.stage": "AsrStage",
             "asr.terms": "HeardTerms Replacement",
-            "bounds": "CheckedOptions mistake one_of within",
+            "bounds": "CheckedOptions mistake name_in one_of within",
             "captions.append": "AppendOnlySentences AppendOnlyText Piece joined_text",
             "captions.changes": "Change ChangeEvent Changes Delta SourceDelta States edit",
             "captions.masking": "MASK Masking",
@@ -129,7 +130,7 @@ else:
             "nmt.stage": "DirectedGlossary NmtContext NmtStage",
             "nmt.targets": "LateTargets TranslationStage",
             "nmt.translator": (
-                "Decoding MultiSourceTranslator TermTranslator TextTranslator TranslationRequest passes unspellable "
+                "Decoding MultiSourceTranslator OnStart TermTranslator TextTranslator TranslationRequest passes unspellable "
                 "warn_unspellable"
             ),
             "notices": (

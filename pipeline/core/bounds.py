@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Collection
 from dataclasses import Field, field
 from functools import cache
 from typing import Any, TypeVar
@@ -25,13 +26,18 @@ def one_of(default: T, *choices: object) -> T:
     return field(default=default, metadata={_CHOICES: choices})
 
 
+def name_in(default: T, table: Collection[str]) -> T:
+    """A field for a name of ``table``, which is asked when a value is checked."""
+    return field(default=default, metadata={_CHOICES: table})
+
+
 def allowed_range(option: Field[Any]) -> tuple[float, float] | None:
     """The smallest and the largest value of a field made by ``within``; None for any other field."""
     return option.metadata.get(_RANGE)
 
 
-def allowed_choices(option: Field[Any]) -> tuple[object, ...] | None:
-    """The allowed values of a field made by ``one_of``; None for any other field."""
+def allowed_choices(option: Field[Any]) -> Collection[object] | None:
+    """The allowed values of a field made by ``one_of`` or ``name_in``; None for any other field."""
     return option.metadata.get(_CHOICES)
 
 

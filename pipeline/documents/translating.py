@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from ..backends import NEXT, Fragment, joined_sentences, parts
+from ..backends import NEXT
 from ..languages import CLAUSE_MARKS
 from ..languages.rules import rules as language_rules
 from ..media import SubtitleRules, layout, line_limit, width
@@ -49,17 +49,18 @@ class _Text:
 
 
 def translated_cues(
-    cues: Sequence[FileCue], translation: Callable[[Fragment], str], languages: tuple[str, str], rules: SubtitleRules
+    cues: Sequence[FileCue], translate: Callable[[str], str], languages: tuple[str, str], rules: SubtitleRules
 ) -> list[str]:
     """The text of each subtitle in the other language, with its markup.
 
-    ``translation``: of a sentence, with its marks. ``languages``: that of the subtitles, and the one to translate into.
+    ``translate``: of a text whose sentences go on over its lines, such as ``TextTranslation.translate``. Its marks come back in their
+    places, and so does ``NEXT``, which stands between two subtitles. ``languages``: that of the subtitles, and the one to translate into.
     """
     texts, shown = _texts(cues)
-    found: list[str] = []
+    translations: list[str] = []
     for run in _runs(texts, languages[0]):
-        found += [_laid_out(one.strip(), rules) for one in _translated(run, translation, languages)]
-    whole = [lead + "\n".join(found[number] for number in numbers) for lead, numbers in shown]
+        translations += [_laid_out(text.strip(), rules) for text in _translated(run, translate, languages)]
+    whole = [lead + "\n".join(translations[number] for number in numbers) for lead, numbers in shown]
     if rules.bilingual:
         return [f"{text}\n{cue.text}" if text != cue.text else text for text, cue in zip(whole, cues, strict=True)]
     return whole
@@ -93,10 +94,10 @@ def _texts(cues: Sequence[FileCue]) -> tuple[list[_Text], list[tuple[str, list[i
                 break
         shown.append((_lead(cue.text), numbers))
         for position, line in enumerate(lines):
-            own = position == 0 or _begins(line) or _ENDS.search(lines[position - 1]) is not None
-            if own or rolling:
+            begins = position == 0 or _begins(line) or _ENDS.search(lines[position - 1]) is not None
+            if begins or rolling:
                 numbers.append(len(texts))
-                texts.append(_Text(cue, line, not own))
+                texts.append(_Text(cue, line, not begins))
             else:
                 texts[-1] = _Text(cue, f"{texts[-1].text} {line}", texts[-1].goes_on)
     return texts, shown
@@ -160,44 +161,34 @@ def _may_go_on(one: _Text, two: _Text, language: str) -> bool:
 def _begins_with_capital(before: str, text: str, language: str) -> bool:
     """Whether the capital of a text says that it does not go on from the one before, as that of a title does."""
     before, text = _MARKUP.sub("", before).strip(), _MARKUP.sub("", text).strip()
-    known = language_rules(language)
+    of_language = language_rules(language)
     all_capitals = before.isupper() and text.isupper()
-    if known.capital_nouns or all_capitals or not text[:1].isupper() or _OPEN_END.search(before):
+    if of_language.capital_nouns or all_capitals or not text[:1].isupper() or _OPEN_END.search(before):
         return False
-    return re.match(r"\w+", text)[0] not in known.capitals.split()  # type: ignore[index]  # begins with a letter
+    return re.match(r"\w+", text)[0] not in of_language.capitals.split()  # type: ignore[index]  # begins with a letter
 
 
-def _translated(
-    run: Sequence[_Text], translation: Callable[[Fragment], str], languages: tuple[str, str]
-) -> Sequence[str]:
+def _translated(run: Sequence[_Text], translate: Callable[[str], str], languages: tuple[str, str]) -> Sequence[str]:
     """The translation of each of the texts of a run."""
-
-    def translated(text: str) -> str:
-        return "".join(
-            part
-            if isinstance(part, str)
-            else joined_sentences([*map(translation, part.sentences(languages[0]))], languages[1])
-            for part in parts(text, one_text=True)
-        )
-
-    whole, opened, closed = NEXT.join(one.text for one in run), "", ""
+    whole, opened, closed = NEXT.join(text.text for text in run), "", ""
     if len(run) == 1 and (song := _HASH.fullmatch(whole)):
         opened, whole, closed = song.groups()
-    found, at = "", 0
+    written, rest = opened, 0
     for start, end in labels(whole, languages):
-        label = translated_label(whole[start:end], translated, languages)
-        found, at = f"{found}{translated(whole[at : start - 1])}{whole[start - 1]}{label}{whole[end]}", end + 1
-    return (opened + found + translated(whole[at:]) + closed).split(NEXT)
+        label = translated_label(whole[start:end], translate, languages)
+        written += f"{translate(whole[rest : start - 1])}{whole[start - 1]}{label}{whole[end]}"
+        rest = end + 1
+    return (written + translate(whole[rest:]) + closed).split(NEXT)
 
 
 def _laid_out(line: str, rules: SubtitleRules) -> str:
     """A text with the best line breaks."""
     pieces = list(_PIECE.finditer(line))
-    shown = " ".join("".join(" " if one["blank"] else one.group() for one in pieces if not one["tag"]).split())
+    shown = " ".join("".join(" " if piece["blank"] else piece.group() for piece in pieces if not piece["tag"]).split())
     if width(shown) > _BALANCED * line_limit(shown, rules):
         rules = replace(rules, max_lines=1)
-    lines = [each for cue in layout(shown, rules, cues=1) for each in cue]
-    ends = set(accumulate(len("".join(each.split())) for each in lines[:-1]))
+    lines = [line for cue in layout(shown, rules, cues=1) for line in cue]
+    ends = set(accumulate(len("".join(line.split())) for line in lines[:-1]))
     text, count = "", 0
     for piece in pieces:
         if piece["blank"] and count in ends:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .latency.emissions import Emission, TextSoFar, Unit, unit_of, units
     from .sinks.blank import is_blank
     from .sinks.cue_file import timestamp
-    from .sinks.files import FILE_SUFFIXES, FORMATS, SPOKEN, MakeSink, open_sinks, sink_makers
+    from .sinks.files import FORMATS, SINKS, SPOKEN, MakeSink, file_suffix, open_sinks, sink_makers
     from .sinks.jsonl import Text, line, read_event
     from .sinks.latency_log import LatencyLog, open_latency_log
     from .sinks.queued import Delivery, QueuedSink
@@ -57,7 +57,7 @@ else:
             "latency.emissions": "Emission TextSoFar Unit unit_of units",
             "sinks.blank": "is_blank",
             "sinks.cue_file": "timestamp",
-            "sinks.files": "FILE_SUFFIXES FORMATS MakeSink SPOKEN open_sinks sink_makers",
+            "sinks.files": "FORMATS MakeSink SINKS SPOKEN file_suffix open_sinks sink_makers",
             "sinks.jsonl": "Text line read_event",
             "sinks.latency_log": "LatencyLog open_latency_log",
             "sinks.queued": "Delivery QueuedSink",

@@ -83,6 +83,8 @@ class Pusher(ABC):
     """Between the beginnings of two sentences' sending, at least."""
     early = False
     """Whether sentences are sent as soon as they are expected to stay, not when they are final."""
+    several_languages = False
+    """Whether the place is told the language of each sentence, so that one takes all."""
     stays_s: float | None = None
     """After so many seconds without another sentence, ``lapse`` is called; None: never."""
 
@@ -150,7 +152,7 @@ class Pusher(ABC):
             self._waiting.clear()
         if self.lost:
             log.error("%s: %d of %d sentences were not sent", self.name, self.lost, self.lost + self.sent)
-        if differing := sum(each.differing for each in self._early.values()):
+        if differing := sum(sentences.differing for sentences in self._early.values()):
             log.info("%s: %d words were sent otherwise than in the final text", self.name, differing)
 
     def _work(self) -> None:
@@ -315,7 +317,7 @@ class HttpPusher(Pusher):
     """Sends sentences by POST. Each has the next number, a repeated one the same."""
 
     kind = ""
-    """That of --push."""
+    """The name of the kind in --push KIND=WHERE."""
     passing: frozenset[int] = frozenset()
     """Further statuses after which it is tried again."""
 

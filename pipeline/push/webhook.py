@@ -12,6 +12,7 @@ class Push(HttpPusher):
     """Sends to one address; any status of success will do."""
 
     kind = "webhook"
+    several_languages = True
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         record = {
@@ -19,7 +20,7 @@ class Push(HttpPusher):
             "language": language,
             "text": sentence.text,
             "source_language": sentence.sources[0].language,
-            "source": " ".join(each.text for each in sentence.sources),
+            "source": " ".join(source.text for source in sentence.sources),
             "start_s": round(sentence.start_s, 3),
             "end_s": round(sentence.end_s, 3),
         }

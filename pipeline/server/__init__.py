@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .languages.offers import Offers
     from .languages.served import ServedLanguages
     from .limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
+    from .protocols import PROTOCOLS
     from .protocols.wyoming import serving_wyoming
     from .pushes import Pushes
     from .service import Service
@@ -31,6 +32,7 @@ else:
             "languages.offers": "Offers",
             "languages.served": "ServedLanguages",
             "limits": "MOST_SESSIONS MOST_TARGETS ServerLimits",
+            "protocols": "PROTOCOLS",
             "protocols.wyoming": "serving_wyoming",
             "pushes": "Pushes",
             "service": "Service",

@@ -2,11 +2,10 @@
 
 import inspect
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from pipeline.backends.asr_options import BACKENDS, AsrConfig, DraftModel
+from pipeline.backends.asr_options import RECOGNIZERS, AsrConfig, DraftModel, backend_of
 from pipeline.backends.engines import RecognizerEngine, engine
 from pipeline.config import PipelineConfig
 from pipeline.core.bounds import allowed_choices
@@ -14,10 +13,9 @@ from pipeline.errors import ConfigError
 from pipeline.languages.options import LanguageConfig
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", RECOGNIZERS.own)
 def test_each_has_the_functions_of_an_engine(name):
     module, functions = engine(name), ("find_model", "load_model", "model_ref")
-    assert Path(inspect.getfile(module)).stem in (BACKENDS[name].module, "__init__")
     for function in functions:
         wanted = [*inspect.signature(getattr(RecognizerEngine, function)).parameters][1:]
         assert [*inspect.signature(getattr(module, function)).parameters] == wanted
@@ -25,11 +23,11 @@ def test_each_has_the_functions_of_an_engine(name):
 
 def test_a_configuration_may_name_each():
     fields = {kind: kind.__dataclass_fields__["backend"] for kind in (AsrConfig, DraftModel)}
-    assert allowed_choices(fields[AsrConfig]) == (*BACKENDS,)
+    assert allowed_choices(fields[AsrConfig]) is RECOGNIZERS
     assert allowed_choices(fields[DraftModel]) == ("whisper", "moonshine")
 
 
-@pytest.mark.parametrize("name", [name for name, each in BACKENDS.items() if each.only is not None])
+@pytest.mark.parametrize("name", [name for name in RECOGNIZERS.own if backend_of(name).only is not None])
 def test_one_that_knows_one_language_is_refused_for_others(name):
     with pytest.raises(ConfigError, match=f'asr.backend is "{name}", which hears English, and languages.source is'):
         PipelineConfig(languages=LanguageConfig("pt", ("en",)), asr=AsrConfig(backend=name))

@@ -1,9 +1,12 @@
 """Subtitle files with other texts: all else of the file stays, in every format, and sentences go on over subtitles."""
 
 import time
+from functools import partial
 
 import pytest
 
+from pipeline.backends.marian.text_translation import TextTranslation
+from pipeline.core import Translation
 from pipeline.documents.formats import FileCue, converted, decoded, read_document
 from pipeline.documents.translating import translated_cues
 from pipeline.errors import UsageError
@@ -69,13 +72,22 @@ Dialogue: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,{\\p1}m 0 0 l 100 0{\\p0}
 FILES = {"srt": SRT, "vtt": VTT, "ttml": TTML, "ass": ASS}
 
 
+def translated(cues, translation, languages=("en", "en"), rules=SubtitleRules()):  # noqa: B008
+    """The subtitles with ``translation(text)`` for each sentence, and the sentences."""
+    seen = []
+
+    class Translator:
+        def stream(self, request):
+            seen.append(request.sentence.text)
+            yield Translation(0, request.target, translation(request.sentence.text))
+
+    texts = TextTranslation(Translator(), *languages)
+    return translated_cues(cues, partial(texts.translate, markup="subtitles"), languages, rules), seen
+
+
 def shouted(cues, rules=SubtitleRules()):  # noqa: B008
     """The subtitles in capitals instead of another language."""
-
-    def translation(sentence):
-        return sentence.written(sentence.text.upper(), "en", "en")
-
-    return translated_cues(cues, translation, ("en", "en"), rules)
+    return translated(cues, str.upper, rules=rules)[0]
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -108,23 +120,19 @@ def test_all_texts_are_translated_and_converted(kind, wanted):
 
 
 def test_a_sentence_over_several_subtitles_is_one_text():
-    seen = []
-
-    def translation(sentence):
-        seen.append(sentence.text)
-        return sentence.written("Um dois três quatro cinco seis?", "en", "pt")
+    def translation(text):
+        return "Um dois três quatro cinco seis?"
 
     cues = [
         FileCue(0, 1000, "Where is the <i>station</i>"),
         FileCue(1100, 2000, "that"),
         FileCue(2100, 3000, "you saw?"),
     ]
-    texts = translated_cues(cues, translation, ("en", "pt"), SubtitleRules())
+    texts, seen = translated(cues, translation, ("en", "pt"))
     assert seen == ["Where is the station that you saw?"]
     assert texts == ["Um dois <i>três</i>", "quatro", "cinco seis?"]
-    seen.clear()
     late = [cues[0], FileCue(9_000, 9_500, "that you saw?"), FileCue(9_600, 9_900, "No", "another voice")]
-    translated_cues(late, translation, ("en", "pt"), SubtitleRules())
+    _, seen = translated(late, translation, ("en", "pt"))
     assert seen == ["Where is the station", "that you saw?", "No"]
 
 
@@ -141,13 +149,7 @@ def test_a_sentence_over_several_subtitles_is_one_text():
     ],
 )
 def test_a_sentence_goes_on_in_the_next_subtitle_of_the_same_speaker_soon_after(first, second, runs):
-    seen = []
-
-    def translation(sentence):
-        seen.append(sentence.text)
-        return sentence.written(sentence.text, "en", "en")
-
-    translated_cues([first, second], translation, ("en", "en"), SubtitleRules())
+    _, seen = translated([first, second], str)
     assert seen == (["where is the house"] if runs == 1 else ["where is", "the house"])
 
 
@@ -274,14 +276,8 @@ def test_empty_subtitles_of_subrip_are_left_out():
 
 def runs(*cues, languages=("en", "en"), rules=SubtitleRules()):  # noqa: B008
     """The sentences that are translated, and the texts of the subtitles in capitals."""
-    seen = []
-
-    def translation(sentence):
-        seen.append(sentence.text)
-        return sentence.written(sentence.text.upper(), *languages)
-
     cues = [FileCue(2000 * n, 2000 * n + 1900, cue) if isinstance(cue, str) else cue for n, cue in enumerate(cues)]
-    texts = translated_cues(cues, translation, languages, rules)
+    texts, seen = translated(cues, str.upper, languages, rules)
     return seen, texts
 
 

@@ -8,15 +8,6 @@ from ...languages import spaced
 from .decode.tokenizer import SPACE
 from .model import MarianModel
 from .terms.mark_places import MOST_ALIGNED, Alignment
-from .terms.markup import Fragment
-
-
-def place_marks(sentence: Fragment, model: object, language: str, translation: str, target: str) -> str:
-    """The translation of a sentence by ``model`` with the marks of the sentence in their places."""
-    alignment = None
-    if sentence.needs_alignment:
-        alignment = word_alignment(model, sentence.text, language, translation, target)
-    return sentence.written(translation, language, target, alignment)
 
 
 def word_alignment(model: object, text: str, language: str, translation: str, target: str) -> Alignment | None:
@@ -24,9 +15,9 @@ def word_alignment(model: object, text: str, language: str, translation: str, ta
     model = getattr(model, "local", model)
     if not isinstance(model, MarianModel) or not (spaced(language) and spaced(target) and model.decoder.aligned):
         return None
-    said, found = len(text.split()), len(translation.split())
+    source_words, target_words = len(text.split()), len(translation.split())
     parts = model.parts(text, language, target, complete=True)
-    if len(parts) != 1 or not translation or said * found > MOST_ALIGNED:
+    if len(parts) != 1 or not translation or source_words * target_words > MOST_ALIGNED:
         return None
     source, tokens = parts[0].ids, [*model.tokenizer.target_tokens(translation), model.generation.end_token]
     state = model.decoder.encode(source)
@@ -35,9 +26,9 @@ def word_alignment(model: object, text: str, language: str, translation: str, ta
         return None
     of_source = np.cumsum([model.tokenizer.source_piece(token).startswith(SPACE) for token in source]) - 1
     of_target = np.cumsum([model.tokenizer.target_piece(token).startswith(SPACE) for token in tokens]) - 1
-    if of_source[-1] != said - 1 or of_target[-1] != found - 1 or of_source[0] or of_target[0]:
+    if of_source[-1] != source_words - 1 or of_target[-1] != target_words - 1 or of_source[0] or of_target[0]:
         return None
-    words = np.zeros((found, said), np.float32)
+    words = np.zeros((target_words, source_words), np.float32)
     np.add.at(words, (of_target[:-1, None], of_source[None, :-1]), attention[:-1, :-1])
     words /= np.maximum(words.sum(axis=1, keepdims=True), 1e-6)
     return words

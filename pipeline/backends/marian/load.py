@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core import TextTranslator
 from ...store import Progress
-from ..nmt_options import NmtConfig
+from ..nmt_options import TRANSLATORS, NmtConfig
 from .compiled import find_translation_model
 from .model import MarianModel
 from .pivot import PivotTranslator
@@ -38,15 +38,20 @@ def load_translation_model(
         UsageError: a model does not support its language pair; or the model is "auto" and none is known for the pair.
     """
     nmt = resolve((source, target), nmt)
-    found = zip(nmt.steps, directories, strict=True) if directories else find_translation_models(nmt)
-    models = [MarianModel.load(directory, step) for step, directory in found]
+    steps = zip(nmt.steps, directories, strict=True) if directories else find_translation_models(nmt)
+    models = [MarianModel.load(directory, step) for step, directory in steps]
     return in_sequence(source, target, nmt, models)
 
 
 def in_sequence(
     source: str, target: str, nmt: NmtConfig, models: Sequence[MarianModel]
 ) -> MarianModel | PivotTranslator:
-    """Return the translator of one or two loaded models, which may also be in use for other language pairs."""
+    """Return the translator of one or two loaded models, which may also be in use for other language pairs.
+
+    One of another package has no models here, and is loaded.
+    """
+    if nmt.plugged_in:
+        return TRANSLATORS.make(nmt.backend, source, target, nmt)  # type: ignore[no-any-return]
     model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], nmt.via)
     model.check_languages(source, target)
     return model

@@ -23,8 +23,9 @@ from ...core import (
     rewritten,
     steady_sources,
 )
-from ...errors import UsageError
+from ...errors import ModelError, UsageError
 from ...languages import sets_sentences_apart
+from ...plugins import Table
 from ..nmt_options import NmtConfig
 from .decode import marian, students
 from .decode.decoder import Decoder
@@ -64,7 +65,8 @@ def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
 _INVENTED, _SHARE = 2, 0.6
 
 FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
-"""The families of models: the first one that knows the files of a directory loads it."""
+"""The families of models: the first one that knows the files of a directory loads it. Then those of other packages are asked."""
+_MORE_FAMILIES = Table("families", "family", {})
 
 
 class MarianModel(ModelText):
@@ -99,7 +101,13 @@ class MarianModel(ModelText):
             ModelError: a file is missing, damaged, or inconsistent with the others.
         """
         options = options or NmtConfig()
-        parts = next(parts for load in FAMILIES if (parts := load(directory, options)) is not None)
+        try:
+            parts = next(parts for load in FAMILIES if (parts := load(directory, options)) is not None)
+        except ModelError:
+            others = [_MORE_FAMILIES.make(name, directory, options) for name in _MORE_FAMILIES]
+            if not any(others):
+                raise
+            parts = next(filter(None, others))
         return cls(**vars(parts), options=options)
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:

@@ -157,7 +157,8 @@ def resolve(pair: LanguagePair, nmt: NmtConfig, *, one_of_several: bool = False)
 
     ``one_of_several``: its model may be for another one of several pairs; then the table has that of this one.
     """
-    return looked_up(pair, nmt) if nmt.model == AUTO or (one_of_several and not _is_for(nmt, pair)) else nmt
+    asks_table = nmt.model == AUTO or (one_of_several and not _is_for(nmt, pair))
+    return looked_up(pair, nmt) if asks_table and not nmt.plugged_in else nmt
 
 
 def looked_up(pair: LanguagePair, nmt: NmtConfig) -> NmtConfig:
@@ -196,7 +197,7 @@ def translates_all(nmt: NmtConfig, pairs: Sequence[LanguagePair]) -> bool:
     It may if the pairs differ only in script or region, if the model is "auto", or if the (second) model is a directory
     whose files name all the targets.
     """
-    if nmt.model == AUTO or len({_codes(pair) for pair in pairs}) < 2:
+    if nmt.plugged_in or nmt.model == AUTO or len({_codes(pair) for pair in pairs}) < 2:
         return True
     if nmt.second is None:
         return all(names_pair(nmt.model, pair) for pair in pairs)

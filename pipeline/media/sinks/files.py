@@ -4,56 +4,59 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from ...errors import UsageError
 from ...names import STANDARD_OUTPUT
+from ...plugins import Table
 from ..subtitles.rules import SubtitleRules
 from .sink import Sink, close_all
 
-# Format → the module and the class of its sink, imported when a file is opened.
 _SPOKEN = {
-    "json": ("spoken_files", "WhisperJsonSink"),
-    "tsv": ("spoken_files", "TsvSink"),
-    "lrc": ("spoken_files", "LrcSink"),
-    "karaoke": ("spoken_files", "KaraokeSink"),
+    "json": "media.sinks.spoken_files:WhisperJsonSink",
+    "tsv": "media.sinks.spoken_files:TsvSink",
+    "lrc": "media.sinks.spoken_files:LrcSink",
+    "karaoke": "media.sinks.spoken_files:KaraokeSink",
 }
-_SINKS = {
-    "srt": ("srt", "SrtSink"),
-    "vtt": ("vtt", "VttSink"),
-    "ass": ("ass", "AssSink"),
-    "ttml": ("ttml", "TtmlSink"),
-    "jsonl": ("jsonl", "JsonlSink"),
-    "txt": ("txt", "TextSink"),
-    **_SPOKEN,
-}
-FORMATS = tuple(_SINKS)
-"""Supported subtitle formats."""
+SINKS = Table(
+    "formats",
+    "format",
+    {
+        "srt": "media.sinks.srt:SrtSink",
+        "vtt": "media.sinks.vtt:VttSink",
+        "ass": "media.sinks.ass:AssSink",
+        "ttml": "media.sinks.ttml:TtmlSink",
+        "jsonl": "media.sinks.jsonl:JsonlSink",
+        "txt": "media.sinks.txt:TextSink",
+        **_SPOKEN,
+    },
+)
+"""Each is a class of sinks, made of a path and, by keyword, rules, languages and resume; see ``sink_makers``."""
+FORMATS = tuple(SINKS.own)
+"""The subtitle formats of this package."""
 SPOKEN = frozenset(_SPOKEN)
-"""Those whose file has what was said, with the times of words."""
-FILE_SUFFIXES = {kind: f".{kind}" for kind in FORMATS} | {"karaoke": ".karaoke.ass"}
+"""Formats whose file has what was said, with the times of words."""
 
 
 MakeSink = Callable[..., Sink]
 """Opens the sink at a path, for the translations into ``languages``; by default, the only one of the stream."""
 
 
-def sink_makers(rules: SubtitleRules, *, resume: bool = False) -> dict[str, MakeSink]:
+def file_suffix(kind: str) -> str:
+    """The suffix of files in a format."""
+    return ".karaoke.ass" if kind == "karaoke" else f".{kind}"
+
+
+def sink_makers(rules: SubtitleRules, *, more: Iterable[str] = (), resume: bool = False) -> dict[str, MakeSink]:
     """A function per format that opens a file of it.
 
     Args:
+        more: formats of other packages.
         resume: continue the files of an interrupted run; see ``BlockFile``.
     """
-    return {kind: partial(_open, kind, rules=rules, resume=resume) for kind in _SINKS}
-
-
-def _open(kind: str, path: Path, **options: object) -> Sink:
-    module, name = _SINKS[kind]
-    sink: Sink = getattr(import_module(f".{module}", __package__), name)(path, **options)
-    return sink
+    return {kind: partial(SINKS.make, kind, rules=rules, resume=resume) for kind in (*FORMATS, *more)}
 
 
 def _is_standard_output(path: Path) -> bool:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from pipeline.backends.marian import forced
-from pipeline.backends.marian.forced import place_marks, word_alignment
+from pipeline.backends.marian.forced import word_alignment
 from pipeline.backends.marian.terms.mark_places import Mark, Places
 from pipeline.backends.marian.terms.markup import as_fragment, joined_sentences, parts, parts_of_page
+from pipeline.backends.marian.text_translation import TextTranslation
 
 
 def untranslated(text, **options):
@@ -20,22 +21,6 @@ def untranslated(text, **options):
         else joined_sentences([one.written(one.text, "en", "en") for one in part.sentences("en")], "en")
         for part in parts(text, **options)
     )
-
-
-def translated(model, text):
-    source, target = model.languages
-    found = []
-    for part in parts(text):
-        if isinstance(part, str):
-            found.append(part)
-            continue
-        sentences = part.sentences(source)
-        found.append(
-            joined_sentences(
-                [place_marks(one, model, source, model.translate(one.text), target) for one in sentences], target
-            )
-        )
-    return "".join(found)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +185,7 @@ def test_a_mark_stays_in_its_line():
     ],
 )
 def test_a_student_translates_what_is_between_the_marks(en_pt, text, expected):
-    assert translated(en_pt, text) == expected
+    assert TextTranslation(en_pt, "en", "pt").translate(text) == expected
 
 
 def test_words_are_aligned_by_the_attention(en_pt):

@@ -77,9 +77,8 @@ class Agreement:
         """The words after the steady ones."""
         self._shown: list[Word] = []
         self._start = ""  # the marks heard before the segment
-        self._begins_sentence = (
-            False  # whether the marks before the draft end a sentence, as they were or as they are now
-        )
+        self._after_sentence = False
+        """Whether the marks before the draft were corrected since, and those before or those now end a sentence."""
 
     def push(
         self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf, stable: int | None = None
@@ -89,20 +88,20 @@ class Agreement:
         Nothing after ``missing_s`` is steady: where speech has no words yet. ``stable``: how many words the recogniser
         itself calls stable; then these are steady.
         """
-        ended = self._begins_sentence or any(map(_ends_sentence, self.steady[-1:]))
         if stable is None:
-            heard = steadied(self.draft, heard, ended=ended)
+            after_sentence = self._after_sentence or any(map(_ends_sentence, self.steady[-1:]))
+            heard = steadied(self.draft, heard, after_sentence=after_sentence)
             stable = self._ended(heard[: agreeing_words(self.draft, heard)], heard_s, missing_s)
         self.steady += heard[:stable]
-        self.draft, self._begins_sentence = list(heard[stable:]), False
+        self.draft, self._after_sentence = list(heard[stable:]), False
 
     def promised(self, heard_s: float, missing_s: float = math.inf, *, probable: bool = False) -> int:
         """How many of the words can be called steady to others. ``probable``: words that one draft alone has, too."""
-        known = [*takewhile(lambda word: _is_sure(word, heard_s), self.steady)]
-        if not probable or len(known) < len(self.steady):
-            return len(known)
+        sure = sum(1 for _ in takewhile(lambda word: _is_sure(word, heard_s), self.steady))
+        if not probable or sure < len(self.steady):
+            return sure
         draft = self.draft[: self._ended(self.draft, heard_s, missing_s)]
-        return len(known) + sum(1 for _ in takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft))
+        return sure + sum(1 for _ in takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft))
 
     def visible(self, heard_s: float) -> list[Word]:
         """The words of the draft that are shown: not those at the end that may be cut, unless they are shown already."""
@@ -114,16 +113,16 @@ class Agreement:
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)
-        self.steady, self.draft, self._begins_sentence = list(heard[:certain]), list(heard[certain:]), False
+        self.steady, self.draft, self._after_sentence = list(heard[:certain]), list(heard[certain:]), False
         self._shown = list(heard)
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
         """Number of words at the beginning that end early enough to be steady, without a number that may go on."""
         latest_s = heard_s - self._margin_s
         count = sum(1 for _ in takewhile(lambda word: word.end_s <= latest_s and word.start_s < missing_s, words))
-        for at in reversed(range(count)):
-            if count - at <= _AFTER_NUMBER and any(map(str.isdigit, words[at].text)):
-                count = at
+        for index in reversed(range(count)):
+            if count - index <= _AFTER_NUMBER and any(map(str.isdigit, words[index].text)):
+                count = index
         return count
 
     def correct_marks(self, marks: str | None) -> None:
@@ -139,10 +138,11 @@ class Agreement:
             self.steady[-1] = replace(self.steady[-1], text=last.removesuffix(before) + marks)
         else:
             before, self._start = self._start, marks
-        self._begins_sentence = bool(set(MARKS) & {*before, *marks})
+        self._after_sentence = bool(set(MARKS) & {*before, *marks})
 
 
 def _is_sure(word: Word, heard_s: float) -> bool:
+    """Whether a word on which drafts agree is probable enough, or has stayed long enough, to be promised."""
     unlikely = word.probability is not None and word.probability < _LEAST_PROBABLE
     return not unlikely or heard_s - word.end_s >= _IN_DOUBT_S
 
@@ -159,31 +159,33 @@ def agreeing_words(old: Sequence[Word], new: Sequence[Word]) -> int:
     pairs = zip(_letters(old), _letters(new), strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     ends = set(accumulate(len(letters(word.text)) for word in old))
-    at = found = 0
+    end = agreeing = 0
     for number, word in enumerate(new, 1):
-        at += len(letters(word.text))
-        if at > same:
+        end += len(letters(word.text))
+        if end > same:
             break
-        if at in ends:
-            found = number
-    return found
+        if end in ends:
+            agreeing = number
+    return agreeing
 
 
-def steadied(old: Sequence[Word], new: Sequence[Word], *, ended: bool = False) -> list[Word]:
+def steadied(old: Sequence[Word], new: Sequence[Word], *, after_sentence: bool = False) -> list[Word]:
     """``new``, written as in ``old`` as far as they have the same words and differ only in case or in commas and the like.
 
     These differ by chance, and each change would take back all words that follow. A word is written as in ``new``, which has
     heard more, if ``old`` ends with it, or if it ends or begins a sentence in one of the drafts: the mark and the capital
-    letter after it belong together. ``ended``: a sentence may have ended before the first word.
+    letter after it belong together. ``after_sentence``: a sentence may have ended before the first word.
     """
-    found = list(new)
-    for at, (before, now) in enumerate(zip(old[:-1], new, strict=False)):
+    words = list(new)
+    begins = after_sentence
+    for index, (before, now) in enumerate(zip(old[:-1], new, strict=False)):
         if letters(before.text) != letters(now.text):
             break
-        begins, ended = ended, _ends_sentence(before) or _ends_sentence(now)
-        if not begins and not ended and _without_commas(before) == _without_commas(now):
-            found[at] = replace(now, text=before.text)
-    return found
+        ends = _ends_sentence(before) or _ends_sentence(now)
+        if not begins and not ends and _without_commas(before) == _without_commas(now):
+            words[index] = replace(now, text=before.text)
+        begins = ends
+    return words
 
 
 def _ends_sentence(word: Word) -> bool:
@@ -224,9 +226,9 @@ def _first_known(words: Sequence[Word]) -> int:
         if length_s < _LEAST_KNOWN_S:
             break
         marks = set(final_marks(words[index - 1].text))
-        found = 2 if marks & set(MARKS) else 1 if marks else 0
-        if length_s <= _MOST_KNOWN_S and found >= rank:
-            best, rank = index, found
+        rank_here = 2 if marks & set(MARKS) else 1 if marks else 0
+        if length_s <= _MOST_KNOWN_S and rank_here >= rank:
+            best, rank = index, rank_here
     return best
 
 
