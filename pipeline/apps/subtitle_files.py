@@ -188,7 +188,7 @@ class _Translator:
         for output in outputs:
             output.parent.mkdir(parents=True, exist_ok=True)
             unfinished = output.with_name(f"{output.name}.unfinished")
-            unfinished.write_text(converted(whole, kind, WRITTEN_KINDS[output.suffix[1:]]), "utf-8")
+            unfinished.write_text(converted(whole, kind, WRITTEN_KINDS[output.suffix[1:]], target), "utf-8")
             unfinished.replace(output)
         tell(f"{path}: subtitles: {len(document.cues)}, in {', '.join(map(str, outputs))}")
 

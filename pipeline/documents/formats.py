@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import io
+import logging
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +41,8 @@ _COMMON_TAGS = {name: name for name in ("<b>", "</b>", "<i>", "</i>", "<u>", "</
 # When each word is spoken, as in automatic captions: of other words in a translation.
 _WORD_TIME = re.compile(r"<(?:\d+:)?\d\d:\d\d\.\d{3}>")
 _WORD_CLASS = re.compile(r"</?c>")
-# What stands in braces, and is no override: shown by no player that knows ASS.
-_COMMENT = re.compile(r"\{(?!\\)[^{}]*\}")
+# What stands in braces, and is no override: shown by no player that knows ASS. Also what looks like the mark of one.
+_COMMENT = re.compile(r"\{(?!\\(?!=))[^{}]*\}")
 _COMMENT_MARK = re.compile(r"\{\\=(\d+)\}")
 _VOICE = re.compile(r"<v[.\s]([^>]*)>")
 _BLANKS = re.compile(r"\s+")
@@ -262,11 +263,16 @@ def _ttml_text(text: str | None) -> str:
     return html.escape(_BLANKS.sub(" ", text or ""), quote=False)
 
 
-def converted(text: str, kind: str, wanted: str) -> str:
-    """A subtitle file in another format, with what both formats and SubRip have of its styles."""
+def converted(text: str, kind: str, wanted: str, language: str = "") -> str:
+    """A subtitle file in another format, with what both formats and SubRip have of its styles. ``language``: that of its texts.
+
+    Raises:
+        UsageError: its times or styles cannot be read, or the other format cannot have them.
+    """
     kind = kind if kind in WRITTEN_KINDS else "srt"  # as it is written
     if kind == wanted:
         return text
+    logging.getLogger("ttconv").setLevel(logging.CRITICAL)  # it names each tag that it leaves out
     with _reading(kind):
         if kind == "vtt":
             text, kind = _srt_of_vtt(text), "srt"
@@ -276,7 +282,7 @@ def converted(text: str, kind: str, wanted: str) -> str:
             return _file_text(_parsed(text, kind), wanted)
         if kind != "srt":
             text = _file_text(_parsed(text, kind), "srt")
-        return _vtt_of_srt(text) if wanted == "vtt" else _ttml_of_srt(text) if wanted == "ttml" else text
+        return _vtt_of_srt(text) if wanted == "vtt" else _ttml_of_srt(text, language) if wanted == "ttml" else text
 
 
 def _srt_of_vtt(text: str) -> str:
@@ -296,9 +302,13 @@ def _vtt_of_srt(text: str) -> str:
     for event in sorted(_parsed(text, "srt", keep_html_tags=True), key=lambda event: event.start):
         times = " --> ".join(f"{ms_to_str(ms, fractions=True):0>12}" for ms in (event.start, event.end))
         top = " line:0" if _AT_TOP.search(event.text) else ""
-        said = _retagged(_plain_breaks(event.text), _SRT_TAG, lambda part: escapes.vtt(html.unescape(part)))
+        said = _retagged(_plain_breaks(event.text), _SRT_TAG, _vtt_text)
         blocks.append(f"{times}{top}\n{said}\n")
     return "\n".join(blocks)
+
+
+def _vtt_text(text: str) -> str:
+    return escapes.vtt(html.unescape(text).replace(escapes.JOINER, ""))
 
 
 def _srt_of_ttml(text: str) -> str:
@@ -312,13 +322,17 @@ def _srt_of_ttml(text: str) -> str:
     return str(srt_writer.from_model(imsc_reader.to_model(ElementTree.ElementTree(root))))
 
 
-def _ttml_of_srt(text: str) -> str:
+def _ttml_of_srt(text: str, language: str) -> str:
     from ttconv.imsc import writer as imsc_writer
     from ttconv.srt import reader as srt_reader
+    from ttconv.style_properties import NamedColors
 
+    color = "|".join(["#[0-9a-f]{6}", *NamedColors.__members__])  # no others can be read
+    text = re.sub(rf"(?i)<font\b(?![^>]*\bcolor=[\"']?(?:{color})[\"'\s>])[^>]*>", '<font color="white">', text)
     text = _file_text(_parsed(text, "srt", keep_html_tags=True), "srt")  # without overrides
-    tree = imsc_writer.from_model(srt_reader.to_model(io.StringIO(text)))
-    return ElementTree.tostring(tree.getroot(), "unicode", xml_declaration=True) + "\n"
+    root = imsc_writer.from_model(srt_reader.to_model(io.StringIO(text))).getroot()
+    root.set(_XML_LANG, language)
+    return ElementTree.tostring(root, "unicode", xml_declaration=True) + "\n"
 
 
 def _retagged(text: str, tags: str, plain: Callable[[str], str]) -> str:

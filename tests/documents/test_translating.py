@@ -446,7 +446,7 @@ def test_comments_in_braces_stay_as_they_are():
     ]
 
 
-@pytest.mark.parametrize(("more", "braces"), [("", "{COUNT}"), (r"{\an8}", "{count}")])
+@pytest.mark.parametrize(("more", "braces"), [("", "{COUNT}"), (r"{\an8}", "{count}"), (r"{\=7}", r"{\=7}YES {count}")])
 def test_braces_of_subrip_are_comments_if_the_file_has_overrides(more, braces):
     document = read_document(f"1\n00:00:01,000 --> 00:00:02,000\n{more}Yes {{count}} no.\n", "srt")
     translation = [cue.text.upper() for cue in document.cues]
@@ -493,6 +493,7 @@ def test_microdvd_and_sami_are_read_and_written_as_subrip():
         (VTT_CUES.format("&lt;ring&gt; a"), "vtt", "ass", [(1000, 9000, "<\u2060ring> a"), OTHER]),
         (VTT_CUES.format("Yes."), "vtt", "ttml", ["Yes.", "Both."]),
         (SRT_CUE.format(r"{\an8}Up"), "srt", "ttml", ["Up"]),
+        (SRT_CUE.format('<i><font color="FF0000">Up</font> we</i> <font color="#ff0000">go'), "srt", "ttml", ["Up we go"]),
         (TTML.replace("bought?", "&lt;got&gt;?"), "ttml", "srt", ["Where is the <i>red house</i>\nthat you & I <\u2060got>?", "Over there."]),
         (TTML.replace("<div>", '<div region="low">').replace("</metadata>", '</metadata><layout><region xml:id="low"/></layout>', 1), "ttml", "srt", ["Where is the <i>red house</i>\nthat you & I bought?", "Over there."]),
     ],
@@ -503,6 +504,10 @@ def test_other_formats_keep_every_text_and_its_time(text, kind, wanted, found):
         assert [re.sub(r"</?e\d+>", "", cue.text) for cue in cues] == found
     else:
         assert [(cue.start_ms, cue.end_ms, cue.text) for cue in cues] == found
+
+
+def test_ttml_of_another_format_says_its_language():
+    assert 'xml:lang="pt"' in converted(SRT_CUE.format("Sim."), "srt", "ttml", "pt")
 
 
 def test_what_is_at_the_top_of_the_picture_stays_there_in_webvtt():
