@@ -136,6 +136,7 @@ class _Pysubs:
         if kind == "sami":  # a text is shown until the next, which may be empty
             for one, two in pairwise(self._file):
                 one.end = two.start
+            self._file.events = [event for event in self._file if event.text.strip()]
         shown = [event for event in self._file if not event.is_comment and not event.is_drawing]
         self._events = [event for event in shown if self._kind != "srt" or event.text.strip()]
         reversed_events = [event for event in self._events if event.end <= event.start]

@@ -477,7 +477,9 @@ def test_microdvd_and_sami_are_read_and_written_as_subrip():
     assert dvd.written(["{\\i1}SIM"]) == "1\n00:00:01,000 --> 00:00:02,000\n<i>SIM</i>\n\n"
     sami = read_document("<SAMI><BODY><SYNC Start=1000><P>Yes<br>no.<SYNC Start=2000><P>&nbsp;</BODY></SAMI>", "sami")
     assert [(cue.start_ms, cue.end_ms, cue.text) for cue in sami.cues] == [(1000, 2000, "Yes\nno.")]
-    assert "SIM" in converted(sami.written(["SIM"]), "sami", "vtt")
+    written = sami.written(["SIM"])
+    assert written == "1\n00:00:01,000 --> 00:00:02,000\nSIM\n\n"
+    assert "SIM" in converted(written, "sami", "vtt")
     with pytest.raises(UsageError, match="Framerate was not specified"):
         read_document("{25}{50}Yes.\n", "microdvd")
 
