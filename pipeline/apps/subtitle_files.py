@@ -97,6 +97,9 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
         except OSError as error:
             report(f"{path}: {described(error)}")
             good = False
+        except KeyboardInterrupt:
+            tell(f"interrupted: {path} is not written; the same command goes on with it")
+            raise
     return good
 
 

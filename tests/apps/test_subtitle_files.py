@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.apps import subtitle_files
 from pipeline.apps.subtitle_files import name_parts, with_subtitles
 from pipeline.apps.translate import run
 from pipeline.errors import UsageError
@@ -54,6 +55,17 @@ def test_a_glossary_and_masked_words_hold(film, tmp_path):
     written = film.with_name("film.pt.srt").read_text()
     assert "culpadíssimo" in written
     assert "E** " in written
+
+
+def test_an_interrupt_names_the_file_that_is_not_written(film, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subtitle_files._Translator, "translate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run([str(film), "--config", "demo"])
+    assert f"interrupted: {film} is not written" in capsys.readouterr().err
+    assert not film.with_name("film.pt.srt").exists()
 
 
 def test_a_wrong_file_is_one_line_and_costs_no_other(film, capsys):
