@@ -79,18 +79,20 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
         raise UsageError(
             f"subtitles are not translated into the format {wrong[0]!r}; allowed are srt, vtt, ass and ttml"
         )
+    if missing := [path for path, _ in files if not path.exists()]:
+        raise UsageError(f"no such file: {missing[0]}; give the paths of subtitle files, or of folders that hold some")
     todo = [
         (path, target, _outputs(path, below, spoken, target, options)) for path, below in files for target in targets
     ]
     _check_outputs(todo)
     translator, good = _Translator(options, spoken), True
     for path, target, outputs in todo:
-        missing = [output for output in outputs if options.overwrite or not output.exists()]
-        if not missing:
+        unwritten = [output for output in outputs if options.overwrite or not output.exists()]
+        if not unwritten:
             tell(f"{path}: already there: left as it is, --overwrite replaces it")
             continue
         try:
-            translator.translate(path, target, missing)
+            translator.translate(path, target, unwritten)
         except PipelineError as error:
             report(f"{path}: {error}")
             good = False

@@ -93,6 +93,12 @@ def test_wrong_usage(film, options, said):
         run([str(film), "--config", "demo", *options])
 
 
+def test_a_file_that_is_not_there_is_named_before_any_work(film):
+    with pytest.raises(UsageError, match=r"no such file: .*gone\.srt"):
+        run([str(film), str(film.with_name("gone.srt")), "--config", "demo"])
+    assert not film.with_name("film.pt.srt").exists()
+
+
 def test_the_subtitles_of_recordings_are_no_input(film, tmp_path):
     assert with_subtitles([tmp_path], ["pt"]) == ([], [(film, Path())])
     (tmp_path / "talk.wav").touch()
