@@ -359,7 +359,10 @@ def _parsed(text: str, kind: str, **options: Any) -> Any:
         text = _SRT_TIMES.sub(_whole_times, text) + "\n\n0\n"
     import pysubs2
 
-    return pysubs2.SSAFile.from_string(text, kind, **options)
+    try:
+        return pysubs2.SSAFile.from_string(text, kind, **options)
+    except pysubs2.UnknownFPSError as error:
+        raise UsageError("it has no frame rate; add one as its first line, such as {1}{1}25") from error
 
 
 def _whole_times(times: re.Match[str]) -> str:

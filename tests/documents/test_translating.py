@@ -480,7 +480,7 @@ def test_microdvd_and_sami_are_read_and_written_as_subrip():
     written = sami.written(["SIM"])
     assert written == "1\n00:00:01,000 --> 00:00:02,000\nSIM\n\n"
     assert "SIM" in converted(written, "sami", "vtt")
-    with pytest.raises(UsageError, match="Framerate was not specified"):
+    with pytest.raises(UsageError, match="no frame rate; add one as its first line"):
         read_document("{25}{50}Yes.\n", "microdvd")
 
 
