@@ -10,6 +10,7 @@ import html
 import io
 import logging
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -114,9 +115,10 @@ def read_document(text: str, kind: str) -> Document:
 
 @contextmanager
 def _reading(kind: str) -> Iterator[None]:
-    """Errors of libraries as one of ours."""
+    """Errors of libraries as one of ours, without their warnings of single values."""
     try:
-        yield
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            yield
     except UsageError:
         raise
     except Exception as error:  # the libraries' own and others

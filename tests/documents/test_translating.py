@@ -2,6 +2,7 @@
 
 import re
 import time
+import warnings
 from functools import partial
 
 import pytest
@@ -538,3 +539,9 @@ def test_times_with_colons_before_milliseconds_and_control_characters_are_read()
     assert [(cue.start_ms, cue.end_ms, cue.text) for cue in read_document(text, "srt").cues] == [
         (1500, 2500, "Yes.[0m")
     ]
+
+
+def test_odd_values_of_ass_are_no_warnings():
+    with warnings.catch_warnings(record=True) as said:
+        document = read_document(ASS.replace("Dialogue: 0,", "Dialogue: x,"), "ass")
+    assert (len(document.cues), said) == (1, [])
