@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..archives import SUFFIXES, other_language
+from ..archives import SUFFIXES, OutputName, make_folder, other_language
 from ..backends import TextTranslation
 from ..config import PipelineConfig
 from ..console import report, tell
 from ..core import Masking, TextTranslator
 from ..documents import KINDS, WRITTEN_KINDS, converted, decoded, markup_free, read_document, too_long, translated_cues
-from ..errors import PipelineError, UsageError, described
+from ..errors import DownloadError, ModelError, PipelineError, UsageError, described
 from ..glossary import GlossaryFile, load_masked
 from ..languages import known_language, language_tag, same_language
 
 _MOST_BYTES = 1 << 25
+_UNFINISHED = ".unfinished"
+_LONGEST_NAME = 255 - len(_UNFINISHED)
+"""Bytes."""
 
 
 @dataclass(frozen=True)
@@ -79,24 +82,33 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
         raise UsageError(
             f"subtitles are not translated into the format {wrong[0]!r}; allowed are srt, vtt, ass and ttml"
         )
+    if missing := [path for path, _ in files if not path.exists()]:
+        raise UsageError(f"no such file: {missing[0]}; give the paths of subtitle files, or of folders that hold some")
     todo = [
         (path, target, _outputs(path, below, spoken, target, options)) for path, below in files for target in targets
     ]
     _check_outputs(todo)
+    if options.output_dir is not None:
+        make_folder(options.output_dir)
     translator, good = _Translator(options, spoken), True
     for path, target, outputs in todo:
-        missing = [output for output in outputs if options.overwrite or not output.exists()]
-        if not missing:
+        unwritten = [output for output in outputs if options.overwrite or not output.exists()]
+        if not unwritten:
             tell(f"{path}: already there: left as it is, --overwrite replaces it")
             continue
         try:
-            translator.translate(path, target, missing)
+            translator.translate(path, target, unwritten)
+        except (ModelError, DownloadError):  # for all files alike
+            raise
         except PipelineError as error:
             report(f"{path}: {error}")
             good = False
         except OSError as error:
             report(f"{path}: {described(error)}")
             good = False
+        except KeyboardInterrupt:
+            tell(f"interrupted: {path} is not written; the same command goes on with it")
+            raise
     return good
 
 
@@ -121,7 +133,7 @@ def _outputs(path: Path, below: Path, spoken: str, target: str, options: Subtitl
     kind = path.suffix[1:].lower()
     folder = options.output_dir / below if options.output_dir else path.parent
     return [
-        folder / ".".join([name, target, *flags, kind])
+        OutputName(folder, name, ".".join([target, *flags]), _LONGEST_NAME).path(f".{kind}")
         for kind in options.kinds or [kind if kind in WRITTEN_KINDS else "srt"]
     ]
 
@@ -187,8 +199,8 @@ class _Translator:
         whole = document.written(translated, target)
         for output in outputs:
             output.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = output.with_name(f"{output.name}.unfinished")
-            unfinished.write_text(converted(whole, kind, WRITTEN_KINDS[output.suffix[1:]]), "utf-8")
+            unfinished = output.with_name(output.name + _UNFINISHED)
+            unfinished.write_text(converted(whole, kind, WRITTEN_KINDS[output.suffix[1:]], target), "utf-8")
             unfinished.replace(output)
         tell(f"{path}: subtitles: {len(document.cues)}, in {', '.join(map(str, outputs))}")
 

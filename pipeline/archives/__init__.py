@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .claims import Claims
     from .cluster import translate_on_cluster
     from .objects import add_stand_ins, check_place, stand_in, with_remote
-    from .outputs import SUFFIXES, Output, language_tags, named_outputs
+    from .outputs import SUFFIXES, Output, OutputName, language_tags, named_outputs
     from .recording_run import make_folder, translate_job
     from .recordings import Job, Options, check_unused, plan, read_manifest
     from .results import Result, plain_lines, results_table
@@ -23,7 +23,7 @@ else:
             "claims": "Claims",
             "cluster": "translate_on_cluster",
             "objects": "add_stand_ins check_place stand_in with_remote",
-            "outputs": "Output SUFFIXES language_tags named_outputs",
+            "outputs": "Output OutputName SUFFIXES language_tags named_outputs",
             "recording_run": "make_folder translate_job",
             "recordings": "Job Options check_unused plan read_manifest",
             "results": "Result plain_lines results_table",

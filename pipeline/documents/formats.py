@@ -1,22 +1,26 @@
 """Subtitle files that are translated: their subtitles, and the same file with other texts.
 
-pysubs2 reads SubRip, ASS, MicroDVD and SAMI, and ttconv converts from and into WebVTT and TTML. Of these two, only the texts are
-replaced in the file, because ttconv does not keep names, notes and styles.
+pysubs2 reads SubRip, ASS, MicroDVD and SAMI, and ttconv converts from and into TTML. Of TTML and WebVTT, only the texts are replaced in
+the file, to keep names, notes and styles.
 """
 
 from __future__ import annotations
 
 import html
 import io
+import logging
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
 from ..errors import UsageError
 from ..languages.rules import rules
+from ..media.subtitles import escapes
 
 WRITTEN_KINDS = {"srt": "srt", "vtt": "vtt", "ass": "ass", "ssa": "ssa", "ttml": "ttml", "dfxp": "ttml"}
 """Suffix → format, of those that are read and written."""
@@ -25,14 +29,21 @@ KINDS = WRITTEN_KINDS | {"sub": "microdvd", "smi": "sami", "sami": "sami"}
 _TIME = r"(?:(\d+):)?(\d\d):(\d\d)(?:[.,](\d{3}))?"
 _TIMES = re.compile(rf"{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d).*")
 # SubRip's line of times, after a number or a blank line; without hours or milliseconds in some files.
-_SRT_TIME = r"(?:(\d+):)?(\d+):(\d+)(?:[.,](\d{1,3}))?"
+_SRT_TIME = r"(?:(\d+):)?(\d+):(\d+)(?:[.,:](\d{1,3}))?"
 _SRT_TIMES = re.compile(rf"^(?<![^\d\n]\n)([ \t]*-?){_SRT_TIME}([ \t]*-->[ \t]*-?){_SRT_TIME}(?!\S)", re.MULTILINE)
-_SRT_MOST_H = 99  # pysubs2 writes no more
+_MOST_H = {"srt": 99, "ass": 9, "ssa": 9}  # pysubs2 writes no more
+# What XML cannot have, and no subtitle needs.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_TAG = r"</?[A-Za-z][^<>]*>"
+_SRT_TAG = _TAG + r"|\{\\[^{}]*\}"
+_AT_TOP = re.compile(r"\{\\an[789]\}")
+# WebVTT's text above a word, <rt>, is put after it.
+_COMMON_TAGS = {name: name for name in ("<b>", "</b>", "<i>", "</i>", "<u>", "</u>")} | {"<rt>": "(", "</rt>": ")"}
 # When each word is spoken, as in automatic captions: of other words in a translation.
 _WORD_TIME = re.compile(r"<(?:\d+:)?\d\d:\d\d\.\d{3}>")
 _WORD_CLASS = re.compile(r"</?c>")
-# What stands in braces, and is no override: shown by no player that knows ASS.
-_COMMENT = re.compile(r"\{(?!\\)[^{}]*\}")
+# What stands in braces, and is no override: shown by no player that knows ASS. Also what looks like the mark of one.
+_COMMENT = re.compile(r"\{(?!\\(?!=))[^{}]*\}")
 _COMMENT_MARK = re.compile(r"\{\\=(\d+)\}")
 _VOICE = re.compile(r"<v[.\s]([^>]*)>")
 _BLANKS = re.compile(r"\s+")
@@ -78,11 +89,15 @@ def decoded(content: bytes, language: str) -> tuple[str, str]:
     for bom, encoding in boms:
         if content.startswith(bom):
             try:
-                return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"), encoding
+                return _plain(content.decode(encoding)), encoding
             except UnicodeDecodeError:
                 break
     encoding = rules(language).encoding
-    return content.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n"), encoding
+    return _plain(content.decode(encoding, "replace")), encoding
+
+
+def _plain(text: str) -> str:
+    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def read_document(text: str, kind: str) -> Document:
@@ -91,17 +106,24 @@ def read_document(text: str, kind: str) -> Document:
     Raises:
         UsageError: it has no subtitles in this format.
     """
-    try:
+    with _reading(kind):
         document: Document = _Vtt(text) if kind == "vtt" else _Ttml(text) if kind == "ttml" else _Pysubs(text, kind)
-    except UsageError:
-        raise
-    except Exception as error:  # the libraries' own and others
-        raise UsageError(
-            f"it cannot be read as {kind} ({str(error).splitlines()[0][:100] if str(error) else type(error).__name__})"
-        ) from error
     if not document.cues:
         raise UsageError(f"it has no subtitles in the format {kind}")
     return document
+
+
+@contextmanager
+def _reading(kind: str) -> Iterator[None]:
+    """Errors of libraries as one of ours, without their warnings of single values."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            yield
+    except UsageError:
+        raise
+    except Exception as error:  # the libraries' own and others
+        reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
+        raise UsageError(f"it cannot be read as {kind} ({reason})") from error
 
 
 class _Pysubs:
@@ -116,6 +138,7 @@ class _Pysubs:
         if kind == "sami":  # a text is shown until the next, which may be empty
             for one, two in pairwise(self._file):
                 one.end = two.start
+            self._file.events = [event for event in self._file if event.text.strip()]
         shown = [event for event in self._file if not event.is_comment and not event.is_drawing]
         self._events = [event for event in shown if self._kind != "srt" or event.text.strip()]
         reversed_events = [event for event in self._events if event.end <= event.start]
@@ -243,36 +266,93 @@ def _ttml_text(text: str | None) -> str:
     return html.escape(_BLANKS.sub(" ", text or ""), quote=False)
 
 
-def converted(text: str, kind: str, wanted: str) -> str:
-    """A subtitle file in another format, with what both formats and SubRip have of its styles."""
+def converted(text: str, kind: str, wanted: str, language: str = "") -> str:
+    """A subtitle file in another format, with what both formats and SubRip have of its styles. ``language``: that of its texts.
+
+    Raises:
+        UsageError: its times or styles cannot be read, or the other format cannot have them.
+    """
     kind = kind if kind in WRITTEN_KINDS else "srt"  # as it is written
     if kind == wanted:
         return text
-    if kind in ("vtt", "ttml"):
-        from ttconv.imsc import reader as imsc_reader
-        from ttconv.srt import writer as srt_writer
-        from ttconv.vtt import reader as vtt_reader
-
+    logging.getLogger("ttconv").setLevel(logging.CRITICAL)  # it names each tag that it leaves out
+    with _reading(kind):
         if kind == "vtt":
-            model = vtt_reader.to_model(io.StringIO(text), None)
-        else:
-            model = imsc_reader.to_model(ElementTree.ElementTree(ElementTree.fromstring(text)))
-        text, kind = srt_writer.from_model(model), "srt"
-    if wanted == kind:
-        return text
-    if wanted in ("ass", "ssa"):
-        return str(_parsed(text, kind).to_string(wanted))
-    text = _parsed(text, kind, keep_html_tags=True).to_string("srt")
-    if wanted == "srt":
-        return text
+            text, kind = _srt_of_vtt(text), "srt"
+        elif kind == "ttml":
+            text, kind = _srt_of_ttml(text), "srt"
+        if wanted in ("ass", "ssa"):
+            return _file_text(_parsed(text, kind), wanted)
+        if kind != "srt":
+            text = _file_text(_parsed(text, kind), "srt")
+        return _vtt_of_srt(text) if wanted == "vtt" else _ttml_of_srt(text, language) if wanted == "ttml" else text
+
+
+def _srt_of_vtt(text: str) -> str:
+    import pysubs2
+
+    file = pysubs2.SSAFile()
+    for cue in _Vtt(text).cues:
+        said = _retagged(cue.text, _TAG, lambda part: escapes.srt(html.unescape(part)))
+        file.append(pysubs2.SSAEvent(cue.start_ms or 0, cue.end_ms or 0, said.replace("\n", r"\N")))
+    return _file_text(file, "srt")
+
+
+def _vtt_of_srt(text: str) -> str:
+    from pysubs2.time import ms_to_str
+
+    blocks = ["WEBVTT\n"]
+    for event in sorted(_parsed(text, "srt", keep_html_tags=True), key=lambda event: event.start):
+        times = " --> ".join(f"{ms_to_str(ms, fractions=True):0>12}" for ms in (event.start, event.end))
+        top = " line:0" if _AT_TOP.search(event.text) else ""
+        said = _retagged(_plain_breaks(event.text), _SRT_TAG, _vtt_text)
+        blocks.append(f"{times}{top}\n{said}\n")
+    return "\n".join(blocks)
+
+
+def _vtt_text(text: str) -> str:
+    return escapes.vtt(html.unescape(text).replace(escapes.JOINER, ""))
+
+
+def _srt_of_ttml(text: str) -> str:
+    from ttconv.imsc import reader as imsc_reader
+    from ttconv.srt import writer as srt_writer
+
+    root = ElementTree.fromstring(text.replace("&lt;", f"&lt;{escapes.JOINER}"))
+    for element in root.iter():  # what is in another region than the element around it would be left out
+        element.attrib.pop("region", None)
+        element[:] = [child for child in element if child.tag != f"{_TTML}layout"]
+    return str(srt_writer.from_model(imsc_reader.to_model(ElementTree.ElementTree(root))))
+
+
+def _ttml_of_srt(text: str, language: str) -> str:
     from ttconv.imsc import writer as imsc_writer
     from ttconv.srt import reader as srt_reader
-    from ttconv.vtt import writer as vtt_writer
+    from ttconv.style_properties import NamedColors
 
-    model = srt_reader.to_model(io.StringIO(text))
-    if wanted == "vtt":
-        return str(vtt_writer.from_model(model))
-    return ElementTree.tostring(imsc_writer.from_model(model).getroot(), "unicode", xml_declaration=True) + "\n"
+    color = "|".join(["#[0-9a-f]{6}", *NamedColors.__members__])  # no others can be read
+    text = re.sub(rf"(?i)<font\b(?![^>]*\bcolor=[\"']?(?:{color})[\"'\s>])[^>]*>", '<font color="white">', text)
+    text = _file_text(_parsed(text, "srt", keep_html_tags=True), "srt")  # without overrides
+    root = imsc_writer.from_model(srt_reader.to_model(io.StringIO(text))).getroot()
+    root.set(_XML_LANG, language)
+    return ElementTree.tostring(root, "unicode", xml_declaration=True) + "\n"
+
+
+def _retagged(text: str, tags: str, plain: Callable[[str], str]) -> str:
+    """Lines with those of their tags that SubRip and WebVTT have; ``plain`` is what other text becomes."""
+
+    def kept(tag: str) -> str:
+        return _COMMON_TAGS.get(re.sub(r"[ .][^>]*", "", tag).lower(), "")
+
+    lines = [re.split(f"({tags})", line) for line in text.split("\n")]
+    return "\n".join("".join((plain, kept)[at % 2](piece) for at, piece in enumerate(line)) for line in lines)
+
+
+def _file_text(file: Any, kind: str) -> str:
+    last_h = max((event.end for event in file), default=0) // 3_600_000
+    if last_h > _MOST_H[kind]:
+        raise UsageError(f"a subtitle is at {last_h} h; {kind} has at most {_MOST_H[kind]} h")
+    return str(file.to_string(kind))
 
 
 def _parsed(text: str, kind: str, **options: Any) -> Any:
@@ -281,7 +361,10 @@ def _parsed(text: str, kind: str, **options: Any) -> Any:
         text = _SRT_TIMES.sub(_whole_times, text) + "\n\n0\n"
     import pysubs2
 
-    return pysubs2.SSAFile.from_string(text, kind, **options)
+    try:
+        return pysubs2.SSAFile.from_string(text, kind, **options)
+    except pysubs2.UnknownFPSError as error:
+        raise UsageError("it has no frame rate; add one as its first line, such as {1}{1}25") from error
 
 
 def _whole_times(times: re.Match[str]) -> str:
@@ -292,8 +375,8 @@ def _whole_times(times: re.Match[str]) -> str:
 
 def _srt_time(parts: Sequence[str | None]) -> str:
     hours, minutes, seconds, fraction = parts
-    if int(hours or 0) > _SRT_MOST_H:
-        raise UsageError(f"a subtitle is at {hours} h; give a file of at most {_SRT_MOST_H} h")
+    if int(hours or 0) > _MOST_H["srt"]:
+        raise UsageError(f"a subtitle is at {hours} h; give a file of at most {_MOST_H['srt']} h")
     return f"{hours or 0:0>2}:{minutes:0>2}:{seconds:0>2},{fraction or '000'}"
 
 

@@ -57,8 +57,8 @@ def in_digits(text: str, language: str, *, complete: bool = True) -> str:
     """Write the numbers that students translate badly in digits: "two hundred and fifty three" as 253, "one point five million" as 1.5 million.
 
     Years are told by their halves ("nineteen eighty four"), and digits that are said one by one are put together. What may
-    be more than one number ("two thirty", "one two three"), ordinals, whole hundreds, and numbers below 100 with a hyphen stay in
-    words. So does a number at the end of a text that is not ``complete``.
+    be more than one number ("two thirty", "one two three"), ordinals, whole hundreds, and numbers below 100 ("thirty-two", "trinta e
+    dois") stay in words. So does a number at the end of a text that is not ``complete``.
     """
     known = rules(language)
     if not known.digits:
@@ -108,7 +108,8 @@ def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | 
         )
     if len(group) == 1:
         digits = group[0].digits
-        is_below_100 = len(digits) == 2 and len(words) == 1 and digits[1] != "1"  # "forty-one" loses its one
+        # "forty-one" loses its one, "forty five" may be two numbers.
+        is_below_100 = len(digits) == 2 and len(words) != 2 and digits[1] != "1"
         is_hundreds = len(digits) == 3 and digits.endswith("00")
         return None if is_below_100 or is_hundreds else _grouped(digits, *known.digits)
     values = [number.digits for number in group]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ class _Answers:
                 "address": self._address(request),
                 "recorded": service.record is not None,
                 "speakers": service.speakers is not None,
+                "subtitles": asdict(service.subtitles),
             }
         )
 

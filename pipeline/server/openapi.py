@@ -35,6 +35,7 @@ _INFO: Json = {
     "ready": bool,
     "recorded": bool,
     "speakers": bool,
+    "subtitles": dict,
 }
 _INFO |= {"address": (str, NoneType)}
 _MODEL = {"id": str, "object": ("model",), "created": int, "owned_by": str}

@@ -88,6 +88,8 @@ class Service:
         self.scheduler = Scheduler(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
         self.recordings = 0  # in progress
         self._recording_tasks: set[asyncio.Task[Any]] = set()
+        self.subtitles = config.subtitles
+        """The layout of what its pages let people download."""
         self._chains = [chain_of(*each) for each in ((config, models), *others)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.apps import subtitle_files
 from pipeline.apps.subtitle_files import name_parts, with_subtitles
 from pipeline.apps.translate import run
-from pipeline.errors import UsageError
+from pipeline.errors import ModelError, UsageError
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>He is not</i>\n\n2\n00:00:02,600 --> 00:00:04,000\n<b>guilty</b>.\n"
 EXPECTED = "1\n00:00:01,000 --> 00:00:02,500\n<i>Ele não é</i>\n\n2\n00:00:02,600 --> 00:00:04,000\n<b>culpado</b>.\n\n"
@@ -56,6 +57,17 @@ def test_a_glossary_and_masked_words_hold(film, tmp_path):
     assert "E** " in written
 
 
+def test_an_interrupt_names_the_file_that_is_not_written(film, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subtitle_files._Translator, "translate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run([str(film), "--config", "demo"])
+    assert f"interrupted: {film} is not written" in capsys.readouterr().err
+    assert not film.with_name("film.pt.srt").exists()
+
+
 def test_a_wrong_file_is_one_line_and_costs_no_other(film, capsys):
     (film.parent / "a.ttml").write_text("<tt")
     (film.parent / "b.srt").write_bytes("1\n00:00:01,000 --> 00:00:00,500\ncafé\n".encode("latin-1"))
@@ -79,6 +91,35 @@ def test_a_wrong_file_is_one_line_and_costs_no_other(film, capsys):
 def test_wrong_usage(film, options, said):
     with pytest.raises(UsageError, match=said):
         run([str(film), "--config", "demo", *options])
+
+
+def test_a_file_that_is_not_there_is_named_before_any_work(film):
+    with pytest.raises(UsageError, match=r"no such file: .*gone\.srt"):
+        run([str(film), str(film.with_name("gone.srt")), "--config", "demo"])
+    assert not film.with_name("film.pt.srt").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_any_work(film, capsys):
+    with pytest.raises(UsageError, match="cannot create the folder"):
+        run([str(film), "--config", "demo", "--output-dir", str(film / "out")])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_translator_that_cannot_be_loaded_ends_the_run_with_one_error(film, tmp_path):
+    (tmp_path / "other.srt").write_text(SRT)
+    (tmp_path / "run.toml").write_text(f"[languages]\nsource = 'en'\ntarget = 'pt'\n[nmt]\nmodel = '{tmp_path}'\n")
+    with pytest.raises(ModelError):
+        run([str(tmp_path), "--config", str(tmp_path / "run.toml")])
+
+
+def test_a_long_name_is_shortened(tmp_path):
+    names = [f"{'a' * length}.srt" for length in (230, 246)]
+    for name in names:
+        (tmp_path / name).write_text(SRT)
+    assert run([str(tmp_path), "--config", "demo"]) == 0
+    written = {path.name for path in tmp_path.iterdir()} - {*names}
+    assert f"{'a' * 230}.pt.srt" in written
+    assert len(written) == 2
 
 
 def test_the_subtitles_of_recordings_are_no_input(film, tmp_path):

@@ -4,7 +4,7 @@ import asyncio
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from pipeline.core.captions.states import State
 from pipeline.events import MissingSpeech, PipelineEvent, SourceSentence, SourceText, Transcript
 from pipeline.media.sinks.files import sink_makers
 from pipeline.media.subtitles.check import read_cues, violations
-from pipeline.media.subtitles.rules import SubtitleRules
+from pipeline.media.subtitles.rules import PRESETS, SubtitleRules
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
@@ -328,12 +328,12 @@ def test_the_page_gives_a_room_the_name_that_the_server_does(runner, page):
     assert runner.run(page.evaluate(NAME, "k" * 32)) == room_name("k" * 32)
 
 
-SUBTITLES = """async ([events, language, kind]) => {
+SUBTITLES = """async ([events, language, kind, rules]) => {
   const { Texts } = await import("/static/texts.js");
   const { subtitles } = await import("/static/subtitles.js");
   const texts = new Texts();
   for (const event of events) texts.apply(event);
-  return subtitles(texts, language, kind);
+  return subtitles(texts, language, kind, rules);
 }"""
 LONG = (
     "Naïve trains to Berlin — half past nine, at 12 500 € (or so) — leave; “we” would like three of the tickets. " * 3
@@ -372,21 +372,53 @@ TALKS = [
 @pytest.mark.parametrize("kind", ["srt", "vtt", "txt"])
 @pytest.mark.parametrize("events", TALKS)
 def test_downloads_are_the_files_that_the_program_writes(events, kind, runner, page, tmp_path):
-    sink = sink_makers(SubtitleRules())[kind](tmp_path / "file", languages=["pt"])
+    assert_like_a_file(SubtitleRules(), events, kind, runner, page, tmp_path)
+
+
+OTHER_RULES = [SubtitleRules(**PRESETS["bbc"]), SubtitleRules(3, 24, 12, 10, 1500, 5000, 40, 30.0, 12.0, 6.0, 500)]
+
+
+@pytest.mark.parametrize("rules", OTHER_RULES)
+@pytest.mark.parametrize("events", [TALKS[2], TALKS[4], talk(("去柏林的火车九点半出发。", 2.0, 2.1))])
+def test_downloads_follow_other_rules_as_files_do(events, rules, runner, page, tmp_path):
+    assert_like_a_file(rules, events, "srt", runner, page, tmp_path)
+
+
+def assert_like_a_file(rules, events, kind, runner, page, tmp_path):
+    sink = sink_makers(rules)[kind](tmp_path / "file", languages=["pt"])
     for event in events:
         sink.write(event)
     sink.close()
-    found = runner.run(page.evaluate(SUBTITLES, [records(events), "pt", kind]))
+    found = runner.run(page.evaluate(SUBTITLES, [records(events), "pt", kind, asdict(rules)]))
     assert found.strip() == (tmp_path / "file").read_text("utf-8").strip()
 
 
+DOWNLOADS = """async (answer) => {
+  const { Downloads } = await import("/static/download.js");
+  const { fetch } = window;
+  window.fetch = async () => answer ? new Response(JSON.stringify(answer)) : Promise.reject(new TypeError());
+  const downloads = new Downloads(document.createElement("section"), () => null);
+  await downloads.askRules();
+  window.fetch = fetch;
+  return downloads.rules;
+}"""
+
+
+@pytest.mark.parametrize("answer", [{"subtitles": asdict(SubtitleRules(line_columns=37))}, {}, None])
+def test_downloads_are_laid_out_as_the_server_says(answer, runner, page):
+    found = runner.run(page.evaluate(DOWNLOADS, answer))
+    expected = asdict(SubtitleRules(line_columns=37 if answer else 42))
+    assert found.items() >= {name: expected[name] for name in PRESETS["netflix"]}.items()
+
+
+@pytest.mark.parametrize("rules", [SubtitleRules(), SubtitleRules(**PRESETS["broadcast-zh"]), OTHER_RULES[1]])
 @pytest.mark.parametrize("text", [LONG, CHINESE, JAPANESE, THAI])
-def test_downloads_break_no_rule(text, runner, page):
+def test_downloads_break_no_rule(text, rules, runner, page):
     events = talk((text, 2.0, 40.0), (text, 40.0, 78.0))
-    cues = read_cues(runner.run(page.evaluate(SUBTITLES, [records(events), "pt", "srt"])))
-    assert [*violations(cues, SubtitleRules())] == []
+    cues = read_cues(runner.run(page.evaluate(SUBTITLES, [records(events), "pt", "srt", asdict(rules)])))
+    assert [*violations(cues, rules)] == []
     assert "".join(line for cue in cues for line in cue.lines).replace(" ", "") == (2 * text).replace(" ", "")
-    assert all(len(cue.lines) <= 2 for cue in cues)
+    assert all(len(cue.lines) <= rules.max_lines for cue in cues)
 
 
 CORRECT = """async (events) => {

@@ -1,6 +1,8 @@
 """Subtitle files with other texts: all else of the file stays, in every format, and sentences go on over subtitles."""
 
+import re
 import time
+import warnings
 from functools import partial
 
 import pytest
@@ -69,6 +71,9 @@ Comment: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,a comment
 Dialogue: 0,0:00:01.00,0:00:03.00,Default,John,0,0,0,,{\\an8\\pos(10,20)}Where is the {\\i1}red house{\\i0}\\Nthat you bought?
 Dialogue: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,{\\p1}m 0 0 l 100 0{\\p0}
 """
+SRT_CUE = "1\n00:00:01,000 --> 00:00:09,000\n{}\n\n"
+VTT_CUES = "WEBVTT\n\n00:01.000 --> 00:09.000 line:0\n{}\n\n00:02.000 --> 00:03.000\nBoth.\n"
+OTHER = (2000, 3000, "Both.")
 FILES = {"srt": SRT, "vtt": VTT, "ttml": TTML, "ass": ASS}
 
 
@@ -442,7 +447,7 @@ def test_comments_in_braces_stay_as_they_are():
     ]
 
 
-@pytest.mark.parametrize(("more", "braces"), [("", "{COUNT}"), (r"{\an8}", "{count}")])
+@pytest.mark.parametrize(("more", "braces"), [("", "{COUNT}"), (r"{\an8}", "{count}"), (r"{\=7}", r"{\=7}YES {count}")])
 def test_braces_of_subrip_are_comments_if_the_file_has_overrides(more, braces):
     document = read_document(f"1\n00:00:01,000 --> 00:00:02,000\n{more}Yes {{count}} no.\n", "srt")
     translation = [cue.text.upper() for cue in document.cues]
@@ -473,6 +478,70 @@ def test_microdvd_and_sami_are_read_and_written_as_subrip():
     assert dvd.written(["{\\i1}SIM"]) == "1\n00:00:01,000 --> 00:00:02,000\n<i>SIM</i>\n\n"
     sami = read_document("<SAMI><BODY><SYNC Start=1000><P>Yes<br>no.<SYNC Start=2000><P>&nbsp;</BODY></SAMI>", "sami")
     assert [(cue.start_ms, cue.end_ms, cue.text) for cue in sami.cues] == [(1000, 2000, "Yes\nno.")]
-    assert "SIM" in converted(sami.written(["SIM"]), "sami", "vtt")
-    with pytest.raises(UsageError, match="Framerate was not specified"):
+    written = sami.written(["SIM"])
+    assert written == "1\n00:00:01,000 --> 00:00:02,000\nSIM\n\n"
+    assert "SIM" in converted(written, "sami", "vtt")
+    with pytest.raises(UsageError, match="no frame rate; add one as its first line"):
         read_document("{25}{50}Yes.\n", "microdvd")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "wanted", "found"),
+    [
+        (SRT_CUE.format(r"{\an8}Up <b>a</b> & b < c <x>"), "srt", "vtt", [(1000, 9000, "Up <b>a</b> &amp; b &lt; c ")]),
+        (SRT_CUE.format("Yes {count} &amp; no."), "srt", "vtt", [(1000, 9000, "Yes {count} &amp; no.")]),
+        (VTT_CUES.format("&lt;ring&gt; <b.loud>a</b> &amp; <v Al>b"), "vtt", "srt", [(1000, 9000, "<\u2060ring> <b>a</b> & b"), OTHER]),
+        (VTT_CUES.format("<c.x>{\\an8}</c>\n1984"), "vtt", "srt", [(1000, 9000, "｛\\\u2060an8｝\n1984\u2060"), OTHER]),
+        (VTT_CUES.format("<ruby>東京<rt>Tokyo</rt></ruby>"), "vtt", "srt", [(1000, 9000, "東京(Tokyo)"), OTHER]),
+        (VTT_CUES.format("&lt;ring&gt; a"), "vtt", "ass", [(1000, 9000, "<\u2060ring> a"), OTHER]),
+        (VTT_CUES.format("Yes."), "vtt", "ttml", ["Yes.", "Both."]),
+        (SRT_CUE.format(r"{\an8}Up"), "srt", "ttml", ["Up"]),
+        (SRT_CUE.format('<i><font color="FF0000">Up</font> we</i> <font color="#ff0000">go'), "srt", "ttml", ["Up we go"]),
+        (TTML.replace("bought?", "&lt;got&gt;?"), "ttml", "srt", ["Where is the <i>red house</i>\nthat you & I <\u2060got>?", "Over there."]),
+        (TTML.replace("<div>", '<div region="low">').replace("</metadata>", '</metadata><layout><region xml:id="low"/></layout>', 1), "ttml", "srt", ["Where is the <i>red house</i>\nthat you & I bought?", "Over there."]),
+    ],
+)  # fmt: skip
+def test_other_formats_keep_every_text_and_its_time(text, kind, wanted, found):
+    cues = read_document(converted(text, kind, wanted), wanted).cues
+    if isinstance(found[0], str):
+        assert [re.sub(r"</?e\d+>", "", cue.text) for cue in cues] == found
+    else:
+        assert [(cue.start_ms, cue.end_ms, cue.text) for cue in cues] == found
+
+
+def test_ttml_of_another_format_says_its_language():
+    assert 'xml:lang="pt"' in converted(SRT_CUE.format("Sim."), "srt", "ttml", "pt")
+
+
+def test_what_is_at_the_top_of_the_picture_stays_there_in_webvtt():
+    both = SRT_CUE.format(r"{\an8}Up") + SRT_CUE.format("Down").replace(",000", ",500")
+    assert [line for line in converted(both, "srt", "vtt").splitlines() if "-->" in line] == [
+        "00:00:01.000 --> 00:00:09.000 line:0",
+        "00:00:01.500 --> 00:00:09.500",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "wanted", "said"),
+    [
+        ("WEBVTT\n\n10:00:00.000 --> 10:00:01.000\nYes.\n", "vtt", "ass", "a subtitle is at 10 h; ass has at most 9 h"),
+        ("WEBVTT\n\n100:00:00.000 --> 100:00:01.000\nYes.\n", "vtt", "srt", "a subtitle is at 100 h; srt has at most 99"),
+        (TTML.replace("xml:lang", 'ttp:frameRate="0" xml:lang').replace("1s", "1f"), "ttml", "srt", "cannot be read as ttml"),
+    ],
+)  # fmt: skip
+def test_times_that_another_format_cannot_have_are_an_error(text, kind, wanted, said):
+    with pytest.raises(UsageError, match=said):
+        converted(text, kind, wanted)
+
+
+def test_times_with_colons_before_milliseconds_and_control_characters_are_read():
+    text, _ = decoded(b"1\n00:00:01:500 --> 00:00:02:500\nYes.\x0b\x1b[0m\r\n", "en")
+    assert [(cue.start_ms, cue.end_ms, cue.text) for cue in read_document(text, "srt").cues] == [
+        (1500, 2500, "Yes.[0m")
+    ]
+
+
+def test_odd_values_of_ass_are_no_warnings():
+    with warnings.catch_warnings(record=True) as said:
+        document = read_document(ASS.replace("Dialogue: 0,", "Dialogue: x,"), "ass")
+    assert (len(document.cues), said) == (1, [])

@@ -31,7 +31,7 @@ def test_numbers_in_words(value, american, british):
         ("en", "Call five five five one two three four.", "Call 5551234."),
         ("en", "Twenty-five people, three hundred, three point one four", "Twenty-five people, three hundred, 3.14"),
         ("en", "forty-one and forty five people", "41 and 45 people"),
-        ("pt", "vinte e cinco reais e duzentos euros", "25 reais e duzentos euros"),
+        ("pt", "vinte e cinco reais, trinta e um euros, duzentos e dois", "vinte e cinco reais, 31 euros, 202"),
         ("en", "two fifty, one or two, one two three four", "two fifty, one or two, one two three four"),
         (
             "en",

@@ -14,8 +14,10 @@ from wyoming.info import Describe, Info
 from pipeline import Models, load_config
 from pipeline.apps.options import configured_several
 from pipeline.apps.serve import arguments, run
+from pipeline.config import with_overrides
 from pipeline.config.loading import load_shared
 from pipeline.errors import UsageError
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.app import create_app
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
@@ -81,10 +83,13 @@ async def test_languages_that_no_configuration_has_are_refused_with_what_is_offe
 
 
 def test_the_languages_and_models_are_listed(models):
-    client = TestClient(create_app(serving_both(models)), "http://localhost")
+    preset = with_overrides(CONFIGS[0], preset="bbc")
+    service = Service(preset, models[0], others=[(CONFIGS[1], models[1])])
+    client = TestClient(create_app(service), "http://localhost")
     info = client.get("/v1/info").json()
     assert (info["source"], info["targets"]) == ("en", ["zh"])
     assert info["languages"] == [{"source": "en", "targets": ["zh"]}, {"source": "zh", "targets": ["en"]}]
+    assert SubtitleRules(**info["subtitles"]) == preset.subtitles
     names = [one["id"] for one in client.get("/v1/models").json()["data"]]
     assert names == ["speech-translation", "speech-translation-en", "speech-translation-zh"]
     assert client.get(f"/v1/models/{names[2]}").json()["id"] == names[2]

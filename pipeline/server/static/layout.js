@@ -1,10 +1,19 @@
-// Divides a text into subtitles of two lines, by the rules of pipeline/media/subtitles.
+// Divides a text into subtitles, by the rules of pipeline/media/subtitles.
 
-// The defaults of pipeline/media/subtitles/rules.py; full-width characters take two columns.
-const MOST_LINES = 2;
-const COLUMNS = { other: 42, chinese: 32, japanese: 26 };
-const A_SECOND = { other: 17, chinese: 9, japanese: 4 };
-const LONGEST_MS = 7000;
+// The defaults of pipeline/media/subtitles/rules.py.
+export const RULES = {
+  max_lines: 2,
+  line_columns: 42,
+  line_cjk_characters: 16,
+  line_japanese_characters: 13,
+  min_duration_ms: 833,
+  max_duration_ms: 7000,
+  gap_ms: 83,
+  characters_per_second: 17,
+  cjk_characters_per_second: 9,
+  japanese_characters_per_second: 4,
+  linger_ms: 2000,
+};
 // The costs of pipeline/media/subtitles/lines.py and text.py.
 const [CUE_BREAK_WEIGHT, CUE_COST, LINE_COST, RAGGED_COST, TOO_WIDE_COST] = [2, 4, 0.3, 3, 8];
 const [CLAUSE, PHRASE, WORD, SHORT_WORD, INSIDE] = [0.15, 0.3, 1, 1.5, 2.5];
@@ -33,20 +42,27 @@ function columns(text, kind) {
 }
 
 // How long it takes to read a text.
-export function readingMs(text) {
+export function readingMs(text, rules) {
   const kind = script(text);
-  const full = A_SECOND[kind === "other" ? "chinese" : kind];
+  const full = kind === "japanese" ? rules.japanese_characters_per_second : rules.cjk_characters_per_second;
   let seconds = 0;
-  for (const point of text) seconds += columns(point, kind) === 2 ? 1 / full : columns(point, kind) / A_SECOND.other;
+  for (const point of text) seconds += columns(point, kind) === 2 ? 1 / full : columns(point, kind) / rules.characters_per_second;
   return Math.round(1000 * seconds);
 }
 
 // The lines of each subtitle of a text that takes so long to say.
-export function layout(text, spokenMs = 0) {
+export function layout(text, rules, spokenMs = 0) {
   const kind = script(text);
-  const limit = COLUMNS[kind];
-  const widest = spokenMs > LONGEST_MS ? Math.max(limit / 2, (columns(text, kind) * LONGEST_MS) / spokenMs) : Infinity;
-  return cheapest(pieces(text, kind, limit), limit, widest);
+  const limit = lineLimit(kind, rules);
+  const longest = rules.max_duration_ms;
+  const widest = spokenMs > longest ? Math.max(limit / 2, (columns(text, kind) * longest) / spokenMs) : Infinity;
+  return cheapest(pieces(text, kind, limit), limit, widest, rules.max_lines);
+}
+
+// The columns of a line. Full-width characters take two.
+function lineLimit(kind, rules) {
+  if (kind === "other") return rules.line_columns;
+  return 2 * (kind === "japanese" ? rules.line_japanese_characters : rules.line_cjk_characters);
 }
 
 // Text without a break in it, each with its columns, those of the blank at its end, and the cost of a break after it.
@@ -102,7 +118,7 @@ function cut(word, kind, limit) {
   return parts;
 }
 
-function cheapest(all, limit, widest) {
+function cheapest(all, limit, widest, mostLines) {
   const upto = [0];
   for (const { width } of all) upto.push(upto.at(-1) + width);
   const span = (i, j) => upto[j] - upto[i] - all[j - 1].trailing;
@@ -125,7 +141,7 @@ function cheapest(all, limit, widest) {
 
   function cueCost(i, j) {
     const tooWide = j - i > 1 ? Math.max(0, span(i, j) / widest - 1) * TOO_WIDE_COST : 0;
-    return CUE_COST + split(i, j, MOST_LINES)[0] + tooWide + CUE_BREAK_WEIGHT * (j < all.length ? all[j - 1].cost : 0);
+    return CUE_COST + split(i, j, mostLines)[0] + tooWide + CUE_BREAK_WEIGHT * (j < all.length ? all[j - 1].cost : 0);
   }
 
   const best = [[0, 0]]; // of the first j pieces: the lowest cost, and where the last subtitle begins
@@ -143,7 +159,7 @@ function cheapest(all, limit, widest) {
 
   function linesOf(i, j) {
     const lines = [];
-    for (let left = MOST_LINES; j > i; left--) {
+    for (let left = mostLines; j > i; left--) {
       const k = split(i, j, left)[1];
       lines.unshift(all.slice(k, j).map(({ text }) => text).join("").trimEnd());
       j = k;

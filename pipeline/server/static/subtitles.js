@@ -1,15 +1,13 @@
 // Subtitles for download, by the rules of the files that the program writes; see pipeline/media/subtitles/cues.py.
 
-import { layout, readingMs, WIDE } from "./layout.js";
+import { layout, readingMs, RULES, WIDE } from "./layout.js";
 import { textFor } from "./texts.js";
 
-// The defaults of pipeline/media/subtitles/rules.py.
-const [SHORTEST_MS, LONGEST_MS, GAP_MS, LINGER_MS] = [833, 7000, 83, 2000];
 const LONG_PAUSE_MS = 2000; // no subtitle spans it
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
-// The finished text for readers of a language, or what was said for "".
-export function subtitles(texts, language, kind) {
+// The finished text for readers of a language, or what was said for "". rules: as in pipeline/media/subtitles/rules.py.
+export function subtitles(texts, language, kind, rules = RULES) {
   const sentences = [];
   let before;
   for (const sentence of texts.shown()) {
@@ -23,7 +21,7 @@ export function subtitles(texts, language, kind) {
   }
   if (kind === "txt") return sentences.map(({ text }) => text + "\n").join("");
   const mark = kind === "srt" ? "," : ".";
-  const blocks = cues(sentences).map(({ start, end, lines, speaker }, at) => {
+  const blocks = cues(sentences, rules).map(({ start, end, lines, speaker }, at) => {
     const times = `${clock(start, mark)} --> ${clock(end, mark)}`;
     if (kind === "srt") return `${at + 1}\n${times}\n${directed(lines).map(plain).join("\n")}\n`;
     return `${times}\n${speaker ? `<v ${escaped(speaker)}>` : ""}${escaped(directed(lines).join("\n"))}\n`;
@@ -32,33 +30,33 @@ export function subtitles(texts, language, kind) {
 }
 
 // A short sentence waits for the next one, to share a subtitle, if no pause follows it or the subtitles are late.
-function cues(sentences) {
+function cues(sentences, rules) {
   const found = [];
   let waiting = null;
   for (let sentence of sentences) {
     if (waiting) {
       const both = { ...waiting, text: joined(waiting.text, sentence.text), end: Math.max(waiting.end, sentence.end), pause: sentence.pause };
       const near = sentence.start - waiting.end < LONG_PAUSE_MS && sentence.speaker === waiting.speaker;
-      if (near && both.end - both.start <= LONGEST_MS && layout(both.text).length === 1) sentence = both;
-      else show(found, waiting);
+      if (near && both.end - both.start <= rules.max_duration_ms && layout(both.text, rules).length === 1) sentence = both;
+      else show(found, waiting, rules);
       waiting = null;
     }
-    const late = next(found) - sentence.start > LINGER_MS;
-    if (sentence.end - sentence.start < SHORTEST_MS && (late || !sentence.pause)) waiting = sentence;
-    else show(found, sentence);
+    const late = next(found, rules) - sentence.start > rules.linger_ms;
+    if (sentence.end - sentence.start < rules.min_duration_ms && (late || !sentence.pause)) waiting = sentence;
+    else show(found, sentence, rules);
   }
-  if (waiting) show(found, waiting);
+  if (waiting) show(found, waiting, rules);
   return found;
 }
 
 // When the next subtitle may begin.
-function next(cues) {
-  return cues.length ? cues.at(-1).end + GAP_MS : 0;
+function next(cues, rules) {
+  return cues.length ? cues.at(-1).end + rules.gap_ms : 0;
 }
 
 // The subtitles of a sentence share its time by what each takes to read.
-function show(cues, { text, speaker, start, end }) {
-  const blocks = layout(text, end - start).map((lines) => ({ lines, needs: readingMs(lines.join("")) }));
+function show(cues, { text, speaker, start, end }, rules) {
+  const blocks = layout(text, rules, end - start).map((lines) => ({ lines, needs: readingMs(lines.join(""), rules) }));
   const total = Math.max(1, blocks.reduce((sum, { needs }) => sum + needs, 0));
   let read = 0;
   for (const [n, { lines, needs }] of blocks.entries()) {
@@ -66,9 +64,9 @@ function show(cues, { text, speaker, start, end }) {
     const said = Math.round(start + ((end - start) * read) / total);
     read += needs;
     const over = isLast ? Math.round(end) : Math.round(start + ((end - start) * read) / total);
-    const begin = Math.max(said, next(cues));
-    const until = Math.min(Math.max(over - (isLast ? 0 : GAP_MS), begin + needs), over + LINGER_MS);
-    cues.push({ start: begin, end: Math.min(Math.max(until, begin + SHORTEST_MS), begin + LONGEST_MS), lines, speaker });
+    const begin = Math.max(said, next(cues, rules));
+    const until = Math.min(Math.max(over - (isLast ? 0 : rules.gap_ms), begin + needs), over + rules.linger_ms);
+    cues.push({ start: begin, end: Math.min(Math.max(until, begin + rules.min_duration_ms), begin + rules.max_duration_ms), lines, speaker });
   }
 }
 
