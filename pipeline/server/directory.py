@@ -243,7 +243,7 @@ class Directory:
             if known is not None and not self.peers.servers[known].draining:
                 address = known
             else:
-                sessions, most = len(self._service.sessions), self._service.limits.max_sessions
+                sessions, most = self._service.taken, self._service.limits.max_sessions
                 load = 1.0 if self._service.draining or self._service.hung else sessions / most
                 address = self.peers.with_place(room, first.source, first.targets, load)
         elif isinstance(first, Resume | Watch | Listen):

@@ -110,7 +110,7 @@ class Session:
         self._lost_s: float | None = None
         self._missed_s = -math.inf  # when a connection last went without the last text
         self._confirming = 0  # connections that have been sent everything, and have not answered yet
-        self._said = self._stopped = self._over = False
+        self._said = self._stopped = self.over = False  # over: there is no more text
         self._speaker: object | None = None
 
     @property
@@ -138,7 +138,7 @@ class Session:
     @property
     def ending(self) -> bool:
         """Whether no more is said: what was heard is being finished."""
-        return self._said or self._stopped or self._over
+        return self._said or self._stopped or self.over
 
     @property
     def viewers(self) -> int:
@@ -175,7 +175,7 @@ class Session:
             if watching is not None:
                 watching.cancel()
             self.intake.end()
-            self._over = True
+            self.over = True
             for feed in self._feeds:
                 feed.end()
             if self.voices is not None:
@@ -286,7 +286,7 @@ class Session:
     def _fed(self, language: str | None) -> Feed:
         feed = Feed(self._history, language, self._limits.waiting_events)
         self._feeds.add(feed)
-        if self._over:  # the session's last text is still being delivered to others
+        if self.over:  # the session's last text is still being delivered to others
             feed.end()
         return feed
 
@@ -329,6 +329,11 @@ class Session:
         self._stopped = True
         self.intake.end()
 
+    def discard(self) -> None:
+        """End the session without the text of what was heard and has none yet."""
+        self.stop()
+        self.over = True
+
     async def _feed(self) -> None:
         with suppress(PipelineError, ValueError):  # a failed stage, which ``run`` reports, or one that was cancelled
             while (samples := await self.intake.take()) is not None:
@@ -336,15 +341,21 @@ class Session:
             await self._translator.end()
 
     async def _watch(self) -> None:
-        while not self.calls.given_up:
+        while not self.over:
             await asyncio.sleep(_WATCH_S)
             now_s = self._clock()
             if not self.intake.ended:
                 self._look(now_s)
-            if (reason := self.calls.hung(now_s)) is not None:  # what was heard cannot be translated
-                log.error("session %s: %s; restart the server", self.name, reason)
-                self._stop("failed", f"{reason}; the server has to be restarted")
-                await self._translator.cancel()
+            if (hung := self.calls.hung(now_s)) is not None:
+                await self._give_up(*hung)
+        await self._translator.cancel()
+
+    async def _give_up(self, reason: str, target: str) -> None:
+        """Go on without a translator that does not answer. End, as what was heard cannot be translated, if there is no other."""
+        log.error("session %s: %s; restart the server", self.name, reason)
+        if not target or not await self.targets.late.lose(target, reason):
+            self._stop("failed", f"{reason}; the server has to be restarted")
+            self.over = True
 
     def _look(self, now_s: float) -> None:
         """Fill the audio with silence where none comes, and end the session at its limits."""

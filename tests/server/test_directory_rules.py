@@ -78,7 +78,7 @@ def test_a_new_room_begins_on_the_least_loaded_server_that_takes_it(state, sessi
     monkeypatch.setattr(type(here._service), "hung", state == "hung")
     here._service.draining = state == "draining"
     assert json.loads(here._report())["draining"] == bool(state)
-    here._service.sessions |= dict.fromkeys(map(str, range(sessions)))
+    here._service.sessions |= dict.fromkeys(map(str, range(sessions)), SimpleNamespace(over=False))
     expected = pytest.raises(ProtocolError, match="another server takes this") if elsewhere else nullcontext()
     with expected:
         here.check(Start(room_key="another-room-of-this-test"), Access(), {})

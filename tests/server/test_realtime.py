@@ -12,6 +12,7 @@ from openai import AsyncOpenAI
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
+from pipeline.core.notices import TranslationLost
 from pipeline.languages.chinese import conversion
 from pipeline.server.access import Access
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
@@ -188,6 +189,19 @@ async def test_another_language_is_chosen_before_the_audio_only(demo_config, dem
         await connection.session.input_audio_buffer.append(audio="AAAA" * 2)
         await connection.session.update(session={"audio": {"output": {"language": "de"}}})
         assert (await connection.recv()).error.code == "too-late"
+
+
+async def test_a_language_that_is_lost_is_told(demo_config, demo_models):
+    config, models = with_second_target(demo_config, demo_models)
+    service = serving(config, models)
+    async with running(service) as server, connected(server) as connection:
+        assert (await connection.recv()).type == "session.created"
+        (session,) = service.sessions.values()
+        for language, reason in (("xx", "of others"), (config.languages.targets[0], "no answer")):
+            await session._tell(TranslationLost(language, reason))
+        error = (await connection.recv()).error
+        assert (error.code, error.message, error.type) == ("failed", "no answer", "server_error")
+        assert service.sessions
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, TranslationLost, joined_text
 from ...languages import LONGEST_CODE, Convert, nearest, needed_conversion, normalized_code, same_text
 from ..access import Access, bearer_token
 from ..feed import Feed, News
@@ -195,6 +195,9 @@ class RealtimeConnection(Connection):
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case TargetText() | Translation() if self._language in (None, event.language):
                         text, kinds = joined_text(translation.push(event, self._convert)), ["output"]
+                    case TranslationLost(language, reason) if self._language in (None, language):
+                        await self._tell("error", error=details(ProtocolError("failed", reason)))
+                        continue
                     case _:
                         continue
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
