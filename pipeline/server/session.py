@@ -112,6 +112,7 @@ class Session:
         self._confirming = 0  # connections that have been sent everything, and have not answered yet
         self._said = self._stopped = self.over = False  # over: there is no more text
         self._speaker: object | None = None
+        self._speakers_feed: Feed | None = None
 
     @property
     def stats(self) -> PipelineStats:
@@ -281,7 +282,8 @@ class Session:
         """The speaker is there, or there again; an earlier connection of it counts as lost."""
         self._speaker, self._lost_s = connection, None
         self.intake.resume()
-        return self._fed(None)
+        self._speakers_feed = self._fed(None)
+        return self._speakers_feed
 
     def _fed(self, language: str | None) -> Feed:
         feed = Feed(self._history, language, self._limits.waiting_events)
@@ -328,6 +330,12 @@ class Session:
         """End the session although its speaker has not finished: what was heard is still translated. Idempotent."""
         self._stopped = True
         self.intake.end()
+
+    def give_way(self, reason: str) -> None:
+        """Another session has the room: end as if the speaker had finished, and tell the speaker why."""
+        if self._speakers_feed is not None:
+            self._speakers_feed.failure = ProtocolError("room-busy", reason)
+        self.stop()
 
     def discard(self) -> None:
         """End the session without the text of what was heard and has none yet."""
