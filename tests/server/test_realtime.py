@@ -256,6 +256,19 @@ async def test_messages_beside_audio_are_read_at_a_pace(new_service):
     assert len(left) < 9
 
 
+async def test_the_shortest_audio_is_read_at_that_pace_too(new_service):
+    service = new_service(messages_a_second=0.1)
+    async with running(service) as server, connected(server) as connection:
+        (session,) = service.sessions.values()
+        long, short = (base64.b64encode(bytes(2 * samples)).decode() for samples in (60, 1))
+        for audio in (*[long] * 9, *[short] * 9, long):
+            await connection.session.input_audio_buffer.append(audio=audio)
+        await until(lambda: session.intake.received >= 9 * 60 + 2)
+        server.stop()
+        await all_events(connection)
+    assert session.intake.received < 9 * 60 + 9
+
+
 async def test_a_stopping_server_ends_the_session(new_service):
     async with running(new_service()) as server, connected(server) as connection:
         await connection.recv()

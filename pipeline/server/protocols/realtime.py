@@ -38,6 +38,8 @@ _SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
 # elapsed_ms is a multiple of this, and speech has frames of this length.
 _FRAME_MS = 200
 _LONGEST_ECHO = 512  # characters of what a client gets back
+# Characters of audio: 2.5 ms. Messages with less are read at the pace of those beside audio.
+_SHORT_AUDIO = 160
 _FRAME_BYTES = 2 * SAMPLE_RATE * _FRAME_MS // 1000
 
 
@@ -100,7 +102,7 @@ class RealtimeConnection(Connection):
             try:
                 record = read_object(message.get("text") or "")
                 await obey(record)
-                if record["type"] == self.audio_type:
+                if record["type"] == self.audio_type and len(record["audio"]) >= _SHORT_AUDIO:
                     continue
             except ProtocolError as error:  # the session goes on
                 await self._tell("error", error=details(error, record.get("event_id")))
