@@ -95,7 +95,7 @@ class LibreTranslate(BaseHTTPRequestHandler):
 @pytest.mark.slow
 def test_a_translator_of_ones_own_that_fails_once_costs_one_sentence(recording):
     server = ThreadingHTTPServer(("127.0.0.1", 0), LibreTranslate)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         shown = run("examples/own_translator.py", f"http://127.0.0.1:{server.server_port}", recording)

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..errors import PipelineError, UsageError
@@ -26,6 +26,7 @@ from .languages.served import ServedLanguages
 from .limits import MOST_SESSIONS
 from .protocol import Listen, ProtocolError, Resume, Start, Watch, is_room_name, room_name
 from .service import Service
+from .session import Session
 
 try:
     import nats.errors
@@ -53,6 +54,23 @@ _ADDRESS = re.compile(r"https?://[\w.:\[\]-]{1,250}", re.ASCII)
 # Characters of all servers' addresses. They are in a header of every answer; a proxy takes 4 KiB of headers, as nginx does.
 _MOST_CHARACTERS = 3_000
 _SESSION = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}", re.ASCII)
+
+
+class Claim(NamedTuple):
+    """A session in a room. Of several, the one with the least ``rank`` has the room."""
+
+    state: int
+    """0: somebody speaks; 1: its speaker is away; 2: it has ended."""
+    name: str
+    """While somebody speaks, ``Session.name``, which begins with the time of its beginning; else ""."""
+    session: str
+    """Its id."""
+    address: str
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        return self.state, self.name
 
 
 @dataclass
@@ -68,6 +86,8 @@ class Peer:
     """The id of each session → the name of its room, or ""."""
     kept: dict[str, str]
     """The same of sessions that have ended: their readers may not have heard of them yet."""
+    speaking: dict[str, str]
+    """The id of each session in a room in which somebody speaks → its name."""
     heard_s: float
     given: dict[str, float] = field(default_factory=dict)
     """Rooms that were sent there and have not begun → when they were."""
@@ -76,6 +96,12 @@ class Peer:
     def rooms(self) -> dict[str, str]:
         """The name of each room → the id of its newest session: that in progress, else the one that has ended last."""
         return {room: session for session, room in (self.kept | self.sessions).items() if room}
+
+    def claim(self, room: str) -> Claim:
+        """Its session in a room that it has."""
+        session = self.rooms[room]
+        state = int(session not in self.speaking) if session in self.sessions else 2
+        return Claim(state, self.speaking.get(session, ""), session, self.address)
 
     @property
     def load(self) -> float:
@@ -106,6 +132,9 @@ def read_report(data: bytes, now_s: float) -> Peer:
         for each, room in (*sessions.items(), *kept.items())
     ):
         raise ValueError("a session or a room has another form")
+    speaking = message.get("speaking", {})
+    if not all(each in sessions and _NAME.fullmatch(name) for each, name in speaking.items()):
+        raise ValueError("the name of a session has another form")
     languages = tuple(LanguageConfig(source, tuple(targets)) for source, targets in message["languages"])
     return Peer(
         address=address,
@@ -114,6 +143,7 @@ def read_report(data: bytes, now_s: float) -> Peer:
         draining=bool(message["draining"]),
         sessions=dict(sessions),
         kept=dict(kept),
+        speaking=dict(speaking),
         heard_s=now_s,
     )
 
@@ -177,11 +207,10 @@ class Peers:
         having = (peer for peer in self.heard if session_id in peer.sessions or session_id in peer.kept)
         return next((peer.address for peer in having), None)
 
-    def in_room(self, room: str) -> tuple[str, str] | None:
-        """The address of the server with the newest session in a room, and the session's id: one in progress comes first."""
-        having = [(peer, peer.rooms[room]) for peer in self.heard if room in peer.rooms]
-        found = max(having, key=lambda one: one[1] in one[0].sessions, default=None)
-        return found and (found[0].address, found[1])
+    def in_room(self, room: str, *own: Claim) -> Claim | None:
+        """The session that has a room. ``own``: that of this server, which comes first among equals."""
+        claims = [*own, *(peer.claim(room) for peer in self.heard if room in peer.rooms)]
+        return min(claims, key=lambda claim: claim.rank, default=None)
 
     def with_place(self, room: str, source: str | None, targets: Sequence[str], own_load: float) -> str | None:
         """The least loaded server that takes one more session, for a new room; None if that is this one."""
@@ -220,11 +249,17 @@ class Directory:
 
     def found(self, room: str) -> dict[str, object]:
         """What ``/v1/room`` says of a room; of anything else, such as a session's id, that there is none."""
-        if (session := self._service.rooms.get(room)) is not None:
-            return {"session": session.id, "server": self.address, "ended": False}
-        address, elsewhere = self.peers.in_room(room) or (None, None)
-        ended = elsewhere is None and is_room_name(room) and room in self.peers.ended
-        return {"session": elsewhere, "server": address, "ended": ended}
+        claim = self._in_room(room)
+        ended = claim is None and is_room_name(room) and room in self.peers.ended
+        return {"session": claim and claim.session, "server": claim and claim.address, "ended": ended}
+
+    def _in_room(self, room: str) -> Claim | None:
+        session = self._service.rooms.get(room)
+        return self.peers.in_room(room, *() if session is None else (self._claim(session),))
+
+    def _claim(self, session: Session) -> Claim:
+        state = int(not session.has_speaker) if session.id in self._service.sessions else 2
+        return Claim(state, "" if state else session.name, session.id, self.address)
 
     def check(self, first: object, access: Access, query: Mapping[str, str]) -> None:
         """Raise ProtocolError if a client's first message belongs to another server, or to one that is gone.
@@ -237,26 +272,26 @@ class Directory:
         address: str | None = None
         if isinstance(first, Start):
             room = room_name(first.room_key) if first.room_key else ""
-            if not room or (room in self._service.rooms and not self._service.draining):
+            if not room:
                 return
-            known, _ = self.peers.in_room(room) or (None, None)
-            if known is not None and not self.peers.servers[known].draining:
-                address = known
+            known = self._in_room(room) if not self._service.draining else self.peers.in_room(room)
+            if known is not None and (known.address == self.address or not self.peers.servers[known.address].draining):
+                address = known.address
             else:
-                sessions, most = len(self._service.sessions), self._service.limits.max_sessions
+                sessions, most = self._service.taken, self._service.limits.max_sessions
                 load = 1.0 if self._service.draining or self._service.hung else sessions / most
                 address = self.peers.with_place(room, first.source, first.targets, load)
         elif isinstance(first, Resume | Watch | Listen):
             name = first.session
             with contextlib.suppress(ProtocolError):
-                self._service.find(name)
+                self._service.with_id(name)
                 return
             address = self.peers.with_id(name)
-            if address is None and not isinstance(first, Resume):
-                address, _ = self.peers.in_room(name) or (None, None)
+            if address is None and not isinstance(first, Resume) and (known := self._in_room(name)) is not None:
+                address = known.address
             if address is None and name in self.peers.ended:
                 raise ProtocolError("no-session", "the server of this session is gone, and the session has ended")
-        if address is not None:
+        if address is not None and address != self.address:
             where = f"{address.replace('http', 'ws', 1)}/v1/session?placed=1"
             raise ProtocolError("elsewhere", "another server takes this; connect to its address", address=where)
 
@@ -332,8 +367,17 @@ class Directory:
                 self.peers.drop(str(message["gone"]))
             elif (peer := read_report(data, self.peers.clock())).address != self.address:
                 self.peers.push(peer)
+                self._give_way(peer)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UsageError) as error:
             log.warning("the directory has a report that is none (%s)", error)
+
+    def _give_way(self, peer: Peer) -> None:
+        """End sessions whose rooms another server has: both may begin one of a name while they do not hear each other."""
+        for room in peer.rooms.keys() & self._service.rooms.keys():
+            session = self._service.rooms[room]
+            if peer.claim(room).rank < self._claim(session).rank and not session.ending:
+                log.warning("session %s ends: somebody speaks in its room on %s", session.name, peer.address)
+                session.give_way("somebody speaks in this room on another server; stop there first")
 
     def _report(self) -> bytes:
         service = self._service
@@ -344,6 +388,7 @@ class Directory:
             "languages": languages,
             "draining": service.draining or service.hung,  # it takes nobody
             "sessions": {session.id: session.room or "" for session in service.sessions.values()},
+            "speaking": {each.id: each.name for each in service.sessions.values() if each.room and each.has_speaker},
             "kept": dict(
                 [(session.id, room) for room, session in service.rooms.items() if session.id not in service.sessions][
                     -_MOST_ENDED:

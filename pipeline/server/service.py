@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import PipelineConfig
-from ..core import Models, PipelineStats
+from ..core import Models
 from ..glossary import Glossary
 from ..languages import nearest, normalized_code
 from .capacity import calls_at_once
@@ -25,6 +25,7 @@ from .pushes import Pushes
 from .scheduling import Scheduler, scheduled
 from .session import Session
 from .session_index import SessionIndex
+from .unanswered import ModelCalls
 
 if TYPE_CHECKING:
     from ..core import AddSpeakers
@@ -94,19 +95,26 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy_s: Counter[str] = Counter()  # of sessions that have ended
         self._audio_s = 0.0
-        self._given_up: list[tuple[PipelineStats, frozenset[int]]] = []
+        self._lost: list[ModelCalls] = []  # of sessions that have ended
         self._pushes, self._voices, self._resets = pushes, voices, 0
 
     @property
     def ready(self) -> bool:
         """Whether another session could be started."""
-        return not self.draining and not self.hung and len(self.sessions) < self.limits.max_sessions
+        return not self.draining and not self.hung and self.taken < self.limits.max_sessions
+
+    @property
+    def taken(self) -> int:
+        """How many places for sessions are taken. One whose text is final needs none, but closes its record and waits for readers:
+        of these, there may be as many again.
+        """
+        return max(sum(not session.over for session in self.sessions.values()), len(self.sessions) // 2)
 
     @property
     def hung(self) -> bool:
-        """Whether a model still gives no answer for which sessions were ended."""
-        self._given_up = [(stats, calls) for stats, calls in self._given_up if calls & stats.calls.keys()]
-        return bool(self._given_up)
+        """Whether a model still gives no answer for which sessions, or a language of one, were ended."""
+        self._lost = [calls for calls in self._lost if calls.lost]
+        return bool(self._lost) or any(session.calls.lost for session in self.sessions.values())
 
     def busy_s(self) -> Counter[str]:
         """Working time of each stage, in seconds, over all sessions."""
@@ -299,10 +307,9 @@ class Service:
             raise ProtocolError("stopping", "the server is stopping; try again later")
         if self.hung:
             raise ProtocolError("busy", "a model of the server does not answer; the server has to be restarted")
-        if len(self.sessions) >= self.limits.max_sessions:
+        if (taken := self.taken) >= self.limits.max_sessions:
             raise ProtocolError(
-                "busy",
-                f"the server has {len(self.sessions)} sessions, which is as many as it can serve in time; try again later",
+                "busy", f"the server has {taken} sessions, which is as many as it can serve in time; try again later"
             )
 
     async def _run(self, session: Session) -> None:
@@ -317,8 +324,7 @@ class Service:
                 asyncio.get_running_loop().call_later(self.limits.resume_s, self._index.leave, session)
             self.served += 1
             stats = session.stats
-            if session.calls.given_up:
-                self._given_up.append((stats, session.calls.given_up))
+            self._lost.append(session.calls)
             self._busy_s.update(stats.busy_s)
             self._audio_s += stats.audio_s
             self._resets += session.resets

@@ -43,6 +43,8 @@ _WATCH_S = 0.25
 # A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
 # that a client buffered is ahead for a few seconds only (``BufferedSpeech``).
 _AHEAD_S = 30.0
+# What of a message is taken at once: resampling 1 MiB of 8 kHz takes 18 ms of the loop.
+_PART_BYTES = 1 << 18
 
 
 class Session:
@@ -110,8 +112,9 @@ class Session:
         self._lost_s: float | None = None
         self._missed_s = -math.inf  # when a connection last went without the last text
         self._confirming = 0  # connections that have been sent everything, and have not answered yet
-        self._said = self._stopped = self._over = False
+        self._said = self._stopped = self.over = False  # over: there is no more text
         self._speaker: object | None = None
+        self._speakers_feed: Feed | None = None
 
     @property
     def stats(self) -> PipelineStats:
@@ -138,7 +141,7 @@ class Session:
     @property
     def ending(self) -> bool:
         """Whether no more is said: what was heard is being finished."""
-        return self._said or self._stopped or self._over
+        return self._said or self._stopped or self.over
 
     @property
     def viewers(self) -> int:
@@ -175,7 +178,7 @@ class Session:
             if watching is not None:
                 watching.cancel()
             self.intake.end()
-            self._over = True
+            self.over = True
             for feed in self._feeds:
                 feed.end()
             if self.voices is not None:
@@ -281,12 +284,13 @@ class Session:
         """The speaker is there, or there again; an earlier connection of it counts as lost."""
         self._speaker, self._lost_s = connection, None
         self.intake.resume()
-        return self._fed(None)
+        self._speakers_feed = self._fed(None)
+        return self._speakers_feed
 
     def _fed(self, language: str | None) -> Feed:
         feed = Feed(self._history, language, self._limits.waiting_events)
         self._feeds.add(feed)
-        if self._over:  # the session's last text is still being delivered to others
+        if self.over:  # the session's last text is still being delivered to others
             feed.end()
         return feed
 
@@ -300,17 +304,24 @@ class Session:
         """Whether the speaker uses this connection, and no later one."""
         return self._speaker is connection
 
-    async def hear(self, data: bytes) -> None:
+    async def hear(self, data: bytes, connection: object | None = None) -> None:
         """Take audio of the speaker: 16-bit little-endian mono PCM. Waits while too much of it waits.
 
         Audio that comes after ``stop`` or a failure is left out: a speaker goes on until it is told.
 
+        Args:
+            connection: that by which it came; if another one takes its place, the speaker sends what is left of it again.
+
         Raises:
             ProtocolError: see ``Intake.push``.
         """
-        if self._stopped or self.failure is not None:
-            return
-        self.intake.push(bytes(len(data)) if self.operator.paused else data)
+        for begin in range(0, len(data) or 1, _PART_BYTES):
+            if begin:
+                await asyncio.sleep(0)
+            if self._stopped or self.failure is not None or (connection and not self.is_connected(connection)):
+                return
+            part = data[begin : begin + _PART_BYTES]
+            self.intake.push(bytes(len(part)) if self.operator.paused else part)
         if data:
             self._heard_s = self._clock()
             self._silent.heard(self._heard_s)
@@ -329,6 +340,17 @@ class Session:
         self._stopped = True
         self.intake.end()
 
+    def give_way(self, reason: str) -> None:
+        """Another session has the room: end as if the speaker had finished, and tell the speaker why."""
+        if self._speakers_feed is not None:
+            self._speakers_feed.failure = ProtocolError("room-busy", reason)
+        self.stop()
+
+    def discard(self) -> None:
+        """End the session without the text of what was heard and has none yet."""
+        self.stop()
+        self.over = True
+
     async def _feed(self) -> None:
         with suppress(PipelineError, ValueError):  # a failed stage, which ``run`` reports, or one that was cancelled
             while (samples := await self.intake.take()) is not None:
@@ -336,15 +358,21 @@ class Session:
             await self._translator.end()
 
     async def _watch(self) -> None:
-        while not self.calls.given_up:
+        while not self.over:
             await asyncio.sleep(_WATCH_S)
             now_s = self._clock()
             if not self.intake.ended:
                 self._look(now_s)
-            if (reason := self.calls.hung(now_s)) is not None:  # what was heard cannot be translated
-                log.error("session %s: %s; restart the server", self.name, reason)
-                self._stop("failed", f"{reason}; the server has to be restarted")
-                await self._translator.cancel()
+            if (hung := self.calls.hung(now_s)) is not None:
+                await self._give_up(*hung)
+        await self._translator.cancel()
+
+    async def _give_up(self, reason: str, target: str) -> None:
+        """Go on without a translator that does not answer. End, as what was heard cannot be translated, if there is no other."""
+        log.error("session %s: %s; restart the server", self.name, reason)
+        if not target or not await self.targets.late.lose(target, reason):
+            self._stop("failed", f"{reason}; the server has to be restarted")
+            self.over = True
 
     def _look(self, now_s: float) -> None:
         """Fill the audio with silence where none comes, and end the session at its limits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 from ..core import Models, PipelineStats
 from .scheduling import ScheduledRecognizer, Scheduler
@@ -12,6 +13,8 @@ _LONGEST_LOOK_S = 1.0
 # Whose calls those of a stage are.
 _MODELS = {"asr": "recogniser", "nmt": "translator", "vad": "voice detector"}
 
+Call = TypeVar("Call")
+
 
 class Unanswered:
     """Counts for how long each call of one session has been seen without an answer. Pure."""
@@ -20,11 +23,11 @@ class Unanswered:
         self.limit_s, self._looked_s = limit_s, now_s
         self._for_s: dict[Hashable, float] = {}
 
-    def look(self, now_s: float, calls: Mapping[Hashable, str]) -> str | None:
-        """The stage of a call that has been in progress for the limit; None: there is none.
+    def look(self, now_s: float, calls: Mapping[Hashable, Call]) -> Call | None:
+        """A call that has been in progress for the limit; None: there is none.
 
         Args:
-            calls: the stages of those in progress. One that may have had to wait for another has a new key after each answer.
+            calls: those in progress, by keys. One that may have had to wait for another has a new key after each answer.
         """
         passed_s, self._looked_s = min(now_s - self._looked_s, _LONGEST_LOOK_S), now_s
         self._for_s = {call: self._for_s[call] + passed_s if call in self._for_s else 0.0 for call in calls}
@@ -35,26 +38,33 @@ class ModelCalls:
     """The calls of one session's models."""
 
     def __init__(self, stats: PipelineStats, models: Models, scheduler: Scheduler, unanswered: Unanswered) -> None:
-        self.given_up: frozenset[int] = frozenset()
-        """Those of ``PipelineStats.calls`` in progress when the session was given up."""
+        self._given_up: set[int] = set()  # of ``PipelineStats.calls``
         self._stats, self._scheduler, self._unanswered = stats, scheduler, unanswered
         speech = (models.recognizer, models.drafter)
         self._recognizers = [each for each in speech if isinstance(each, ScheduledRecognizer)]
 
-    def hung(self, now_s: float) -> str | None:
-        """Why the session has to be given up: a model does not answer; None: they do."""
+    @property
+    def lost(self) -> bool:
+        """Whether a call that was given up still has no answer."""
+        return not self._given_up.isdisjoint(self._stats.calls)
+
+    def hung(self, now_s: float) -> tuple[str, str] | None:
+        """Give up a model that does not answer: why, and the target if it is a translator, else ""; None: they answer."""
         waits = any(each.waits for each in self._recognizers)
-        stage = self._unanswered.look(now_s, self.in_progress(waits=waits))
-        if stage is None and waits and self._scheduler.hung:  # another session has found it
-            stage = "asr"
-        if stage is None:
+        call = self._unanswered.look(now_s, self.in_progress(waits=waits))
+        if call is None and waits and self._scheduler.hung:  # another session has found it
+            call = "asr", ""
+        if call is None:
             return None
-        self.given_up = frozenset(self._stats.calls)
+        self._given_up |= {number for number, each in dict(self._stats.calls).items() if each == call}
+        stage, target = call
         if stage == "asr":
             self._scheduler.give_up()
-        return f"the {_MODELS[stage]} has not answered for {self._unanswered.limit_s:.0f} s"
+        into = f" into {target}" if target else ""
+        return f"the {_MODELS[stage]}{into} has not answered for {self._unanswered.limit_s:.0f} s", target
 
-    def in_progress(self, *, waits: bool) -> dict[Hashable, str]:
-        """The stage of each call. One of the recogniser that ``waits`` for others' is another one after each answer."""
+    def in_progress(self, *, waits: bool) -> dict[Hashable, tuple[str, str]]:
+        """Each call, without those given up. One of the recogniser that ``waits`` for others' is another one after each answer."""
         answered = {"asr": self._scheduler.answered} if waits else {}
-        return {(number, answered.get(stage)): stage for number, stage in dict(self._stats.calls).items()}
+        calls = dict(self._stats.calls).items()
+        return {(number, answered.get(call[0])): call for number, call in calls if number not in self._given_up}

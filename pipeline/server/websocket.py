@@ -212,7 +212,7 @@ class Connection:
             if not session.is_connected(self):  # the speaker sends this audio again over the new connection
                 raise ProtocolError("replaced", "the speaker has connected again elsewhere")
             if (data := message.get("bytes")) is not None:
-                await session.hear(data)
+                await session.hear(data, self)
                 continue
             match read_message(message["text"]):
                 case End():

@@ -88,7 +88,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self._http.server_port}/{next(NUMBERS)}/v1"
 
     def __enter__(self) -> "Server":
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -24,7 +24,7 @@ from pipeline.server.service import Service
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
 from tests.server.running import Running, ask, final, rest, running, say, speak, until
 from tests.server.test_deploy import free_port, replaced
-from tests.server.test_directory_rules import KEY, ROOM, report
+from tests.server.test_directory_rules import KEY, ROOM, having, report
 from tests.server.test_serve import Command, certificate, command, openssl
 
 __all__ = ["certificate"]  # a fixture
@@ -360,9 +360,42 @@ async def test_a_server_that_dies_with_the_directory_is_not_given_out_while_that
             assert (await asked(second))["type"] == "started"  # which cannot know
             async with directory(tmp_path, port=port):
                 await until(lambda: all(len(known(server).servers) == 1 for server in (first, second)))
-                await until(lambda: known(second).in_room(ROOM) == (first.url, session))
+                await until(lambda: having(known(second)) == (first.url, session))
                 async with second.connect() as again:
                     assert (await ask(again, type="start", room_key=KEY[1:]))["type"] == "started"
+
+
+@needs_nats
+@pytest.mark.slow
+async def test_of_two_talks_in_a_room_that_begin_while_the_directory_is_away_one_goes_on(new_service, tmp_path):
+    port = free_port()
+    async with AsyncExitStack() as stack:
+        async with directory(tmp_path, port=port) as url:
+            first, second = await stack.enter_async_context(serving_together(url, new_service(), new_service()))
+        one, two, reader = [await stack.enter_async_context(each.connect()) for each in (first, second, second)]
+        session = (await ask(one, type="start", room_key=KEY))["session"]
+        assert (await ask(two, type="start", room_key=KEY))["type"] == "started"
+        assert (await ask(reader, type="watch", session=ROOM))["type"] == "watching"
+        (ending,) = second.service.sessions.values()
+        ending.name = f"9{ending.name[1:]}"  # it has begun later, if both have in one second
+        await speak(two, SPEECH)
+        await until(lambda: ending.intake.received == len(SPEECH))
+        async with directory(tmp_path, port=port):
+            told = await rest(two)
+            assert [each["type"] for each in told[-2:]] == ["end", "error"]
+            assert (told[-1]["code"], "on another server" in told[-1]["message"]) == ("room-busy", True)
+            text = final(told)
+            read = await rest(reader)
+            assert (read[-1]["type"], final(read)) == ("end", text)
+            assert text  # what was heard is translated
+            for server in (first, second):
+                await until(lambda server=server: having(known(server)) in (None, (first.url, session)))
+                assert await found(server) == {"session": session, "server": first.url, "ended": False}
+            async with second.connect() as late:
+                assert (await ask(late, type="watch", session=ROOM))["address"] == place(first)
+            await speak(one, SPEECH)
+            await say(one, type="end")
+            assert final(await rest(one)) == text
 
 
 async def asked(server: Running | Command) -> dict[str, Any]:

@@ -12,18 +12,28 @@ from pipeline.apps.directory import some_nats, some_origin
 from pipeline.errors import UsageError
 from pipeline.server import directory
 from pipeline.server.access import Access
-from pipeline.server.directory import GONE_S, Directory, Peers, read_report
+from pipeline.server.directory import GONE_S, Claim, Directory, Peers, read_report
 from pipeline.server.protocol import Listen, ProtocolError, Resume, Start, Watch, room_name
 from tests.server.running import NewService
 
 KEY = "key-of-a-room-on-some-server"
 ROOM, ROOM_2 = room_name(KEY), room_name(KEY[1:])
 LANGUAGES = [("en", ["zh"])]
+EARLY, LATE, LATER = (
+    f"20261129T23{time}Z-{number}" for time, number in (("0000", "f" * 8), ("0001", "a" * 8), ("0001", "b" * 8))
+)
+"""Names of sessions, which tell their age."""
 
 
 def report(name: str = "one", **changes: object) -> bytes:
     said = {"address": f"http://{name}", "capacity": 4, "languages": LANGUAGES, "draining": False, "sessions": {}}
     return json.dumps(said | changes).encode()
+
+
+def having(peers: Peers, *own: Claim) -> tuple[str, str] | None:
+    """The address of the server that has the room, and the session's id."""
+    claim = peers.in_room(ROOM, *own)
+    return claim and (claim.address, claim.session)
 
 
 @pytest.fixture
@@ -78,7 +88,7 @@ def test_a_new_room_begins_on_the_least_loaded_server_that_takes_it(state, sessi
     monkeypatch.setattr(type(here._service), "hung", state == "hung")
     here._service.draining = state == "draining"
     assert json.loads(here._report())["draining"] == bool(state)
-    here._service.sessions |= dict.fromkeys(map(str, range(sessions)))
+    here._service.sessions |= dict.fromkeys(map(str, range(sessions)), SimpleNamespace(over=False))
     expected = pytest.raises(ProtocolError, match="another server takes this") if elsewhere else nullcontext()
     with expected:
         here.check(Start(room_key="another-room-of-this-test"), Access(), {})
@@ -88,7 +98,9 @@ def test_a_room_here_stays_here_and_what_is_known_of_a_room_is_told(here):
     assert here.found(ROOM) == {"session": "there", "server": "http://one", "ended": False}
     assert here.found("r" * 22) == {"session": None, "server": None, "ended": True}
     assert here.found("unknown") == {"session": None, "server": None, "ended": False}
-    here._service.rooms[ROOM] = SimpleNamespace(id="mine")
+    here._service.rooms[ROOM] = here._service.sessions["mine"] = SimpleNamespace(
+        id="mine", name=EARLY, has_speaker=True
+    )
     assert here.found(ROOM) == {"session": "mine", "server": "http://here", "ended": False}
     here.check(Start(room_key=KEY), Access(), {})
 
@@ -100,12 +112,16 @@ def test_a_server_does_not_take_its_own_report(here):
 
 def test_a_report_has_the_last_rooms_whose_sessions_have_ended(here, monkeypatch):
     monkeypatch.setattr(directory, "_MOST_ENDED", 2)
+    monkeypatch.setattr(type(here._service), "hung", False)
     for number in range(4):
-        here._service.rooms[f"room-{number}"] = SimpleNamespace(id=f"id-{number}", room=f"room-{number}")
+        here._service.rooms[f"room-{number}"] = SimpleNamespace(
+            id=f"id-{number}", room=f"room-{number}", name=EARLY, has_speaker=number == 0
+        )
     here._service.sessions["id-0"] = here._service.rooms["room-0"]
-    here._service.sessions["alone"] = SimpleNamespace(id="alone", room=None)
+    here._service.sessions["alone"] = SimpleNamespace(id="alone", room=None, has_speaker=True)
     said = json.loads(here._report())
     assert said["sessions"] == {"id-0": "room-0", "alone": ""}
+    assert said["speaking"] == {"id-0": EARLY}
     assert said["kept"] == {"id-2": "room-2", "id-3": "room-3"}
 
 
@@ -125,10 +141,69 @@ def test_the_newest_of_what_has_ended_is_remembered_and_of_the_servers_so_many(m
 def test_a_room_is_that_of_the_newest_session_there():
     peers = Peers(lambda: 0.0)
     peers.push(read_report(report(sessions={"a": ROOM, "b": ROOM}, kept={"old": ROOM}), 0.0))
-    assert peers.in_room(ROOM) == ("http://one", "b")
+    assert having(peers) == ("http://one", "b")
     peers.push(read_report(report(kept={"old": ROOM, "b": ROOM}), 0.0))
-    assert peers.in_room(ROOM) == ("http://one", "b")
+    assert having(peers) == ("http://one", "b")
     assert peers.with_id("old") == "http://one"
+
+
+@pytest.mark.parametrize(
+    ("claims", "first"),
+    [
+        ([(0, LATER), (0, EARLY), (0, LATE)], 1),  # the oldest
+        ([(0, LATER), (0, LATE)], 1),  # of the same second: by what is random in their names
+        ([(1, ""), (0, LATER)], 1),  # one where somebody speaks
+        ([(2, ""), (1, "")], 1),  # one that has not ended
+        ([(1, ""), (1, "")], 0),
+        ([(2, ""), (2, "")], 0),
+    ],
+)
+def test_of_several_sessions_in_a_room_one_has_it_on_whichever_server_one_asks(claims, first):
+    for own in range(len(claims)):
+        peers = Peers(lambda: 0.0)
+        for number, (state, name) in enumerate(claims):
+            if number != own:
+                said = {"kept" if state == 2 else "sessions": {f"s{number}": ROOM}}
+                speaking = {f"s{number}": name} if name else {}
+                peers.push(read_report(report(f"{number}", speaking=speaking, **said), 0.0))
+        mine = Claim(*claims[own], session=f"s{own}", address=f"http://{own}")
+        equal = claims[own][:2] == claims[first]  # then each server has it
+        assert having(peers, mine) == (f"http://{own if equal else first}", f"s{own if equal else first}")
+
+
+@pytest.mark.parametrize(
+    ("own_speaks", "speaking", "ends"),
+    [
+        (True, {"s": EARLY}, True),
+        (True, {"s": LATER}, False),
+        (True, {}, False),
+        (False, {"s": LATER}, True),
+        (False, {}, False),
+    ],
+    ids=["is younger", "is older", "the other's is away", "its speaker is away", "both are away"],
+)
+async def test_a_session_gives_way_to_another_in_its_room(own_speaks, speaking, ends, new_service, caplog):
+    here = Directory(service := new_service(), "http://here")
+    session = service.start(Start(room_key=KEY))
+    session.name = LATE
+    feed = session.connect(speaker := object())
+    if not own_speaks:
+        session.disconnect(speaker, feed)
+    for _ in range(2):  # the other's report, and the next one
+        here._take(report(sessions={"s": ROOM}, speaking=speaking))
+    assert session.ending is ends
+    assert (feed.failure and feed.failure.code) == ("room-busy" if ends else None)
+    assert session.failure is None  # for readers, it ends
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"session {LATE} ends: somebody speaks in its room on http://one"] * ends
+    expected = {"session": "s", "server": "http://one"} if ends else {"session": session.id, "server": "http://here"}
+    assert here.found(ROOM) == {**expected, "ended": False}
+    for message in (Watch(ROOM), Start(room_key=KEY)):  # whoever comes now
+        with pytest.raises(ProtocolError, match="another server takes this") if ends else nullcontext():
+            here.check(message, Access(), {})
+    here.check(Watch(session.id), Access(), {})
+    session.disconnect(speaker, feed)
+    await service.drain()
 
 
 def test_a_server_gets_as_many_rooms_as_it_takes_and_none_when_it_drains():
@@ -146,7 +221,7 @@ def test_a_server_gets_as_many_rooms_as_it_takes_and_none_when_it_drains():
         report(address="http://one; script-src *"), report(address="javascript://one"), report(capacity=0),
         report(sessions={"x": "no room"}), report(sessions={"x" * 1000: ""}), report(sessions={"": ""}), report(sessions={"\ud800": ""}), report(sessions=[1]), report(languages=[["", []]]),
         report(languages=[1]), report(languages=LANGUAGES * 2), report(sessions={str(n): "" for n in range(2000)}),
-        report(kept={"x": "no room"}), report(kept=[1]), report(kept={str(n): "" for n in range(2000)}),
+        report(kept={"x": "no room"}), report(sessions={"x": ROOM}, speaking={"x": "no name"}), report(speaking={"x": EARLY}), report(speaking=[1]), report(kept=[1]), report(kept={str(n): "" for n in range(2000)}),
         report(padding=" " * 200_000),
     ],
 )  # fmt: skip
@@ -258,9 +333,9 @@ def test_a_session_in_progress_comes_before_one_that_has_ended_on_another_server
         ("six", {}, {"5": ROOM}),
     ):
         peers.push(read_report(report(address=f"http://{name}", sessions=sessions, kept=kept), 0.0))
-    assert peers.in_room(ROOM) == ("http://two", "3")
+    assert having(peers) == ("http://two", "3")
     peers.drop("http://two")
-    assert peers.in_room(ROOM) == ("http://one", "1")
+    assert having(peers) == ("http://one", "1")
 
 
 def test_rooms_of_a_server_are_given_out_while_it_is_heard_whether_the_directory_is_there_or_not():
@@ -316,7 +391,7 @@ def test_the_addresses_of_all_servers_have_room_in_a_header(caplog):
     ]
     first = next(iter(peers.servers))
     peers.push(read_report(report(address=first, sessions={"session": ROOM}), 0.0))  # one that is known goes on
-    assert peers.in_room(ROOM) == (first, "session")
+    assert having(peers) == (first, "session")
     peers.drop(first)
     for said in (report(), report(address=first)):
         peers.push(read_report(said, 0.0))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from pipeline.languages.options import LanguageConfig
 from pipeline.server.chains import Chain
 from pipeline.server.languages.served import ServedLanguages
 from pipeline.server.protocol import ProtocolError, Start
-from pipeline.server.protocols import libretranslate, openai, realtime, wyoming
+from pipeline.server.protocols import libretranslate, openai, realtime, whisper_asr, wyoming
 from pipeline.server.service import Service
+from pipeline.server.uploads import Upload, UploadError
 from tests.streams import spoken, translated
 
 
@@ -168,6 +170,20 @@ def test_an_answer_has_what_was_said_or_its_translation(task, text, form, demo_c
     else:
         assert ("WEBVTT" in body) is (form == "vtt")
         assert ("So." in body, "那" in body) == (task == "transcribe", task == "translate")
+
+
+@pytest.mark.parametrize("task", ["transcribe", "translate"])
+@pytest.mark.parametrize(
+    "name", ["response_format", "stream", "timestamp_granularities[]", "language", "target", "task", "output"]
+)
+async def test_an_error_has_the_beginning_of_a_field_alone(task, name, demo_config, demo_models):
+    service, upload = Service(demo_config, demo_models), Upload(Path(), {name: ["ü" * 1_000_000]})
+    with pytest.raises(UploadError) as refused:
+        if name in ("task", "output"):
+            whisper_asr._read(upload)
+        else:
+            await openai._wanted(upload, service, task)
+    assert len(str(refused.value)) < 300
 
 
 def test_words_are_those_of_what_was_said_and_only_if_they_are_asked_for(demo_config, demo_models):

@@ -18,8 +18,10 @@ from pipeline.languages.chinese import conversion
 from pipeline.languages.detection import _library
 from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
+from pipeline.server.protocols import libretranslate
 from pipeline.server.service import Service
-from tests.server.running import running, until
+from tests.server.running import running, serving, until
+from tests.server.test_unanswered import Hangs
 
 TOKEN = "0123456789abcdef"
 SENTENCES = ["Where is the station?", "I would like a room for two nights."]
@@ -168,7 +170,40 @@ async def test_limits_of_bytes_wrong_keys_and_requests_at_once(new_service, expe
         assert {*found} == {200, 429}
         assert found.count(200) >= 2
         service.draining = True
-        assert (await client.post("/translate", json=body)).status_code == 503
+        for path in ("/translate", "/detect"):
+            assert (await client.post(path, json=body)).status_code == 503
+
+
+async def test_detections_of_a_language_count_among_the_requests_at_once(new_service, monkeypatch):
+    waiting, go_on = [], asyncio.Event()
+
+    async def detected(*_: object) -> list[tuple[str, float]]:
+        waiting.append(True)
+        await go_on.wait()
+        return [("en", 100.0)]
+
+    monkeypatch.setattr(libretranslate, "_MOST_AT_ONCE", 2)
+    monkeypatch.setattr(libretranslate._Texts, "_detected", detected)
+    async with running(new_service()) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
+        asked = [asyncio.create_task(client.post("/detect", json=body)) for _ in range(2)]
+        await until(lambda: len(waiting) == 2)
+        assert [(await client.post(path, json=body)).status_code for path in ("/detect", "/translate")] == [429] * 2
+        go_on.set()
+        assert [(await each).status_code for each in asked] == [200] * 2
+
+
+async def test_a_translator_that_hangs_is_told(demo_config, demo_models, caplog):
+    hangs = Hangs()
+    service = serving(demo_config, replace(demo_models, translations={"zh": hangs}), model_s=0.5)
+    async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
+        assert (await client.post("/translate", json=body)).status_code == 500
+        assert "the translator has not answered for 0.5 s" in caplog.text
+        assert (await client.post("/translate", json=body)).status_code == 503  # the thread is busy
+        hangs.answers.set()
+        await until(lambda: service.ready)
+        assert (await client.post("/detect", json=body)).status_code == 200
 
 
 async def test_a_conversation_translates_both_ways(demo_config, demo_models):

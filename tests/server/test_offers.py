@@ -120,6 +120,7 @@ async def test_a_catalogue_that_is_down_is_said_and_the_configured_pair_goes_on(
             "unknown-target",
             "9",
         ),
+        ("&".join(f"target={one:x}" for one in range(1_000)), "unknown-target", "1000 targets; a session may have 8"),
     ],
 )
 async def test_what_cannot_be_had_is_refused(service, query, code, message):

@@ -12,6 +12,7 @@ from openai import AsyncOpenAI
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
+from pipeline.core.notices import TranslationLost
 from pipeline.languages.chinese import conversion
 from pipeline.server.access import Access
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
@@ -190,6 +191,19 @@ async def test_another_language_is_chosen_before_the_audio_only(demo_config, dem
         assert (await connection.recv()).error.code == "too-late"
 
 
+async def test_a_language_that_is_lost_is_told(demo_config, demo_models):
+    config, models = with_second_target(demo_config, demo_models)
+    service = serving(config, models)
+    async with running(service) as server, connected(server) as connection:
+        assert (await connection.recv()).type == "session.created"
+        (session,) = service.sessions.values()
+        for language, reason in (("xx", "of others"), (config.languages.targets[0], "no answer")):
+            await session._tell(TranslationLost(language, reason))
+        error = (await connection.recv()).error
+        assert (error.code, error.message, error.type) == ("failed", "no answer", "server_error")
+        assert service.sessions
+
+
 @pytest.mark.slow
 async def test_a_script_that_the_model_does_not_write_is_converted(new_service):
     async def translated(server: Running, language: str) -> str:
@@ -240,6 +254,19 @@ async def test_messages_beside_audio_are_read_at_a_pace(new_service):
         server.stop()
         left = [event.type for event in await all_events(connection)]
     assert len(left) < 9
+
+
+async def test_the_shortest_audio_is_read_at_that_pace_too(new_service):
+    service = new_service(messages_a_second=0.1)
+    async with running(service) as server, connected(server) as connection:
+        (session,) = service.sessions.values()
+        long, short = (base64.b64encode(bytes(2 * samples)).decode() for samples in (60, 1))
+        for audio in (*[long] * 9, *[short] * 9, long):
+            await connection.session.input_audio_buffer.append(audio=audio)
+        await until(lambda: session.intake.received >= 9 * 60 + 2)
+        server.stop()
+        await all_events(connection)
+    assert session.intake.received < 9 * 60 + 9
 
 
 async def test_a_stopping_server_ends_the_session(new_service):

@@ -67,6 +67,7 @@ def test_a_configuration_for_several_languages_is_found_by_each_of_them():
         ),
         (SERVED, "zh", ["de"], "unknown-target", 'does not translate "zh" into "de"; it translates en into zh and de'),
         (SERVED, None, ["de", "fr"], "unknown-target", 'into "de, fr" at once; it translates'),
+        (SERVED, None, ["it"] * 33, "unknown-target", "33 targets; at most 32 may be named"),
         (SERVED, "i" * 999, [], "unknown-source", f'recognise "{"i" * 59}…; it recognises'),
     ],
 )

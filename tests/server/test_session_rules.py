@@ -164,6 +164,26 @@ async def test_audio_after_the_end_is_left_out(session):
     assert session.intake.arrived_s == 1.0
 
 
+async def test_a_long_message_lets_others_have_their_turn_and_ends_where_its_connection_does(session):
+    data = bytes(range(256)) * 4_096
+    session.connect(first := object())
+    hearing = asyncio.create_task(session.hear(data, first))
+    turns = 0
+    while not hearing.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 3
+    heard = await session.intake.take()
+    assert heard is not None
+    assert heard.astype("<i2").tobytes() == data
+    hearing = asyncio.create_task(session.hear(data, first))
+    await asyncio.sleep(0)
+    session.connect(object())
+    received = session.intake.received
+    await hearing
+    assert session.intake.received == received < len(data)
+
+
 async def test_what_is_said_after_the_speaker_has_finished_is_refused(session):
     session.end()
     session.end()

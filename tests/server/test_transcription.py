@@ -1,16 +1,22 @@
 """OpenAI's realtime transcription session with the openai package as it is."""
 
+import asyncio
 import base64
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from openai import AsyncOpenAI
 
 from pipeline.server.access import Access
+from pipeline.server.limits import ServerLimits
+from pipeline.server.service import Service
+from pipeline.server.session_record import Record
 from tests.conftest import HANG_S
-from tests.server.running import Running, running, until
+from tests.server.running import Running, running, serving, until
 from tests.server.test_realtime import SPEECH
+from tests.server.test_unanswered import Hangs
 
 TEXT = "conversation.item.input_audio_transcription"
 NO_TURNS = {"type": "transcription", "audio": {"input": {"turn_detection": None}}}
@@ -106,8 +112,9 @@ async def test_what_is_wrong_is_answered_and_the_session_goes_on(message, code, 
         assert (await connection.recv()).session.audio.input.transcription.language == "en-GB"
 
 
-async def test_what_is_cleared_has_no_text_and_its_session_ends(new_service):
-    service = new_service()
+async def test_what_is_cleared_has_no_text_and_its_session_ends_whatever_is_being_recognised(demo_config, demo_models):
+    hangs = Hangs()
+    service = serving(demo_config, replace(demo_models, recognizer=hangs, drafter=None))
     async with running(service) as server, connected(server) as connection:
         await connection.input_audio_buffer.append(audio=base64.b64encode(SPEECH).decode())
         await connection.input_audio_buffer.clear()
@@ -115,6 +122,32 @@ async def test_what_is_cleared_has_no_text_and_its_session_ends(new_service):
         await until(lambda: not service.sessions)
         await connection.input_audio_buffer.commit()
         assert (await connection.recv()).error.code == "input_audio_buffer_commit_empty"
+        hangs.answers.set()
+
+
+@pytest.mark.parametrize("event", ["commit", "clear"])
+async def test_the_place_of_what_was_said_is_free_for_what_follows(
+    event, demo_config, demo_models, tmp_path, monkeypatch
+):
+    closing, go_on = Record.close, asyncio.Event()
+
+    async def close_late(record: Record) -> None:
+        await go_on.wait()
+        await closing(record)
+
+    monkeypatch.setattr(Record, "close", close_late)
+    service = Service(demo_config, demo_models, ServerLimits(max_sessions=1), tmp_path)
+    async with running(service) as server, connected(server) as connection, connected(server) as other:
+        for _ in range(2):
+            await connection.input_audio_buffer.append(audio=base64.b64encode(bytes(9_600)).decode())
+            await connection.send({"type": f"input_audio_buffer.{event}"})
+            while (answer := await connection.recv()).type not in (f"{TEXT}.completed", "input_audio_buffer.cleared"):
+                assert answer.type == "input_audio_buffer.committed"
+        assert (len(service.sessions), service.ready) == (2, False)  # as many as may close their records at once
+        await other.input_audio_buffer.append(audio="AAAA" * 2)
+        assert (await other.recv()).error.code == "busy"
+        go_on.set()
+        await until(lambda: service.ready and not service.sessions)
 
 
 async def test_a_full_server_says_so_and_a_client_that_goes_away_ends_its_session(new_service):

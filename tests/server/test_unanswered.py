@@ -16,7 +16,7 @@ from pipeline.server.scheduling import Scheduler
 from pipeline.server.unanswered import ModelCalls, Unanswered
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.core.asr.scripted import Scripted
-from tests.server.running import ask, rest, running, serving, speak, until
+from tests.server.running import ask, final, finish, heard, rest, running, serving, speak, until, with_hebrew
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 
@@ -48,10 +48,10 @@ def test_the_time_in_which_the_process_was_stopped_does_not_count():
 
 
 def test_a_call_that_waits_for_others_is_another_one_after_each_answer():
-    stats, scheduler = PipelineStats(calls={5: "asr", 6: "nmt"}), Scheduler()
+    stats, scheduler = PipelineStats(calls={5: ("asr", ""), 6: ("nmt", "zh")}), Scheduler()
     calls = ModelCalls(stats, Models(Scripted(), {}), scheduler, Unanswered(1.0, 0.0))
     before = calls.in_progress(waits=True)
-    assert list(before.values()) == ["asr", "nmt"]
+    assert list(before.values()) == [("asr", ""), ("nmt", "zh")]
     scheduler.answered += 1
     assert len(before.keys() & calls.in_progress(waits=True).keys()) == 1
     before = calls.in_progress(waits=False)
@@ -140,7 +140,47 @@ async def test_a_translator_that_hangs_is_told(
     async with running(service) as server, server.connect() as speaker:
         await ask(speaker, type="start")
         await speak(speaker, SPEECH)
-        assert "the translator has not answered for 3 s" in (await rest(speaker))[-1]["message"]
-        assert errors(caplog) == ["the translator has not answered for 3 s; restart the server"]
+        assert "the translator into zh has not answered for 3 s" in (await rest(speaker))[-1]["message"]
+        assert errors(caplog) == ["the translator into zh has not answered for 3 s; restart the server"]
         await until(lambda: not service.sessions)
         assert not service.ready
+
+
+async def test_a_translator_that_hangs_ends_its_language_and_the_others_go_on(
+    demo_config: PipelineConfig, demo_models: Models, hangs: Hangs, caplog: pytest.LogCaptureFixture
+) -> None:
+    config, models = with_hebrew(demo_config, replace(demo_models, recognizer=Scripted()))
+    models = replace(models, translations={"zh": hangs, "he": models.translations["he"]})
+    service = serving(config, models, model_s=3.0)
+    async with (
+        running(service) as server,
+        server.connect() as speaker,
+        server.connect() as reader,
+        server.connect() as other,
+    ):
+        session_id = (await ask(speaker, type="start"))["session"]
+        await ask(reader, type="watch", session=session_id, language="zh")
+        await ask(other, type="watch", session=session_id, language="he")
+        await speak(speaker, SPEECH)
+        reason = "the translator into zh has not answered for 3 s"
+        while (message := await heard(reader))["type"] != "translation_lost":
+            pass
+        assert (message["language"], message["reason"]) == ("zh", reason)
+        assert errors(caplog) == [f"{reason}; restart the server"]
+        answer = await server.get("/readyz")
+        assert (answer.status, answer.body) == (503, b"a model does not answer\n")
+        await speak(speaker, SPEECH)
+        told = await finish(speaker)
+        assert [(each["language"], each["reason"]) for each in told if each["type"] == "translation_lost"] == [
+            ("zh", reason)
+        ]
+        texts = final([*told, *await rest(other)])
+        sentences = {number for number, language in texts if language == "en"}
+        assert sentences
+        assert {number for number, language in texts if language == "he"} == sentences
+        assert told[-1]["type"] == "end"
+        assert len(errors(caplog)) == 1
+        await until(lambda: not service.sessions)
+        assert not service.ready
+        hangs.answers.set()
+        await until(lambda: service.ready)

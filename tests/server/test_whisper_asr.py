@@ -1,16 +1,23 @@
 """whisper-asr-webservice's interface, with the requests that Bazarr 1.5 sends: raw PCM, and everything else in the query."""
 
 import asyncio
+import logging
+import threading
 from typing import Any
 
+import numpy as np
 import pytest
 import requests
 import srt
 
+from pipeline.errors import AudioError, ModelError
+from pipeline.server import uploads
 from pipeline.server.access import Access
+from pipeline.server.protocols import whisper_asr
 from pipeline.server.service import Service
-from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
-from tests.server.running import running
+from pipeline.server.uploads import Upload, UploadError
+from tests.conftest import CHINESE, HANG_S, PHRASE_SECONDS, PHRASES, read_wav
+from tests.server.running import running, until
 from tests.server.test_openai import SPEECH as WAV
 
 TOKEN = "0123456789abcdef"
@@ -76,6 +83,58 @@ async def test_the_language_is_told_whichever_is_configured(audio, code, name, n
     answer = (await bazarr(new_service(), "detect-language", audio)).json()
     assert (answer["language_code"], answer["detected_language"]) == (code, name)
     assert 0.5 < answer["confidence"] <= 1
+
+
+async def test_a_place_is_taken_until_the_thread_of_a_client_that_left_has_ended(new_service, tmp_path, monkeypatch):
+    (tmp_path / "audio").write_bytes(bytes(64_000))
+    service, reading, go_on, sources = new_service(), asyncio.Event(), threading.Event(), []
+
+    def first_speech(source: Any, _: object) -> Any:
+        sources.append(source)
+        loop.call_soon_threadsafe(reading.set)
+        go_on.wait(HANG_S)
+        return np.ones(16_000, np.int16)
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(whisper_asr, "first_speech", first_speech)
+    monkeypatch.setattr(whisper_asr, "guessed_languages", lambda *each: guessed.append(each))
+    monkeypatch.setattr(uploads.PcmRecording, "close", lambda source: closed.append(source))
+    closed: list[Any] = []
+    guessed: list[Any] = []
+    work = asyncio.create_task(whisper_asr._guessed(Upload(tmp_path / "audio", {}, is_pcm=True), service))
+    await reading.wait()
+    work.cancel()
+    await until(lambda: bool(closed))  # what ends its reading
+    assert not work.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert not guessed  # nobody waits for it
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ModelError("no memory"), (500, "failed")),
+        (RuntimeError("a mistake"), (500, "failed")),
+        (AudioError("no audio"), (400, "no-audio")),
+        (UploadError(413, "too-long", "hours"), (413, "too-long")),
+    ],
+)
+async def test_a_thread_that_fails_is_told_and_logged_where_it_is_ours(
+    error, told, new_service, tmp_path, monkeypatch, caplog
+):
+    (tmp_path / "audio").write_bytes(bytes(64_000))
+
+    def first_speech(*_: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(whisper_asr, "first_speech", first_speech)
+    with pytest.raises(UploadError) as refused:
+        await whisper_asr._guessed(Upload(tmp_path / "audio", {}, is_pcm=True), new_service())
+    assert (refused.value.status, refused.value.code) == told
+    logged = [bool(record.exc_info) for record in caplog.records if record.levelno >= logging.ERROR]
+    assert logged == ([isinstance(error, RuntimeError)] if told[0] == 500 else [])
 
 
 async def test_nobody_speaks_no_language(new_service):

@@ -65,7 +65,7 @@ class Catalogue:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.base = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def add(self, architecture: str, status: str | None, folder: Path, pair: str = "en-de") -> None:
         files: dict[str, Any] = {}

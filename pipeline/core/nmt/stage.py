@@ -164,7 +164,7 @@ class NmtStage:
         events = self._stream(sentence, opened, started, final=final)
 
         def step() -> TargetText | Translation | Exception | None:
-            with self.stats.busy("nmt"):
+            with self.stats.busy("nmt", self.target or ""):
                 try:
                     return next(events, None)
                 except PipelineError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 
 from ...errors import one_line
@@ -25,6 +25,12 @@ class LateTargets:
         self.past: deque[SourceSentence] = deque(maxlen=kept)
         self.add: Callable[[str, TextTranslator], bool] = lambda *_: False
         """Translate into one more language from now on; False if the run has ended or not begun. Called on the loop."""
+        self.lose: Callable[[str, str], Awaitable[bool]] = _lose_nothing
+        """Go on without a language, for a reason; False if it is the only one."""
+
+
+async def _lose_nothing(*_: str) -> bool:
+    return False
 
 
 class TranslationStage:
@@ -63,7 +69,7 @@ class TranslationStage:
         self.stats.languages = set(models)
         self._late, self._ending = late, False
         if late is not None:
-            late.add = self._add
+            late.add, late.lose = self._add, self._give_up
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -101,7 +107,9 @@ class TranslationStage:
         running = [language for language in self._languages if language.task is not None]
         for language in running:
             await language.put(item)
-        await asyncio.gather(*(language.task for language in running if language.task is not None))
+        await asyncio.gather(
+            *(language.task for language in running if language.task is not None), return_exceptions=True
+        )
         await self.outbox.put(item)
 
     def _add(self, target: str, model: TextTranslator) -> bool:
@@ -123,9 +131,8 @@ class TranslationStage:
             if language.task is None:
                 language.task = asyncio.create_task(self._supervise(language))
             if language.inbox.full() and not language.outbox.blocked and len(self._languages) > 1:
-                language.task.cancel()
                 advice = "choose a smaller model or a lower nmt.beam_size for it"
-                await self._lose(language, RuntimeError(f"{language.inbox.qsize()} texts wait for it; {advice}"))
+                await self._give_up(language.target, f"{language.inbox.qsize()} texts wait for it; {advice}")
             else:  # waits for the reader, or for the last language
                 await language.put(text)
 
@@ -160,6 +167,16 @@ class TranslationStage:
         except Exception as error:
             if not self._failure.done():
                 self._failure.set_exception(error)
+
+    async def _give_up(self, target: str, reason: str) -> bool:
+        """See ``LateTargets.lose``."""
+        language = next((one for one in self._languages if one.target == target), None)
+        if language is not None and language.task is not None:
+            if len(self._languages) == 1:
+                return False
+            language.task.cancel()
+            await self._lose(language, RuntimeError(reason))
+        return True
 
     async def _lose(self, language: _Language, error: Exception) -> None:
         """Go on without a language."""

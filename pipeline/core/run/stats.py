@@ -103,8 +103,8 @@ class PipelineStats:
     """Words of final text that protocols of deltas, which take nothing back, have sent otherwise, or not."""
     busy_s: dict[str, float] = field(default_factory=dict)
     """Working time of each stage."""
-    calls: dict[int, str] = field(default_factory=dict)
-    """Calls of models in progress: the stage of each, by number."""
+    calls: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """Calls of models in progress: the stage of each and its target language, or "", by number."""
     load_s: float = 0.0
     started: float = field(default_factory=time.perf_counter)
     first_token_s: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
@@ -161,10 +161,10 @@ class PipelineStats:
         return max(0.0, min(self._heard_s, self.stream_s) - spoken_s)
 
     @contextmanager
-    def busy(self, stage: str) -> Iterator[None]:
+    def busy(self, stage: str, target: str = "") -> Iterator[None]:
         """Count the time inside the block as working time of ``stage``. May be called on several threads at once."""
         began, call = self.clock(), next(self._numbers)
-        self.calls[call] = stage
+        self.calls[call] = stage, target
         try:
             yield
         finally:

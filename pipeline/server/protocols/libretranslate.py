@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -148,8 +148,18 @@ class _Texts:
         self._count = 0
         """Requests in progress."""
 
-    def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Do a short piece of work on the thread of texts.
+
+        Raises:
+            _RefusedError: it has no answer for as long as a model may take.
+        """
+        try:
+            async with asyncio.timeout(limit_s := self._service.limits.model_s):
+                return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except TimeoutError:
+            message = f"the translator has not answered for {limit_s:g} s; the server has to be restarted"
+            raise _RefusedError(503, message) from None
 
     async def fields(self, request: Request) -> dict[str, Any]:
         """The fields of the body, JSON or a form, or of the query."""
@@ -201,21 +211,27 @@ class _Texts:
             for pair in languages.pairs(target)
         ]
 
-    async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request."""
-        texts = _checked_texts(fields, "source", "target")
-        source, target, confidence = await self._directed(texts, fields)
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Make room for a request for the time of the block."""
         if self._service.draining:
             raise _RefusedError(503, "the server is stopping; try again later")
         if self._count >= _MOST_AT_ONCE:
             raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")
         self._count += 1
         try:
+            yield
+        finally:
+            self._count -= 1
+
+    async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request."""
+        texts = _checked_texts(fields, "source", "target")
+        with self._place():
+            source, target, confidence = await self._directed(texts, fields)
             translation = await self._translation(source, target)
             markup: Markup = "html" if fields.get("format") == "html" else "text"
             translated = [await self._translated(text, markup, translation) for text in texts]
-        finally:
-            self._count -= 1
         several = isinstance(fields["q"], list)
         answer: dict[str, Any] = {"translatedText": translated if several else translated[0]}
         if fields["source"] == AUTO_SOURCE:
@@ -227,7 +243,8 @@ class _Texts:
         """The languages in which a text may be written, the likeliest first."""
         texts = _checked_texts(fields)
         try:
-            likely = await self._detected(texts, [language["code"] for language in await self.languages()])
+            with self._place():
+                likely = await self._detected(texts, [language["code"] for language in await self.languages()])
         except ImportError:
             raise _RefusedError(501, "this server detects no languages; its machine has no package eldc") from None
         return [{"confidence": confidence, "language": code} for code, confidence in likely]

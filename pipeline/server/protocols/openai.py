@@ -168,7 +168,9 @@ async def _wanted(upload: Upload, service: Service, task: str) -> _Wanted:
     """
     form = upload.field("response_format", "json")
     if form not in FORMATS:
-        raise UploadError(400, "bad-format", f"response_format is {form!r}; it must be one of {', '.join(FORMATS)}")
+        raise UploadError(
+            400, "bad-format", f"response_format is {form[:60]!r}; it must be one of {', '.join(FORMATS)}"
+        )
     stream = upload.field("stream").lower()
     if stream not in (*_YES, *_NO):
         raise UploadError(400, "bad-format", f"stream is {stream[:60]!r}; it must be true or false")

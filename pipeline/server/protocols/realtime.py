@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, TranslationLost, joined_text
 from ...languages import LONGEST_CODE, Convert, nearest, needed_conversion, normalized_code, same_text
 from ..access import Access, bearer_token
 from ..feed import Feed, News
@@ -38,6 +38,8 @@ _SUBPROTOCOL, _KEY_PREFIX = "realtime", "openai-insecure-api-key."
 # elapsed_ms is a multiple of this, and speech has frames of this length.
 _FRAME_MS = 200
 _LONGEST_ECHO = 512  # characters of what a client gets back
+# Characters of audio: 2.5 ms. Messages with less are read at the pace of those beside audio.
+_SHORT_AUDIO = 160
 _FRAME_BYTES = 2 * SAMPLE_RATE * _FRAME_MS // 1000
 
 
@@ -100,7 +102,7 @@ class RealtimeConnection(Connection):
             try:
                 record = read_object(message.get("text") or "")
                 await obey(record)
-                if record["type"] == self.audio_type:
+                if record["type"] == self.audio_type and len(record["audio"]) >= _SHORT_AUDIO:
                     continue
             except ProtocolError as error:  # the session goes on
                 await self._tell("error", error=details(error, record.get("event_id")))
@@ -195,6 +197,9 @@ class RealtimeConnection(Connection):
                         kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
                     case TargetText() | Translation() if self._language in (None, event.language):
                         text, kinds = joined_text(translation.push(event, self._convert)), ["output"]
+                    case TranslationLost(language, reason) if self._language in (None, language):
+                        await self._tell("error", error=details(ProtocolError("failed", reason)))
+                        continue
                     case _:
                         continue
                 elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS

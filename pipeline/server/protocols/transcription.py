@@ -92,6 +92,8 @@ class TranscriptionConnection(RealtimeConnection):
                     await self._complete(item, "", 0.0)
                 await self._end()
             case "input_audio_buffer.clear":
+                if self._utterance is not None:
+                    self._utterance.session.discard()
                 await self._end()
                 await self._tell("input_audio_buffer.cleared")
             case "session.update":

@@ -292,6 +292,20 @@ async def test_a_language_too_far_behind_is_given_up(models, blocked):
     assert len(finals(events, "zh")) == 6
 
 
+@pytest.mark.usefixtures("ended_threads")
+async def test_a_language_that_is_given_up_at_the_end_of_the_input_is_reported_and_the_last_is_kept(models, blocked):
+    late = LateTargets(9)
+    running = Run({"zh": models["zh"], "de": blocked}, live=True, late=late)
+    running.feed(*spoken(), EndOfInput(20.0))
+    await running.translated(len(SENTENCES))
+    assert [await late.lose("de", "no answer"), await late.lose("de", "again")] == [True, True]
+    assert not await late.lose("zh", "no answer")
+    await running.until(EndOfInput(20.0))
+    await running.task
+    (lost,) = [event for event in running.events if isinstance(event, TranslationLost)]
+    assert (lost, running.stats.languages) == (TranslationLost("de", "no answer"), {"zh"})
+
+
 async def test_two_failing_languages_do_not_stop_the_others(models, blocked):
     failing = Blocked(Refusing())
 

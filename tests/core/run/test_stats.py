@@ -161,10 +161,10 @@ def test_calls_in_progress_are_known_by_number():
     stats = PipelineStats()
     with stats.busy("asr"):
         (first,) = stats.calls
-        with pytest.raises(ZeroDivisionError), stats.busy("nmt"):
-            assert list(stats.calls.values()) == ["asr", "nmt"]
+        with pytest.raises(ZeroDivisionError), stats.busy("nmt", "zh"):
+            assert list(stats.calls.values()) == [("asr", ""), ("nmt", "zh")]
             raise ZeroDivisionError
-        assert stats.calls == {first: "asr"}
+        assert stats.calls == {first: ("asr", "")}
     with stats.busy("asr"):
         assert first not in stats.calls
     assert not stats.calls

@@ -79,7 +79,7 @@ class Web:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.base = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_rtsp_is_read_over_tcp_and_its_password_is_not_told(monkeypatch):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Camera) as server:
         server.daemon_threads = True
         server.asked = asked = list[str]()  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         place = f"127.0.0.1:{server.server_address[1]}/sound"
         with pytest.raises(AudioError, match=rf"^rtsp://{place} cannot be read \(Server returned 401"):
             open_stream(f"rtsp://user:wrong@{place}", 60.0)

@@ -134,6 +134,22 @@ async def test_nothing_that_a_reader_sends_changes_a_talk_or_is_read_without_end
         assert not server.log
 
 
+@pytest.mark.parametrize("rate", [8_000, 11_025, 96_000])
+async def test_no_length_of_audio_in_a_message_holds_the_others(rate):
+    async with attacked() as server:
+
+        async def attack() -> None:
+            async with server.connect(local_addr=elsewhere()) as speaker:
+                assert (await ask(speaker, type="start", sample_rate=rate))["type"] == "started"
+                await speaker.send(bytes(range(256)) * 4_096)
+                await say(speaker, type="speaker", name="Eve")  # is answered after it
+                while (await heard(speaker))["type"] != "speaker":
+                    pass
+
+        assert await server.holds(attack) <= HELD_MS
+        assert not server.log
+
+
 async def test_readers_that_do_not_read_are_cut_and_take_little_memory():
     async with attacked(max_viewers=60) as server:
         alone, before = await server.talk(), await server.figures()

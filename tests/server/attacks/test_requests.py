@@ -1,5 +1,6 @@
 """Requests of strangers: every route and every header, with what takes long to parse, is answered soon and leaves nothing."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -118,6 +119,55 @@ async def test_no_request_of_a_stranger_to_any_route_holds_the_others(tmp_path):
                 wrong += [
                     f"{method} {path} {name}: {held_ms:.0f} ms" for name, held_ms in held.items() if held_ms > HELD_MS
                 ]
+        assert not wrong
+        assert not server.log
+
+
+def forms(name: bytes) -> dict[str, bytes]:
+    """Uploads whose fields or file take long to read."""
+    file, filename = b"RIFF" + bytes(2_000), b'name="%s"; filename="a.wav"' % name
+
+    def form(*parts: tuple[bytes, bytes]) -> bytes:
+        heads = (b"--x\r\nContent-Disposition: form-data; " + head + b"\r\n\r\n" + value for head, value in parts)
+        return b"\r\n".join([*heads, b"--x--\r\n"])
+
+    found = {"a file": form((filename, file)), "no file": form((filename.partition(b";")[0], file))}
+    for field in ("language", "model", "target", "task", "output", "response_format", "stream"):
+        for value in (b"en-", b"a", b"\xc3\xa9"):
+            data = form((b'name="%s"' % field.encode(), value * (900_000 // len(value))), (filename, file))
+            found[f"{field} {value!r}"] = data
+    for field in ("target", "timestamp_granularities[]"):
+        parts = [(b'name="%s"' % field.encode(), b"%d-" % n * 10_000) for n in range(31)]
+        found[f"many of {field}"] = form(*parts, (filename, file))
+    for content in (b"\0", b"\r", b"\r\n-", b"\r\n--x", b"RIFF"):
+        found[f"a file of {content!r}"] = form((filename, content * (900_000 // len(content))))
+    for more in (b";a=b", b"\r\na:b"):
+        found[f"a head of {more!r}"] = form((filename + more * 200_000, file))
+    return found
+
+
+UPLOADS = {"v1/audio/transcriptions": b"file", "asr": b"audio_file", "detect-language": b"audio_file"}
+
+
+@pytest.mark.parametrize("path", UPLOADS)
+async def test_no_upload_of_a_client_holds_the_others(path):
+    kind, bodies = {"Content-Type": "multipart/form-data; boundary=x"}, forms(UPLOADS[path])
+    names = "&".join(f"{number:x}" for number in range(HEAD_BYTES // 5))
+    sent = {what: request("POST", f"/{path}", kind, body) for what, body in bodies.items()}
+    sent["a query of many names"] = request("POST", f"/{path}?{names}", kind, bodies["a file"])
+    async with attacked(max_recordings=len(sent)) as server:
+        wrong = []
+
+        async def send(what: str) -> None:
+            answer = await server.sent(sent[what])
+            if len(answer) > 1_500 or not answer.startswith((b"HTTP/1.1 2", b"HTTP/1.1 4")):
+                wrong.append(f"{what}: {answer[-1_000:]!r}")
+
+        await server.figures()
+        await asyncio.gather(*map(send, sent))
+        if (await server.figures()).held_ms > HELD_MS:
+            held = {what: await server.holds(lambda: send(what)) for what in sent}  # noqa: B023
+            wrong += [f"{what}: {held_ms:.0f} ms" for what, held_ms in held.items() if held_ms > HELD_MS]
         assert not wrong
         assert not server.log
 
