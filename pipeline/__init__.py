@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .run.options import DraftOptions as DraftOptions
     from .run.options import GlossaryOptions as GlossaryOptions
     from .run.options import SentenceOptions as SentenceOptions
+    from .run.options import SoundOptions as SoundOptions
     from .run.options import SpeakerOptions as SpeakerOptions
     from .run.overload import OverloadOptions as OverloadOptions
     from .run.stats import PipelineStats as PipelineStats
@@ -99,7 +100,7 @@ _MODULES = {
     "nmt.stage": "NmtStage",
     "nmt.translator": "TextTranslator TranslationRequest",
     "notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
-    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SpeakerOptions",
+    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SoundOptions SpeakerOptions",
     "run.overload": "OverloadOptions",
     "run.stats": "PipelineStats",
     "sinks.srt": "SrtSink",

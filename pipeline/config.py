@@ -19,7 +19,7 @@ from .languages.options import AUTO_SOURCE, LanguageConfig, as_codes
 from .nmt.options import NmtConfig
 from .nmt.routing import LanguagePair, check_shared, resolve, student_routes
 from .resources import CONFIGS, named_configs
-from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SpeakerOptions
+from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, SentenceOptions, SoundOptions, SpeakerOptions
 from .run.overload import OverloadOptions
 from .subtitles.rules import PRESETS, SubtitleRules
 from .vad.options import VadConfig
@@ -69,6 +69,7 @@ class PipelineConfig(CheckedOptions):
     glossary: GlossaryOptions = field(default_factory=GlossaryOptions)
     captions: CaptionOptions = field(default_factory=CaptionOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
+    sounds: SoundOptions = field(default_factory=SoundOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
 

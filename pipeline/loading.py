@@ -29,7 +29,7 @@ from .nmt.options import NmtConfig
 from .nmt.routing import LanguagePair
 from .nmt.same_language import SameLanguageText
 from .nmt.translator import TextTranslator
-from .run.options import SpeakerOptions
+from .run.options import SoundOptions, SpeakerOptions
 from .store.firefox import is_student
 from .store.known import known_translator
 from .store.transfer import megabytes
@@ -37,6 +37,7 @@ from .vad.silero import load_silero
 
 if TYPE_CHECKING:
     from .asr.voices import VoiceModel
+    from .vad.sounds import SoundDetector
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
 _MEMORY_FACTOR = 2
@@ -53,6 +54,8 @@ class Models:
     """A smaller recogniser for drafts, if one is configured."""
     voices: VoiceModel | None = None
     """Tells voices apart, if that is configured."""
+    sounds: SoundDetector | None = None
+    """Hears music and singing, if that is configured."""
 
 
 def load_models(config: PipelineConfig) -> Models:
@@ -92,6 +95,7 @@ def load_shared(
     """
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
+    sounds = [shared.sound_detector(config.sounds) for config in configs]
     # Fail before any download if no model is known for a language pair.
     options = [config.translators for config in configs]
     if any(config.vad.detector != "webrtc" for config in configs):
@@ -132,8 +136,11 @@ def load_shared(
                 {target: of_targets[target] for target in config.languages.targets},
                 cast(DraftRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
                 of_voices,
+                of_sounds,
             )
-            for config, each, of_targets, of_voices in zip(configs, found, translations, voices, strict=True)
+            for config, each, of_targets, of_voices, of_sounds in zip(
+                configs, found, translations, voices, sounds, strict=True
+            )
         ]
 
 
@@ -176,6 +183,7 @@ class SharedModels:
         self.recognizers: dict[_Speech, Recognizer | StreamingRecognizer] = {}
         self.limit_bytes = limit_bytes
         self._voices: dict[Path, VoiceModel] = {}
+        self._sounds: SoundDetector | None = None
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
         self._sizes: dict[NmtConfig, int] = {}
         self._kept: dict[NmtConfig, MarianModel] = {}  # the last used last
@@ -190,6 +198,14 @@ class SharedModels:
         if (path := voice_model_folder(options)) not in self._voices:
             self._voices[path] = VoiceModel(path)
         return self._voices[path]
+
+    def sound_detector(self, options: SoundOptions) -> SoundDetector | None:
+        """What hears music and singing, if that is wanted."""
+        if options.captions and self._sounds is None:
+            from .vad.sounds import FireRedDetector
+
+            self._sounds = FireRedDetector()
+        return self._sounds if options.captions else None
 
     def voices_on_demand(self, options: SpeakerOptions) -> Callable[[], VoiceModel | None]:
         """Loads the model that tells voices apart when it is first called.

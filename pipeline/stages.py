@@ -28,7 +28,9 @@ from .run.options import SpeakerOptions
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
+from .sentences.sounds import SoundCaptions
 from .sentences.stage import SentenceStage
+from .subtitles.labels import sound_label
 from .vad.stage import VadStage
 
 if TYPE_CHECKING:
@@ -81,8 +83,9 @@ class StageSpec:
 def standard_stages() -> list[StageSpec]:
     """The stages and what each puts out for audio [n] int16.
 
-    VAD: ``SpeechSegment``, ``SegmentSoFar`` and ``Pause``. ASR: ``Transcript``, ``TranscriptSoFar`` and ``Pause``. sentences:
-    ``Transcript``, ``SourceText`` and ``SourceSentence``. NMT: the same, and ``TargetText`` and ``Translation`` for each target language.
+    VAD: ``SpeechSegment``, ``SegmentSoFar``, ``Pause`` and ``SoundEvent``. ASR: ``Transcript``, ``TranscriptSoFar``, ``Pause`` and
+    ``SoundEvent``. sentences: ``Transcript``, ``SourceText`` and ``SourceSentence``. NMT: the same, and ``TargetText`` and
+    ``Translation`` for each target language.
     """
     return [
         StageSpec("VAD", _vad, lambda queues: queues.segments),
@@ -208,7 +211,8 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     def early() -> bool:
         return config.has_drafts and context.live() and context.load.drafts
 
-    return VadStage(config.vad, inbox, outbox, context.stats, pauses_ms, early, context.reader)
+    sounds = context.models.sounds if config.sounds.captions else None
+    return VadStage(config.vad, inbox, outbox, context.stats, pauses_ms, early, context.reader, sounds)
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
@@ -229,10 +233,12 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 
 def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    return SentenceStage(inbox, outbox, context.config.sentences, context.glossary)
+    languages = context.config.languages
+    sounds = SoundCaptions(languages.only_spoken or languages.spoken[0], sound_label)
+    return SentenceStage(inbox, outbox, context.config.sentences, context.glossary, sounds)
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    shared = NmtContext(context.live, context.config.drafts, context.stats, context.glossary)
+    shared = NmtContext(context.live, context.config.drafts, context.stats, context.glossary, sound_label)
     capacity = context.config.queues.sentences
     return TranslationStage(context.models.translations, inbox, outbox, shared, capacity=capacity, late=context.late)

@@ -114,7 +114,7 @@ class ToldSpeakers:
 
     def named(self, event: PipelineEvent) -> PipelineEvent:
         """The event; a sentence that has ended with its speaker, whose voice is heard longest in it."""
-        if not isinstance(event, SourceSentence):
+        if not isinstance(event, SourceSentence) or event.sound is not None:
             return event
         voice = longest_voice(list(self._turns), event.start_s, event.end_s)
         while self._turns and self._turns[0].end_s < event.start_s - _KEPT_S:

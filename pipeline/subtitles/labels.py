@@ -1,6 +1,7 @@
 """Labels in subtitles, such as [door slams]: sounds and manners that are heard, and who speaks. Pure.
 
-Translators read them as sentences, and shred them: those of a table are translated by it.
+Translators read them as sentences, and shred them: those of a table are translated by it. It has music and singing in more
+languages than the others, for captions of sounds.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from ..languages import language_tag
@@ -60,12 +62,24 @@ def translated_label(label: str, translation: Callable[[str], str], languages: t
     return found.upper() if label.isupper() else found[:1].upper() + found[1:] if label[0].isupper() else found
 
 
+def sound_label(sound: str, language: str) -> str:
+    """The caption of a sound that the table has in English, such as "[music]"; "[♪]" in languages that it lacks."""
+    tag = language_tag(language)
+    row = next(row for row in _rows() if row["en"] == sound)
+    return f"[{row.get(f'{tag.language}-{tag.script}') or row.get(tag.language) or '♪'}]"
+
+
+@cache
+def _rows() -> list[dict[str, str | None]]:
+    with _TABLE.open(encoding="utf-8", newline="") as lines:
+        return [*csv.DictReader(lines, delimiter="\t")]
+
+
 @cache
 def _table(languages: tuple[str, str]) -> Mapping[str, str]:
     """Label in the language of a text → in the other one; of several with one translation, the first comes back."""
     source, target = (language_tag(language).language for language in languages)
-    with _TABLE.open(encoding="utf-8", newline="") as lines:
-        rows = [*csv.DictReader(lines, delimiter="\t")]
-    if source == target or not {source, target} <= {*rows[0]}:
+    pairs = [(row.get(source), row.get(target)) for row in reversed(_rows())]
+    if source == target or None in chain(*pairs):  # of most languages, the table has sounds alone
         return {}
-    return {row[source]: row[target] for row in reversed(rows)}
+    return {label: found for label, found in pairs if label and found}

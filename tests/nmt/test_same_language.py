@@ -14,6 +14,7 @@ from pipeline.nmt.stage import NmtContext
 from pipeline.nmt.targets import TranslationStage
 from pipeline.nmt.translator import TranslationRequest
 from pipeline.run.stats import PipelineStats
+from pipeline.subtitles.labels import sound_label
 from tests.conftest import HANG_S
 
 SAID = SourceSentence(0, "en", "So they say.", 0.0, 2.0, 2.5)
@@ -126,3 +127,31 @@ def test_a_caption_has_a_token_for_each_word_of_its_text(words, ends):
 def test_a_draft_in_other_characters_is_steady_with_its_sentence(target, steady):
     (draft,) = translated({target: SameLanguageText(target)}, [SourceText(0, "zh", "头发", steady=1)], live=True)
     assert (draft.text, draft.steady) == ({"zh": "头发", "zh-TW": "頭髮"}[target], steady)
+
+
+class Unasked:
+    """A translator that nobody is to ask."""
+
+    def stream(self, request):
+        raise AssertionError(request)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_caption_of_a_sound_is_the_label_of_each_language(live):
+    music = SourceSentence(0, "en", "[music]", 0.0, 3.0, 4.5, sound="music")
+
+    async def work():
+        inbox, outbox = asyncio.Queue(), asyncio.Queue()
+        for each in (music, EndOfInput()):
+            inbox.put_nowait(each)
+        context = NmtContext(lambda: live, sound_label=sound_label)
+        await TranslationStage({"pt-BR": Unasked(), "en-GB": SameLanguageText("en-GB")}, inbox, outbox, context).run()
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    found = [each for each in asyncio.run(work()) if isinstance(each, TargetText | Translation)]
+    assert {(type(each), each.language, each.text, each.steady, each.heard_s) for each in found} == {
+        (kind, language, text, len(text), 4.5)
+        for kind in (TargetText, Translation)
+        for language, text in (("pt-BR", "[música]"), ("en-GB", "[music]"))
+    }
+    assert len(found) == 4

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.subtitles.labels import labels, translated_label
+from pipeline.subtitles.labels import _TABLE, labels, sound_label, translated_label
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,22 @@ def test_the_table_is_read_in_both_directions_and_other_languages_have_none():
     assert translated_label("gasps", translation, ("en", "de")) == "<gasps>"
     assert translated_label("gasps", translation, ("en", "en")) == "<gasps>"
     assert translated_label("animal noises", lambda _: "ruidos de animal", ("en", "es")) == "ruidos de animal"
+
+
+def test_sounds_have_labels_in_more_languages():
+    assert sound_label("music", "en") == "[music]"
+    assert sound_label("singing", "pt-BR") == "[cantando]"
+    assert [sound_label("music", code) for code in ("zh", "zh-CN", "zh-TW", "nb")] == [
+        "[音乐]",
+        "[音乐]",
+        "[音樂]",
+        "[musikk]",
+    ]
+    assert sound_label("music", "xh") == "[♪]"
+
+
+def test_rows_of_the_table_have_the_first_languages_or_all():
+    header, *rows = [line.split("\t") for line in _TABLE.read_text("utf-8").splitlines()]
+    assert len({*header}) == len(header)
+    assert {row[0]: len(row) for row in rows if len(row) != 2} == {"music": len(header), "singing": len(header)}
+    assert all(cell.strip() == cell != "" for row in rows for cell in row)

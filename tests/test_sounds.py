@@ -1,0 +1,66 @@
+"""Captions of music and singing, through the whole chain."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.audio.recording import Recording
+from pipeline.events import SAMPLE_RATE, SourceSentence, Translation
+from pipeline.loading import SharedModels
+from pipeline.run.options import SoundOptions
+from pipeline.sinks.files import sink_makers
+from pipeline.subtitles.rules import SubtitleRules
+from tests.chain import events_of
+from tests.conftest import EXAMPLES, read_wav, write_wav
+from tests.vad.test_sounds import sung, tune
+
+
+@pytest.fixture
+def show(tmp_path):
+    """Music of 9 s, speech, speech with music, singing of 4 s."""
+    travel, rest = read_wav(EXAMPLES / "travel.wav"), np.zeros(SAMPLE_RATE, np.int16)
+    spoken = travel[: 6 * SAMPLE_RATE]
+    mixed = travel[7 * SAMPLE_RATE : 13 * SAMPLE_RATE]
+    mixed = mixed + np.resize(tune(6) // 8, len(mixed))
+    return write_wav(tmp_path / "show.wav", np.concatenate([tune(9), rest, spoken, mixed, rest, sung(4), rest]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_music_and_singing_have_captions_live_and_in_recordings_and_no_word_is_another(
+    demo_config, demo_models, show, tmp_path
+):
+    options = SoundOptions(captions=True)
+    config = replace(demo_config, sounds=options)
+    models = replace(demo_models, sounds=SharedModels().sound_detector(options))
+    found, live = (events_of(config, models, Recording(show), live=live) for live in (False, True))
+
+    def sentences(events):
+        return [replace(each, heard_s=0.0) for each in events if isinstance(each, SourceSentence)]
+
+    captions = {each.sentence: each for each in sentences(found) if each.sound is not None}
+    assert [(each.text, each.start_s) for each in captions.values()] == [
+        ("[music]", 0),
+        ("[singing]", pytest.approx(24, abs=2)),
+    ]
+    translated = [each for each in found if isinstance(each, Translation)]
+    assert [each.text for each in translated if each.sentence in captions] == ["[音乐]", "[歌声]"]
+    said = [each for each in sentences(found) if each.sound is None]
+    assert not any(one.start_s < each.end_s and one.end_s > each.start_s for one in captions.values() for each in said)
+    assert sentences(live) == sentences(found)
+    plain = sentences(events_of(demo_config, demo_models, Recording(show)))
+    assert [each.text for each in plain] == [each.text for each in said]
+
+    for kind, begins in (
+        ("srt", "00:00:00,000 --> 00:00:03,000"),
+        ("vtt", "00:00.000 --> 00:00:03.000"),
+        ("ttml", 'end="00:00:03.000"'),
+    ):
+        sink = sink_makers(SubtitleRules())[kind](tmp_path / kind, languages=("zh",))
+        for event in found:
+            sink.write(event)
+        sink.close()
+        written = (tmp_path / kind).read_text("utf-8")
+        assert begins in written
+        assert written.index("[音乐]") < written.index("柏林") < written.index("[歌声]")
