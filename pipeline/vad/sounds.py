@@ -98,4 +98,4 @@ class HeardSounds:
         """The sounds that end before the sample ``until``, once each. ``heard``: samples received so far."""
         while self._found and self._found[0][1] * SAMPLE_RATE <= until:
             kind, end_s = self._found.popleft()
-            yield SoundEvent(kind, end_s - WINDOW_S, end_s, heard / SAMPLE_RATE)
+            yield SoundEvent(kind, float(end_s - WINDOW_S), float(end_s), heard / SAMPLE_RATE)

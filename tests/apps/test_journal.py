@@ -17,6 +17,7 @@ from pipeline.config import load_config, with_overrides
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, SpeechSegment, TargetText, Transcript, Translation, Word
 from pipeline.nmt.translator import TextTranslator, TranslationRequest
+from pipeline.run.options import SoundOptions
 from pipeline.sinks.jsonl import Text
 from tests.conftest import PHRASES, read_wav
 from tests.vad.test_stage import cut
@@ -215,6 +216,16 @@ def test_a_recording_is_resumed_whatever_the_draft_model():
     begun = header(PHRASES, config, ["srt"])
     other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel(model="tiny.en")))
     assert begun == header(PHRASES, other, ["srt"])
+
+
+def test_a_run_with_captions_of_sounds_begins_anew():
+    plain = load_config("demo")
+    begun, wanted = (
+        header(PHRASES, config, ["srt"]) for config in (plain, dataclasses.replace(plain, sounds=SoundOptions(True)))
+    )
+    assert difference(begun, wanted) == "with sounds.captions = None, which is now True"
+    del begun["sounds.captions"]  # of an earlier version
+    assert difference(begun, header(PHRASES, plain, ["srt"])) is None
 
 
 def test_a_run_with_another_glossary_begins_anew(tmp_path):

@@ -244,7 +244,9 @@ def with_sounds(samples, chunk):
 
 @pytest.mark.parametrize("chunk", [112, 48_000])
 def test_a_sound_comes_after_the_speech_in_it_and_does_not_depend_on_how_the_audio_was_chunked(chunk):
-    samples = np.concatenate([read_wav(PHRASES)[: 16_000 * 9], np.zeros(16_000 * 5, np.int16)])
+    samples = np.concatenate(
+        [read_wav(PHRASES)[: 16_000 * 9], np.zeros(16_000 * 3, np.int16)]
+    )  # the last sound ends with the audio
     found = with_sounds(samples, chunk)
     sounds = [each for each in found if isinstance(each, SoundEvent)]
     assert [each.start_s for each in sounds] == [0, 3, 6, 9]
