@@ -9,11 +9,20 @@ from pipeline.audio.recording import Recording
 from pipeline.events import SAMPLE_RATE, SourceSentence, Translation
 from pipeline.loading import SharedModels
 from pipeline.run.options import SoundOptions
+from pipeline.server.service import Service
 from pipeline.sinks.files import sink_makers
 from pipeline.subtitles.rules import SubtitleRules
 from tests.chain import events_of
 from tests.conftest import EXAMPLES, read_wav, write_wav
+from tests.server.running import ask, finish, rest, running, speak
 from tests.vad.test_sounds import sung, tune
+
+
+@pytest.fixture
+def captioned(demo_config, demo_models):
+    """The demo with captions of sounds: its configuration and models."""
+    options = SoundOptions(captions=True)
+    return replace(demo_config, sounds=options), replace(demo_models, sounds=SharedModels().sound_detector(options))
 
 
 @pytest.fixture
@@ -29,11 +38,9 @@ def show(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_music_and_singing_have_captions_live_and_in_recordings_and_no_word_is_another(
-    demo_config, demo_models, show, tmp_path
+    captioned, demo_config, demo_models, show, tmp_path
 ):
-    options = SoundOptions(captions=True)
-    config = replace(demo_config, sounds=options)
-    models = replace(demo_models, sounds=SharedModels().sound_detector(options))
+    config, models = captioned
     found, live = (events_of(config, models, Recording(show), live=live) for live in (False, True))
 
     def sentences(events):
@@ -64,3 +71,20 @@ def test_music_and_singing_have_captions_live_and_in_recordings_and_no_word_is_a
         written = (tmp_path / kind).read_text("utf-8")
         assert begins in written
         assert written.index("[音乐]") < written.index("柏林") < written.index("[歌声]")
+
+
+async def test_readers_of_a_session_see_them(captioned, tmp_path):
+    silence = np.zeros(2 * SAMPLE_RATE, np.int16)
+    async with (
+        running(Service(*captioned, record=tmp_path)) as server,
+        server.connect() as speaker,
+        server.connect() as reader,
+    ):
+        session = (await ask(speaker, type="start"))["session"]
+        await ask(reader, type="watch", session=session)
+        await speak(speaker, np.concatenate([tune(4), silence]))
+        await finish(speaker)
+        found = {record["type"]: record for record in await rest(reader)}
+    caption, translation = found["source_sentence"], found["translation"]
+    assert (caption["text"], caption["sound"], translation["text"]) == ("[music]", "music", "[音乐]")
+    assert any("[音乐]" in path.read_text("utf-8") for path in tmp_path.glob("*.zh.vtt"))
