@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pipeline.asr.options import DraftModel
-from pipeline.bounds import allowed_choices, allowed_range
-from pipeline.config import NmtOverride, PipelineConfig
+from pipeline.backends.asr_options import DraftModel
+from pipeline.config.config import NmtOverride, PipelineConfig
+from pipeline.core.bounds import allowed_choices, allowed_range
 
 PAGE = Path(__file__).parent / "configuration.md"
 API = PAGE.with_name("api.md")
@@ -137,7 +137,8 @@ def _toml(value: object) -> str:
 def _allowed(option: dataclasses.Field[Any]) -> str:
     choices, bounds = allowed_choices(option), allowed_range(option)
     if choices is not None:
-        return ", ".join(f"`{_toml(choice)}`" for choice in choices)
+        own = getattr(choices, "own", choices)  # no packages that happen to be installed here
+        return ", ".join(f"`{_toml(choice)}`" for choice in own)
     if bounds is not None:
         return " to ".join(f"{bound:,}" for bound in bounds)
     if isinstance(option.default, bool):
@@ -162,7 +163,7 @@ def _about(name: str) -> str:
     value = getattr(import_module(module), attribute)
     text = inspect.getdoc(value)
     if not callable(value):  # a union of types: the text below its assignment
-        source = "".join(inspect.getsource(import_module(f"pipeline.{part}")) for part in ("events", "notices"))
+        source = "".join(inspect.getsource(import_module(f"pipeline.core.{part}")) for part in ("events", "notices"))
         text = re.search(rf'^{attribute} = .*\n"""(.+?)"""', source, re.MULTILINE)[1]  # type: ignore[index]
     return re.split(r"(?<=\.)\s", _prose(text))[0].replace("|", "\\|")
 

@@ -18,9 +18,9 @@ from rich.console import Console, Group
 from rich.segment import Segment
 
 from pipeline import PipelineEvent, SourceSentence, SourceText, SpeechTranslator, Translation, load_config
-from pipeline.audio.recording import Recording
-from pipeline.captions.states import State, key
-from pipeline.sinks.terminal import Passage, drawn
+from pipeline.core.captions.states import State, key
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.terminal import Passage, drawn
 
 COLUMNS, ROWS = 76, 10
 FONT_PX, LINE_PX, MARGIN_PX, TITLE_PX = 14, 20, 14, 30

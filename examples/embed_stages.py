@@ -10,13 +10,10 @@ import sys
 from pathlib import Path
 
 from speech_translate import EndOfInput, Transcript, load_config
-from speech_translate.asr.final import FinalRecognition
-from speech_translate.asr.groups import Groups
-from speech_translate.asr.stage import AsrStage
-from speech_translate.asr.whisper import WhisperRecognizer
 from speech_translate.audio.recording import read_audio
+from speech_translate.backends import WhisperRecognizer
+from speech_translate.core import AsrStage, FinalRecognition, Groups, VadStage
 from speech_translate.events import Samples, SpeechSegment
-from speech_translate.vad.stage import VadStage
 
 
 async def host_audio(path: str, audio: asyncio.Queue[Samples | EndOfInput]) -> None:
@@ -34,7 +31,7 @@ async def main(path: str) -> None:
     segments: asyncio.Queue[SpeechSegment | EndOfInput] = asyncio.Queue(8)
     transcripts: asyncio.Queue[Transcript | EndOfInput] = asyncio.Queue(8)
     async with asyncio.TaskGroup() as group:
-        group.create_task(VadStage(config.vad, audio, segments).run())
+        group.create_task(VadStage(config.vad, config.speech_detector, audio, segments).run())
         group.create_task(AsrStage(segments, transcripts, Groups(), FinalRecognition(recognizer)).run())
         group.create_task(host_audio(path, audio))
         while not isinstance(heard := await transcripts.get(), EndOfInput):

@@ -25,8 +25,8 @@ from speech_translate import (
     load_config,
     load_translation_model,
 )
-from speech_translate.asr.whisper.files import find_recognizer
 from speech_translate.audio.recording import Recording
+from speech_translate.backends import find_recognizer
 
 
 class OwnRecognizer:

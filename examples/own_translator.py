@@ -22,8 +22,8 @@ from speech_translate import (
     TranslationRequest,
     load_config,
 )
-from speech_translate.asr.whisper import WhisperRecognizer
 from speech_translate.audio.recording import Recording
+from speech_translate.backends import WhisperRecognizer
 
 
 class HttpTranslator:

@@ -24,93 +24,83 @@ if sys.version_info < (3, 11):  # noqa: UP036 (from a clone, where pip has not l
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
-    from .asr.options import AsrConfig as AsrConfig
-    from .asr.recognizer import PartialText as PartialText
-    from .asr.recognizer import RecognitionOptions as RecognitionOptions
-    from .asr.recognizer import RecognitionStream as RecognitionStream
-    from .asr.recognizer import Recognizer as Recognizer
-    from .asr.recognizer import StreamingRecognizer as StreamingRecognizer
-    from .captions.changes import Changes as Changes
-    from .captions.changes import Delta as Delta
-    from .captions.changes import SourceDelta as SourceDelta
-    from .captions.changes import States as States
-    from .captions.states import TextChangeError as TextChangeError
+    from .backends import AsrConfig as AsrConfig
+    from .backends import MarianModel as MarianModel
+    from .backends import NmtConfig as NmtConfig
+    from .backends import TextTranslation as TextTranslation
+    from .backends import load_translation_model as load_translation_model
     from .config import PipelineConfig as PipelineConfig
-    from .config import QueueConfig as QueueConfig
     from .config import load_config as load_config
+    from .config import load_models as load_models
+    from .core import AudioLost as AudioLost
+    from .core import CaptionOptions as CaptionOptions
+    from .core import Changes as Changes
+    from .core import Correction as Correction
+    from .core import Delta as Delta
+    from .core import DeviceBack as DeviceBack
+    from .core import DeviceLost as DeviceLost
+    from .core import DraftOptions as DraftOptions
+    from .core import EndOfInput as EndOfInput
+    from .core import GlossaryOptions as GlossaryOptions
+    from .core import InputLevel as InputLevel
+    from .core import LoadChanged as LoadChanged
+    from .core import Models as Models
+    from .core import NmtStage as NmtStage
+    from .core import Notice as Notice
+    from .core import OverloadOptions as OverloadOptions
+    from .core import PartialText as PartialText
+    from .core import Paused as Paused
+    from .core import PipelineEvent as PipelineEvent
+    from .core import PipelineStats as PipelineStats
+    from .core import QueueConfig as QueueConfig
+    from .core import RecognitionOptions as RecognitionOptions
+    from .core import RecognitionStream as RecognitionStream
+    from .core import Recognizer as Recognizer
+    from .core import Resumed as Resumed
+    from .core import SentenceOptions as SentenceOptions
+    from .core import SoundOptions as SoundOptions
+    from .core import SourceDelta as SourceDelta
+    from .core import SourceSentence as SourceSentence
+    from .core import SourceText as SourceText
+    from .core import SpeakerOptions as SpeakerOptions
+    from .core import SpeechSegment as SpeechSegment
+    from .core import SpeechTranslator as SpeechTranslator
+    from .core import States as States
+    from .core import StreamingRecognizer as StreamingRecognizer
+    from .core import TargetText as TargetText
+    from .core import TextChangeError as TextChangeError
+    from .core import TextTranslator as TextTranslator
+    from .core import Transcript as Transcript
+    from .core import Translation as Translation
+    from .core import TranslationLost as TranslationLost
+    from .core import TranslationRequest as TranslationRequest
+    from .core import VadConfig as VadConfig
+    from .core import standard_stages as standard_stages
+    from .core import with_stage as with_stage
     from .errors import InputEndedError as InputEndedError
     from .errors import PipelineError as PipelineError
     from .errors import StageError as StageError
-    from .events import Correction as Correction
-    from .events import EndOfInput as EndOfInput
-    from .events import PipelineEvent as PipelineEvent
-    from .events import SourceSentence as SourceSentence
-    from .events import SourceText as SourceText
-    from .events import SpeechSegment as SpeechSegment
-    from .events import TargetText as TargetText
-    from .events import Transcript as Transcript
-    from .events import Translation as Translation
-    from .languages.options import LanguageConfig as LanguageConfig
-    from .loading import Models as Models
-    from .loading import load_models as load_models
-    from .nmt.load import load_translation_model as load_translation_model
-    from .nmt.model import MarianModel as MarianModel
-    from .nmt.options import NmtConfig as NmtConfig
-    from .nmt.stage import NmtStage as NmtStage
-    from .nmt.translator import TextTranslator as TextTranslator
-    from .nmt.translator import TranslationRequest as TranslationRequest
-    from .notices import AudioLost as AudioLost
-    from .notices import DeviceBack as DeviceBack
-    from .notices import DeviceLost as DeviceLost
-    from .notices import InputLevel as InputLevel
-    from .notices import LoadChanged as LoadChanged
-    from .notices import Notice as Notice
-    from .notices import Paused as Paused
-    from .notices import Resumed as Resumed
-    from .notices import TranslationLost as TranslationLost
-    from .run.options import CaptionOptions as CaptionOptions
-    from .run.options import DraftOptions as DraftOptions
-    from .run.options import GlossaryOptions as GlossaryOptions
-    from .run.options import SentenceOptions as SentenceOptions
-    from .run.options import SoundOptions as SoundOptions
-    from .run.options import SpeakerOptions as SpeakerOptions
-    from .run.overload import OverloadOptions as OverloadOptions
-    from .run.stats import PipelineStats as PipelineStats
-    from .sinks.srt import SrtSink as SrtSink
-    from .sinks.vtt import VttSink as VttSink
-    from .stages import standard_stages as standard_stages
-    from .stages import with_stage as with_stage
-    from .subtitles.rules import SubtitleRules as SubtitleRules
-    from .translator import SpeechTranslator as SpeechTranslator
-    from .vad.options import VadConfig as VadConfig
+    from .languages import LanguageConfig as LanguageConfig
+    from .media import SrtSink as SrtSink
+    from .media import SubtitleRules as SubtitleRules
+    from .media import VttSink as VttSink
 
 _MODULES = {
-    "asr.options": "AsrConfig",
-    "asr.recognizer": "PartialText RecognitionOptions RecognitionStream Recognizer StreamingRecognizer",
-    "captions.changes": "Changes Delta SourceDelta States",
-    "captions.states": "TextChangeError",
-    "config": "PipelineConfig QueueConfig load_config",
+    "backends": "AsrConfig MarianModel NmtConfig TextTranslation load_translation_model",
+    "config": "PipelineConfig load_config load_models",
+    "core": (
+        "AudioLost CaptionOptions Changes Correction Delta DeviceBack DeviceLost DraftOptions EndOfInput "
+        "GlossaryOptions InputLevel LoadChanged Models NmtStage Notice OverloadOptions PartialText Paused "
+        "PipelineEvent PipelineStats QueueConfig RecognitionOptions RecognitionStream Recognizer Resumed "
+        "SentenceOptions SoundOptions SourceDelta SourceSentence SourceText SpeakerOptions SpeechSegment SpeechTranslator "
+        "States StreamingRecognizer TargetText TextChangeError TextTranslator Transcript Translation "
+        "TranslationLost TranslationRequest VadConfig standard_stages with_stage"
+    ),
     "errors": "InputEndedError PipelineError StageError",
-    "events": "Correction EndOfInput PipelineEvent SourceSentence SourceText SpeechSegment TargetText Transcript Translation",
-    "languages.options": "LanguageConfig",
-    "loading": "Models load_models",
-    "nmt.load": "load_translation_model",
-    "nmt.model": "MarianModel",
-    "nmt.options": "NmtConfig",
-    "nmt.stage": "NmtStage",
-    "nmt.translator": "TextTranslator TranslationRequest",
-    "notices": "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed TranslationLost",
-    "run.options": "CaptionOptions DraftOptions GlossaryOptions SentenceOptions SoundOptions SpeakerOptions",
-    "run.overload": "OverloadOptions",
-    "run.stats": "PipelineStats",
-    "sinks.srt": "SrtSink",
-    "sinks.vtt": "VttSink",
-    "stages": "standard_stages with_stage",
-    "subtitles.rules": "SubtitleRules",
-    "translator": "SpeechTranslator",
-    "vad.options": "VadConfig",
+    "languages": "LanguageConfig",
+    "media": "SrtSink SubtitleRules VttSink",
 }
-"""Module → the public names that it defines."""
+"""Room → the names of its door that are public."""
 
 __all__ = sorted(" ".join(_MODULES.values()).split())
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .apps.signals import quiet_interrupts
+from .console import quiet_interrupts
 
 
 def main() -> NoReturn:
     """Run the command that the process's first argument names, and end the process."""
     quiet_interrupts()
-    from .apps.program import main
+    from .apps import main
 
     main()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .apps.entry import program
+from .apps import entry_point
 
-main = program(".check", "python -m pipeline.check")
+main = entry_point(".check", "python -m pipeline.check")
 
 if __name__ == "__main__":
     main()

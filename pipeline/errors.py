@@ -1,4 +1,21 @@
-"""The exceptions of this package. Each message says what was found, what was expected and what to do."""
+"""The exceptions of this package. Each message says what was found, what was expected and what to do.
+
+PipelineError
+├── UsageError
+│   ├── ConfigError
+│   └── FileInUseError
+├── AudioError
+├── DecodingStoppedError
+├── DeviceError
+├── DownloadError
+│   ├── HubUnreachableError
+│   └── NoSpaceError
+├── InputEndedError (also a ValueError)
+├── ModelError
+│   └── MemoryLimitError
+├── SinkError
+└── StageError
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .apps.entry import program
+from .apps import entry_point
 
-main = program(".live", "python -m pipeline.live")
+main = entry_point(".live", "python -m pipeline.live")
 
 if __name__ == "__main__":
     main()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .apps.entry import program
+from .apps import entry_point
 
-main = program(".models", "python -m pipeline.models")
+main = entry_point(".models", "python -m pipeline.models")
 
 if __name__ == "__main__":
     main()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .apps.entry import program
+from .apps import entry_point
 
-main = program(".serve", "python -m pipeline.serve")
+main = entry_point(".serve", "python -m pipeline.serve")
 
 if __name__ == "__main__":
     main()

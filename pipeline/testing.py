@@ -25,13 +25,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from .audio.recording import read_audio
-from .config import PipelineConfig, load_config
-from .events import SAMPLE_RATE, PipelineEvent, Samples, SourceText, TargetText, Translation
-from .loading import Models, load_models
-from .resources import DEMO_SPEECH
-from .subtitles.cues import Cue, CueBuilder
-from .translator import SpeechTranslator
+from .config import DEMO_SPEECH, PipelineConfig, load_config, load_models
+from .core import SAMPLE_RATE, Models, PipelineEvent, Samples, SourceText, SpeechTranslator, TargetText, Translation
+from .media import Cue, CueBuilder, read_audio
 
 E = TypeVar("E", bound=PipelineEvent)
 T = TypeVar("T")

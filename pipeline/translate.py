@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .apps.entry import program
-from .run.machine import keep_freed_memory
+from .apps import entry_point
+from .backends import keep_freed_memory
 
 # Freed memory is to be kept from before NumPy is imported, which starts threads.
-main = program(".translate", "python -m pipeline.translate", before=keep_freed_memory)
+main = entry_point(".translate", "python -m pipeline.translate", before=keep_freed_memory)
 
 if __name__ == "__main__":
     main()

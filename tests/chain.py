@@ -3,7 +3,7 @@
 import asyncio
 
 from pipeline import EndOfInput, SpeechTranslator
-from pipeline.captions.states import OpenTexts
+from pipeline.core.captions.states import OpenTexts
 from tests.drafting import at_once
 
 

@@ -22,10 +22,11 @@ from typing import IO, Any, NoReturn
 import pytest
 from huggingface_hub import constants
 
-from pipeline import MarianModel, loading
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.search.sentence_text import SentenceCache
+from pipeline import MarianModel
+from pipeline.backends.marian.search.sentence_text import SentenceCache
+from pipeline.backends.nmt_options import NmtConfig
+from pipeline.backends.whisper import WhisperRecognizer
+from pipeline.config import loading
 from tests.conftest import HANG_S, ROOT
 from tests.remembered import remember
 
@@ -79,7 +80,7 @@ def run(
     for one. Models that an earlier command loaded from the same files with the same options are used again, and what
     was recognised. The environment may name another cache of the hub and its address.
     """
-    main = import_module(f"pipeline.{module}" + (".__main__" if module in ("nmt", "bench") else "")).main
+    main = import_module(f"pipeline.{module}" + (".__main__" if module == "bench" else "")).main
     return _run(main, [module, *map(str, arguments)], stdin, stdout, stderr, environment)
 
 

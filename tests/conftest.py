@@ -60,15 +60,15 @@ if _OTHER_ROUNDING:
     os.environ["CT2_FORCE_CPU_ISA"] = "AVX2"
 
 from pipeline import Models, PipelineConfig, load_config, load_models
+from pipeline.backends.marian.compile.build import compile_model
+from pipeline.backends.marian.decode import students
+from pipeline.backends.marian.model import FAMILIES
 from pipeline.events import Samples
-from pipeline.nmt.compile.build import compile_model
-from pipeline.nmt.decode import students
-from pipeline.nmt.model import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "audio"
-PHRASES = ROOT / "tests" / "audio" / "phrases.wav"
-CHINESE = ROOT / "tests" / "audio" / "chinese.wav"
+PHRASES = ROOT / "tests" / "media" / "audio" / "phrases.wav"
+CHINESE = ROOT / "tests" / "media" / "audio" / "chinese.wav"
 SHIPPED_TRANSLATORS = {f"demo-{pair}": ROOT / "models" / "demo" / f"nmt-{pair}" for pair in ("en-zh", "zh-en")}
 PHRASE_SECONDS = 5.5
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -181,7 +181,7 @@ def write_wav(path: Path, samples: Samples) -> Path:
 
 def spoken_texts() -> dict[str, list[str]]:
     """What each recording says: file stem → sentences."""
-    texts: dict[str, list[str]] = json.loads((ROOT / "tests" / "audio" / "texts.json").read_text("utf-8"))
+    texts: dict[str, list[str]] = json.loads((ROOT / "tests" / "media" / "audio" / "texts.json").read_text("utf-8"))
     return texts
 
 
@@ -236,7 +236,7 @@ def other_rounding() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         load = students.load
         exact = lambda directory, options: load(directory, replace(options, weights="fp32"))  # noqa: E731
-        patch.setattr("pipeline.nmt.model.FAMILIES", (exact, *FAMILIES[1:]))
+        patch.setattr("pipeline.backends.marian.model.FAMILIES", (exact, *FAMILIES[1:]))
         yield
 
 

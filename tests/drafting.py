@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from pipeline import EndOfInput, NmtStage, PipelineEvent
-from pipeline.asr.recognizer import RecognitionOptions
+from pipeline.core.asr.recognizer import RecognitionOptions
+from pipeline.core.nmt.stage import NmtContext, Text
+from pipeline.core.nmt.translator import TextTranslator
+from pipeline.core.notices import SourceNotice
+from pipeline.core.run.options import DraftOptions
+from pipeline.core.run.stats import PipelineStats
 from pipeline.events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
-from pipeline.nmt.stage import NmtContext, Text
-from pipeline.nmt.translator import TextTranslator
-from pipeline.notices import SourceNotice
-from pipeline.run.options import DraftOptions
-from pipeline.run.stats import PipelineStats
 
 
 class Pace:

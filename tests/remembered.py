@@ -11,7 +11,7 @@ import ctranslate2
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.asr.whisper import WhisperRecognizer
+from pipeline.backends.whisper import WhisperRecognizer
 
 _MOST_VIEWS = 64  # of 1 MB in a window of 10 s
 

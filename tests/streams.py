@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from pipeline.captions.changes import Change, ChangeEvent, Changes, States
+from pipeline.core.captions.changes import Change, ChangeEvent, Changes, States
 from pipeline.events import (
     EndOfInput,
     PipelineEvent,

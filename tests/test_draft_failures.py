@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import srt
 
-import pipeline.stages as chain
+import pipeline.core.stages as chain
 from pipeline import (
     EndOfInput,
     Models,
@@ -29,13 +29,13 @@ from pipeline import (
 )
 from pipeline.apps.live_run import LiveRun
 from pipeline.bench.words import edits, scored_units
-from pipeline.captions.changes import States
-from pipeline.captions.states import OpenTexts
+from pipeline.core.captions.changes import States
+from pipeline.core.captions.states import OpenTexts
 from pipeline.errors import SinkError
 from pipeline.events import SAMPLE_RATE
-from pipeline.sinks.jsonl import JsonlSink, read_event
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.txt import TextSink
+from pipeline.media.sinks.jsonl import JsonlSink, read_event
+from pipeline.media.sinks.srt import SrtSink
+from pipeline.media.sinks.txt import TextSink
 from tests.conftest import HANG_S, PHRASES, read_wav
 from tests.drafting import Pace, Steady, at_once, chunks
 from tests.test_failures import Failing, InjectedError

@@ -19,12 +19,12 @@ from pipeline import (
     load_models,
 )
 from pipeline.bench.words import edits, scored_units
-from pipeline.captions.states import OpenTexts
+from pipeline.core.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Word
 from tests.apps.test_targets import config_file
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
+from tests.core.vad.test_stage import cut
 from tests.drafting import Pace, Slow, Steady, at_once, chunks
-from tests.vad.test_stage import cut
 
 
 @pytest.fixture

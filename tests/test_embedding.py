@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import pipeline
-import pipeline.translator as chain
 from pipeline import EndOfInput, Models, PipelineEvent, SpeechTranslator, Transcript, Translation
-from pipeline.nmt.search.sentence_text import SentenceCache
+from pipeline.backends.marian.search.sentence_text import SentenceCache
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, all_wait, read_wav
 
 
@@ -119,7 +118,7 @@ async def test_stages_work_on_three_stretches_of_speech_at_once(demo_config):
 
 @pytest.mark.slow
 def test_instances_share_loaded_models_and_do_not_mix(demo_config, demo_models, monkeypatch):
-    monkeypatch.setattr(chain, "load_models", lambda config: pytest.fail("models were loaded again"))
+    monkeypatch.setattr("pipeline.config.loading.load_models", lambda config: pytest.fail("models were loaded again"))
     monkeypatch.setattr(
         demo_models.translations["zh"], "cache", SentenceCache(0)
     )  # so that both decode at the same time

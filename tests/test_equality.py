@@ -7,8 +7,8 @@ import pytest
 
 from pipeline import Models, SourceSentence, SpeechTranslator, Translation, load_config, load_models
 from pipeline.apps.translate import for_recordings
-from pipeline.audio.recording import Recording
 from pipeline.events import SAMPLE_RATE
+from pipeline.media.audio.recording import Recording
 from tests.chain import events_of
 from tests.conftest import EXAMPLES, ROOT, read_wav
 from tests.drafting import Pace, Slow, Steady, chunks

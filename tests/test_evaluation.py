@@ -8,8 +8,8 @@ from figures import checked_facts, other_rows, score_header, score_rows
 from odd import LINES, odd_lines
 from pairs import Data, held_out_phrases
 
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.options import NmtConfig
+from pipeline.backends.marian.model import MarianModel
+from pipeline.backends.nmt_options import NmtConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 PHRASES = list(held_out_phrases())[:12]

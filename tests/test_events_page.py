@@ -10,10 +10,10 @@ import pytest
 
 import pipeline
 from pipeline import SpeechTranslator
-from pipeline.captions.changes import ChangeEvent
+from pipeline.core.captions.changes import ChangeEvent
 from pipeline.events import EndOfInput
-from pipeline.sinks.jsonl import VERSION, line, read_event
-from pipeline.subtitles.cues import Cue
+from pipeline.media.sinks.jsonl import VERSION, line, read_event
+from pipeline.media.subtitles.cues import Cue
 from tests.conftest import EXAMPLES, ROOT, read_wav, spoken_texts
 
 PAGE = (ROOT / "docs" / "events.md").read_text("utf-8")

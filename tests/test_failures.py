@@ -28,14 +28,14 @@ from pipeline import (
 )
 from pipeline.apps import live_run
 from pipeline.apps.live_run import LiveRun
-from pipeline.audio.spool import SpooledSource
+from pipeline.backends.vad.detector import SpeechDetector
 from pipeline.bench.words import scored_units
 from pipeline.errors import AudioError, PipelineError, SinkError
-from pipeline.sinks.jsonl import JsonlSink
-from pipeline.sinks.queued import QueuedSink
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.terminal import TerminalSink
-from pipeline.vad.detector import SpeechDetector
+from pipeline.media.audio.spool import SpooledSource
+from pipeline.media.sinks.jsonl import JsonlSink
+from pipeline.media.sinks.queued import QueuedSink
+from pipeline.media.sinks.srt import SrtSink
+from pipeline.media.sinks.terminal import TerminalSink
 from tests.conftest import HANG_S, PHRASES, Panic, all_wait, read_wav
 
 T = TypeVar("T")

@@ -1,26 +1,31 @@
 """Imports follow the data, from left to right, and never in a circle."""
 
 import ast
+import subprocess
+import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANG_S, ROOT
 
 ORDER = (
-    "errors bounds names resources notices events languages glossary run store captions audio vad asr sentences nmt subtitles latency "
-    "config loading stages translator sinks speaking server apps bench testing"
+    "_door errors plugins names languages glossary core store backends media config documents speaking push console archives "
+    "server apps bench testing events audio"
 ).split()
 """The packages and modules of ``pipeline``, each before those that may import it. Left out: the commands, which anything may start."""
-COMMANDS = ("__main__", "check", "live", "models", "serve", "translate")
+COMMANDS = ("__main__", "check", "live", "models", "nmt", "serve", "translate")
 
 FILES = {
     tuple(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted((ROOT / "pipeline").rglob("*.py"))
 }
 
 
-def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """The modules that one imports anywhere in it, except for types alone."""
+@cache
+def statements(module: tuple[str, ...]) -> list[tuple[tuple[str, ...], list[str]]]:
+    """The module or package that each relative import of a module names, except for types alone, and the names taken from it."""
     tree = ast.parse(FILES[module].read_text("utf-8"))
     for_types = {
         id(node)
@@ -28,14 +33,36 @@ def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
         if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
         for node in ast.walk(test)
     }
+    return [
+        ((*module[: -node.level], *(node.module.split(".") if node.module else ())), [each.name for each in node.names])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in for_types
+    ]
+
+
+@cache
+def door(package: tuple[str, ...]) -> dict[str, str]:
+    """The names that a package gives to others, and the module of each."""
+    for node in ast.walk(ast.parse(FILES[*package, "__init__"].read_text("utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "door":
+            modules: dict[str, str] = ast.literal_eval(node.args[1])
+            return {name: module for module, names in modules.items() for name in names.split()}
+    return {}
+
+
+def imported(module: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """The modules that one imports anywhere in it, except for types alone; through a door, those behind it."""
     found: set[tuple[str, ...]] = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in for_types:
-            continue
-        place = (*module[: -node.level], *(node.module or "").split(".")) if node.module else module[: -node.level]
-        for name in node.names:
-            inner = (*place, name.name)
-            found.add(inner if inner in FILES else place if place in FILES else (*place, "__init__"))
+    for place, names in statements(module):
+        for name in names:
+            inner = (*place, name)
+            if (*place, "__init__") not in FILES:
+                found.add(place)
+            elif (home := door(place).get(name)) is not None:
+                behind = (*place, *home.split("."))
+                found.add(behind if behind in FILES else (*behind, "__init__"))
+            else:
+                found.add(inner if inner in FILES else (*place, "__init__"))
     return found - {module}
 
 
@@ -49,8 +76,8 @@ def test_no_modules_import_each_other():
 
 @pytest.mark.slow
 def test_nobody_else_asks_for_the_class_of_a_recogniser_or_a_translator():
-    """Others ask for abilities: the protocols of ``asr.recognizer`` and ``nmt.translator``."""
-    owners = ("asr", "nmt")
+    """Others ask for abilities: the protocols of ``core.asr.recognizer`` and ``core.nmt.translator``."""
+    owners = ("core", "backends")
     trees = {module: ast.parse(path.read_text("utf-8")) for module, path in FILES.items() if len(module) > 1}
     concrete = {
         node.name
@@ -107,3 +134,89 @@ def test_a_name_is_that_of_one_thing():
         for name, modules in places.items()
         if len(modules) > 1 and name not in of_a_kind and not (name in of_the_protocol and len(modules) == 2)
     }
+
+
+def test_the_core_imports_numpy_and_of_ours_only_languages_and_the_glossary():
+    below = {"_door", "errors", "names", "languages", "glossary", "core"}
+    core = [module for module in FILES if module[1] == "core"]
+    assert [(".".join(module), other) for module in core for other in imported(module) if other[1] not in below] == []
+    others = {
+        name.partition(".")[0]
+        for module in core
+        for node in ast.walk(ast.parse(FILES[module].read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+    }
+    assert others - sys.stdlib_module_names == {"numpy", "sentencex"}
+
+
+ROOMS = [
+    path.parent.name
+    for path in sorted((ROOT / "pipeline").glob("*/__init__.py"))
+    if path.parent.name not in ("audio", "bench")
+]
+"""All folders, without the documented names of ``audio``; nobody imports ``bench``."""
+WHOLE = ("languages.rules", "archives.other_language", "media.subtitles.escapes")
+"""What is imported as a module, whose name belongs to those of its functions."""
+OUTSIDE = ("events", "audio", "testing")
+"""Documented names for what is in rooms."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nobody_imports_past_the_door_of_a_room(room):
+    given = door(("pipeline", room))
+    deep = [
+        f"{'.'.join(module)}: from {'.'.join(place)} import {name}"
+        for module in FILES
+        if module[1] != room and module[1] not in OUTSIDE
+        for place, names in statements(module)
+        for name in names
+        if place[1:2] == (room,) and not ".".join((*place[1:], name)).startswith(WHOLE)
+        if len(place) > 2 or name not in given
+    ]
+    print(f"{room}: {len(given)} names, {len(deep)} imports past the door")
+    assert deep == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_door_names_what_is_behind_it_once_and_for_types_the_same(room):
+    text = FILES["pipeline", room, "__init__"].read_text("utf-8")
+    (types,) = (node for node in ast.parse(text).body if isinstance(node, ast.If))
+    named = {each.name: node.module for node in types.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    given = door(("pipeline", room))
+    assert named == given == {name: home for name, home in given.items() if not name.startswith("_")}
+    own = {path.stem for path in (ROOT / "pipeline" / room).iterdir()}
+    assert not own & set(given), "the module of the name would take its place"
+    package = import_module(f"pipeline.{room}")
+    assert package.__all__ == sorted(given)
+    assert [name for name in given if not hasattr(package, name)] == []
+    assert not hasattr(package, "nothing")
+
+
+def loaded_by(program: str) -> tuple[int, set[str]]:
+    """The lines of ours that a program loads, and the packages of others."""
+    count = """
+import sys
+own = {module.__file__ for name, module in sys.modules.items() if name.startswith("pipeline") and module.__file__}
+print(sum(len(open(file, "rb").readlines()) for file in own))
+print(*{name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program + count], capture_output=True, text=True, check=True, cwd=ROOT, timeout=HANG_S
+    )
+    lines, *packages = done.stdout.split()
+    return int(lines), set(packages)
+
+
+@pytest.mark.slow
+def test_the_engine_alone_loads_no_model_library():
+    lines, packages = loaded_by("from pipeline.core import *")
+    print(f"the engine alone loads {lines:,} lines")
+    assert lines <= 10_000
+    assert not packages & {"av", "ctranslate2", "faster_whisper", "onnxruntime", "sentencepiece", "webrtcvad", "rich"}
+
+
+def test_the_package_loads_nothing_before_a_name_is_asked_for():
+    lines, packages = loaded_by("import pipeline")
+    assert lines <= 200
+    assert "numpy" not in packages

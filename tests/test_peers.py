@@ -1,7 +1,7 @@
 """What users of comparable software hit, at the level of the whole chain: none of it happens here.
 
-The same cases a level below are with the stages: short and unspaced sentences in tests/sentences, loops and inventions in
-tests/asr, first and last words in tests/vad, delay in tests/run/test_overload.py.
+The same cases a level below are with the stages: short and unspaced sentences in tests/core/sentences, loops and inventions in
+tests/core/asr, first and last words in tests/core/vad, delay in tests/core/run/test_overload.py.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from rich.console import Console
 
 from pipeline import SourceSentence, SpeechTranslator, TargetText, Transcript, Translation
 from pipeline.bench.words import scored_units
+from pipeline.core.run.stats import PipelineStats
 from pipeline.events import SpeechSegment
-from pipeline.run.stats import PipelineStats
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.terminal import TerminalSink
-from pipeline.subtitles.rules import SubtitleRules
+from pipeline.media.sinks.srt import SrtSink
+from pipeline.media.sinks.terminal import TerminalSink
+from pipeline.media.subtitles.rules import SubtitleRules
 from tests.conftest import EXAMPLES, PHRASES, read_wav
 from tests.streams import spoken, translated
 

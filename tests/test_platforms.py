@@ -72,7 +72,7 @@ def test_live_subtitles_are_utf8_whatever_the_consoles_encoding(phrase):
 
 @pytest.mark.slow
 def test_ctrl_c_ends_a_microphone_without_what_windows_lacks():
-    device = "from tests.audio.portaudio import FakePortAudio\n"  # needs what Windows lacks
+    device = "from tests.media.audio.portaudio import FakePortAudio\n"  # needs what Windows lacks
     program = """
 sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
 runpy.run_module("pipeline.live", run_name="__main__")
@@ -102,7 +102,7 @@ runpy.run_module("pipeline.live", run_name="__main__")
 @pytest.mark.slow
 def test_a_pipe_on_windows_is_refused_with_an_alternative():
     program = """
-from pipeline.audio.pcm import PcmStream
+from pipeline.media.audio.pcm import PcmStream
 from pipeline.errors import UsageError
 try:
     PcmStream(sys.stdin.buffer)
@@ -114,7 +114,7 @@ except UsageError as error:
 
 def test_subtitle_files_are_opened_in_binary_mode(tmp_path, monkeypatch):
     """Windows would write each line's end as two bytes, and the lengths would be wrong."""
-    from pipeline.sinks import sink
+    from pipeline.media.sinks import sink
 
     flags = []
     opened = os.open

@@ -255,7 +255,7 @@ def test_both_names_are_of_the_same_modules(python, names, tmp_path):
 import importlib.util, sys
 import {first}.events, {first}.nmt.stage
 import {second}.events
-from {second}.nmt.stage import NmtStage
+from {second}.core.nmt.stage import NmtStage
 assert {first} is {second} and {first}.events is {second}.events
 assert {first}.NmtStage is {second}.NmtStage is NmtStage
 assert importlib.reload({first}.events) is {second}.events

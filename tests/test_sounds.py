@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.audio.recording import Recording
+from pipeline.config.loading import SharedModels
+from pipeline.core.run.options import SoundOptions
 from pipeline.events import SAMPLE_RATE, SourceSentence, Translation
-from pipeline.loading import SharedModels
-from pipeline.run.options import SoundOptions
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.files import sink_makers
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.service import Service
-from pipeline.sinks.files import sink_makers
-from pipeline.subtitles.rules import SubtitleRules
+from tests.backends.vad.test_sounds import sung, tune
 from tests.chain import events_of
 from tests.conftest import EXAMPLES, read_wav, write_wav
 from tests.server.running import ask, finish, rest, running, speak
-from tests.vad.test_sounds import sung, tune
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@
     pip download --no-deps --no-binary :all: pocketsphinx==5.1.1
     python models/recipes/demo_audio.py --voices kokoro-js-1.2.1.tgz --reading pocketsphinx-5.1.1.tar.gz
 
-Writes examples/audio/*.wav, examples/audio-pt/lisbon.wav, tests/audio/phrases.wav and tests/audio/chinese.wav (16 kHz mono, with pauses as in a conversation),
-and tests/audio/texts.json. Without --reading, novel.wav is not changed.
+Writes examples/audio/*.wav, examples/audio-pt/lisbon.wav, tests/media/audio/phrases.wav and tests/media/audio/chinese.wav (16 kHz mono, with pauses as in a conversation),
+and tests/media/audio/texts.json. Without --reading, novel.wav is not changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from voices import SAMPLE_RATE, require_voices, speak
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "audio"
-TESTS = ROOT / "tests" / "audio"
+TESTS = ROOT / "tests" / "media" / "audio"
 LEAD_S = 0.6  # silence before the first sentence
 PAUSE_S = (1.0, 1.3)  # range of the random pause after each sentence
 SPEED = 1.1  # Kokoro reads slowly

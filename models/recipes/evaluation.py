@@ -13,10 +13,10 @@ from odd import odd_lines
 from pairs import Data
 from tatoeba import Pair, spoken
 
+from pipeline.backends.marian.model import MarianModel
+from pipeline.backends.nmt_options import NmtConfig
+from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, Translation
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.options import NmtConfig
-from pipeline.nmt.translator import TranslationRequest
 
 BEAMS = (1, 4)
 SAMPLES = 50  # sentences of each test set whose translations are reported

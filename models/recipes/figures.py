@@ -26,8 +26,8 @@ from pairs import Data, check_tests, translation_data, unseen_numbers
 from phrasebook import prices
 from tatoeba import nearest
 
-from pipeline.nmt.model import MarianModel
-from pipeline.nmt.options import NmtConfig
+from pipeline.backends.marian.model import MarianModel
+from pipeline.backends.nmt_options import NmtConfig
 
 DIRECTIONS = ("en-zh", "zh-en")
 NAMES = {"en": "English", "zh": "Chinese"}

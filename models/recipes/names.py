@@ -5,7 +5,7 @@
     speech-translate translate FOLDER --output-dir out --config demo --glossary FOLDER/names.tsv
 
 Writes 56 sentences with 20 names to FOLDER (NAME.wav, 16 kHz mono, and NAME.txt), and a glossary of these and 80 other invented names.
-With --test, writes tests/audio/names.opus too: three of the sentences.
+With --test, writes tests/media/audio/names.opus too: three of the sentences.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the sentences and the glossary are written")
     parser.add_argument("--voices", type=Path, required=True, help="the archive of the npm package kokoro-js")
-    parser.add_argument("--test", action="store_true", help="write tests/audio/names.opus too")
+    parser.add_argument("--test", action="store_true", help="write tests/media/audio/names.opus too")
     options = parser.parse_args()
     require_voices(options.voices)
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def main() -> None:
     (options.folder / "names.tsv").write_text("".join(f"{name}\t=\n" for name in glossary()), "utf-8")
     if options.test:
         samples = joined([clips[stem] for stem in TESTED], 0, lambda _: PAUSE_S)
-        write_opus(ROOT / "tests" / "audio" / "names.opus", samples)
+        write_opus(ROOT / "tests" / "media" / "audio" / "names.opus", samples)
 
 
 if __name__ == "__main__":

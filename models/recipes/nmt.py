@@ -34,7 +34,7 @@ from tatoeba import Pair
 from workers import check_options
 from written import ATTRIBUTION as WRITTEN
 
-from pipeline.nmt.compile.build import compile_model
+from pipeline.backends.marian.compile.build import compile_model
 
 PIECES = {"en": 6000, "zh": 7000}
 SAMPLE = 75  # training pairs of each origin whose translations tell which output rows are needed

@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..config import load_config
+from ..console import Parser, description_of, some_path, tell
 from ..errors import UsageError
+from ..media import PRESETS, ReadCue, both_languages, read_cues, timestamp, violations
 from ..names import escaped
-from ..sinks.cue_file import timestamp
-from ..subtitles.check import ReadCue, both_languages, read_cues, violations
-from ..subtitles.rules import PRESETS
-from .cli import Parser, description_of, some_path, tell
 from .options import add_preset_argument
 
 _EXAMPLES = ("%(prog)s talk.srt", "%(prog)s talk.zh.vtt --preset broadcast-zh", "%(prog)s talk.srt --bilingual")

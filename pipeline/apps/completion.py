@@ -9,9 +9,9 @@ from importlib import import_module
 import shtab
 
 from .. import __version__
+from ..config import named_configs
+from ..console import Parser
 from ..errors import UsageError
-from ..resources import named_configs
-from .cli import Parser
 from .commands import COMMANDS, DESCRIPTION
 
 PROGRAM = "speech-translate"

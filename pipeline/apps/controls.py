@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..audio.level import SILENCE_DBFS
-from ..events import PipelineEvent
-from ..notices import (
+from ..console import ENDING, handled, space_bar, tell
+from ..core import (
     AudioLost,
     DeviceBack,
     DeviceLost,
@@ -18,15 +17,14 @@ from ..notices import (
     LoadChanged,
     Notice,
     Paused,
+    PipelineEvent,
     Resumed,
     TranslationLost,
 )
-from .cli import tell
-from .keys import space_bar
-from .signals import ENDING, handled
+from ..media import SILENCE_DBFS
 
 if TYPE_CHECKING:
-    from ..audio.microphone import Microphone
+    from ..media import Microphone
 
 # Range of the level meter: speech close to a microphone is around -20 dBFS, a quiet room below -55.
 _METER_CELLS = 10

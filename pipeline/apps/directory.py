@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from ..console import some_secret
 from ..errors import UsageError
-from ..server.access import is_origin
-from .cli import some_secret
+from ..server import is_origin
 
 if TYPE_CHECKING:
-    from ..server.service import Service
+    from ..server import Service
 
 
 def add_directory_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ async def in_directory(options: argparse.Namespace, service: Service, own: str) 
         raise UsageError("--reached-at is for --directory; name one, or leave it out")
     async with contextlib.AsyncExitStack() as stack:
         if options.directory is not None:
-            from ..server.directory import Directory  # an extra
+            from ..server import Directory  # an extra
 
             service.directory = Directory(service, (options.reached_at or own).rstrip("/"))
             await stack.enter_async_context(service.directory.joined(options.directory))

@@ -7,10 +7,10 @@ from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
-from .signals import quiet_interrupts
+from ..console import quiet_interrupts
 
 
-def program(module: str, prog: str, before: Callable[[], None] | None = None) -> Callable[..., NoReturn]:
+def entry_point(module: str, prog: str, before: Callable[[], None] | None = None) -> Callable[..., NoReturn]:
     """The ``main`` of an entry module: runs ``module.run`` with the process's arguments and ends the process.
 
     Args:
@@ -21,7 +21,7 @@ def program(module: str, prog: str, before: Callable[[], None] | None = None) ->
 
     def main(prog: str = prog) -> NoReturn:
         quiet_interrupts()
-        from .cli import main_program, show_starting
+        from ..console import main_program, show_starting
 
         show_starting()
         if before is not None:

@@ -8,33 +8,53 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..asr.engines import engine
-from ..asr.options import AsrConfig
-from ..config import load_config
+from ..backends import (
+    RECOGNIZERS,
+    AsrConfig,
+    NmtConfig,
+    Pair,
+    all_pairs,
+    cached_compiled,
+    drop_damaged_compiled,
+    engine,
+    find_translation_model,
+    is_compiled,
+    translator_ref,
+)
+from ..config import load_config, named_configs
 from ..errors import HubUnreachableError, ModelError, UsageError
 from ..names import escaped
-from ..nmt.compiled import cached_compiled, drop_damaged_compiled, find_translation_model, is_compiled, translator_ref
-from ..nmt.options import NmtConfig
-from ..nmt.routing import Pair, all_pairs
-from ..resources import named_configs
-from ..run.progress import Progress
-from ..store import ModelRef
-from ..store.cache import translate_read_errors
-from ..store.firefox import PREFIX, cached_student, drop_damaged_student, fetch_student, is_student
-from ..store.known import HIBARI, KNOWN_MODELS, KOKORO, KOKORO_STYLES, KnownModel, known_model, known_translator
-from ..store.packages import copy_model, forget_verified, is_complete, model_from_packages
-from ..store.resolve import (
+from ..store import (
+    HIBARI,
+    KNOWN_MODELS,
+    KOKORO,
+    KOKORO_STYLES,
+    PREFIX,
+    KnownModel,
+    ModelRef,
+    Progress,
     cached_commit,
     cached_model,
     cached_snapshot,
+    cached_student,
+    copy_model,
     drop_damaged,
+    drop_damaged_student,
     fetch_known,
+    fetch_known_file,
     fetch_model,
+    fetch_student,
+    forget_verified,
+    is_complete,
+    is_student,
+    known_model,
+    known_translator,
     local_directory,
+    model_from_packages,
     repository_folder,
     resolve_model,
+    translate_read_errors,
 )
-from ..store.url import fetch_known_file
 
 
 @dataclass(frozen=True)
@@ -74,7 +94,7 @@ def named_models(configs: Iterable[str]) -> list[NamedModel]:
     for name in configs:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
-        speech = [_speech(asr) for asr in recognizers]
+        speech = [_speech(asr) for asr in recognizers if asr.backend in RECOGNIZERS.own]
         steps = [step for nmt in config.translators.values() for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
             found.setdefault(model, []).append(name)

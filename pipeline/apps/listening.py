@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..console import importing, whole_number
 from ..errors import UsageError
-from ..server.access import Access, is_host_name, is_loopback, is_origin, is_unspecified
-from ..server.limits import MOST_SESSIONS
-from .cli import importing, whole_number
+from ..server import MOST_SESSIONS, Access, is_host_name, is_loopback, is_origin, is_unspecified
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +108,7 @@ def own_tls(options: argparse.Namespace, access: Access) -> tuple[ssl.SSLContext
     if options.tls_cert or options.tls_key:
         raise UsageError("--tls auto makes a certificate; leave --tls-cert and --tls-key out, or leave it out")
     with importing():
-        from ..store.packages import assets
+        from ..store import assets
         from .self_signed import self_signed
     names = {name for name in access.names if name.isascii() and not is_unspecified(name)}
     path, fingerprint = self_signed({*names, *outward(options.host)}, assets() / "tls")

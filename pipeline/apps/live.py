@@ -15,18 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from ..audio.recording import Recording
-from ..audio.source import AudioSource
+from ..archives import Output, named_outputs
 from ..config import PipelineConfig
-from ..errors import UsageError
-from ..languages import language_tag
-from ..languages.options import LanguageConfig
-from ..names import STANDARD_OUTPUT
-from ..sinks.blank import is_blank
-from ..sinks.files import FORMATS, MakeSink, open_sinks, sink_makers
-from ..sinks.sink import Sink, close_all
-from ..sinks.terminal import TerminalSink
-from .cli import (
+from ..console import (
     STARTED,
     Parser,
     add_verbosity_arguments,
@@ -40,6 +31,22 @@ from .cli import (
     tell,
     tell_loading,
 )
+from ..core import AudioSource
+from ..errors import UsageError
+from ..languages import LanguageConfig, language_tag
+from ..media import (
+    FORMATS,
+    SINKS,
+    MakeSink,
+    Recording,
+    Sink,
+    TerminalSink,
+    close_all,
+    is_blank,
+    open_sinks,
+    sink_makers,
+)
+from ..names import STANDARD_OUTPUT
 from .options import (
     AUTO_SPEAKERS,
     add_audio_track_argument,
@@ -48,14 +55,12 @@ from .options import (
     configured,
     naming_demo,
 )
-from .outputs import Output, named_outputs
 from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
 
 if TYPE_CHECKING:
-    from ..audio.microphone import Microphone
-    from ..sinks.latency_log import LatencyLog
-    from ..sinks.push import PushSink
+    from ..media import LatencyLog, Microphone
+    from ..push import PushSink
 
 _EXAMPLES = (
     "%(prog)s --mic --config demo",
@@ -102,6 +107,14 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         files.add_argument(
             f"--{kind}", type=some_output, metavar="FILE", help=f"also write {kind.upper()}; - is standard output"
         )
+    files.add_argument(
+        "--file",
+        type=some_file,
+        action="append",
+        default=[],
+        metavar="FORMAT=FILE",
+        help="also write a format of an installed package (docs/extending.md)",
+    )
     files.add_argument("--overwrite", action="store_true", help="replace existing subtitles")
     add_layout_arguments(files)
     add_push_argument(parser.add_argument_group("captions elsewhere"))
@@ -117,6 +130,14 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
     logs.add_argument("--final-log", type=some_path, metavar="FILE", help="the same for final text")
     add_verbosity_arguments(parser)
     return parser
+
+
+def some_file(text: str) -> tuple[str, Path]:
+    """Argument type: FORMAT=FILE."""
+    kind, _, file = text.partition("=")
+    if kind not in SINKS or not file:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(f'{name}=FILE' for name in SINKS)}")
+    return kind, some_output(file)
 
 
 def _listens(options: argparse.Namespace) -> bool:
@@ -143,8 +164,7 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
             "leave it out"
         )
     if microphone:
-        from ..audio.devices import loopback_device
-        from ..audio.microphone import Microphone
+        from ..media import Microphone, loopback_device
 
         return Microphone(
             loopback_device() if options.loopback else options.device,
@@ -154,12 +174,12 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     if options.audio is None:
         raise UsageError("no input: give a recording, - for raw PCM on standard input, or --mic")
     if options.audio == "-":
-        from ..audio.pcm import PcmStream
+        from ..media import PcmStream
 
         return PcmStream(standard_input())
     chosen = {"language": config.languages.only_spoken, "track": options.audio_track}
     if url:
-        from ..audio.network import is_stream, open_stream
+        from ..media import is_stream, open_stream
 
         if is_stream(options.audio):
             return open_stream(options.audio, config.overload.backlog_s, **chosen)
@@ -185,7 +205,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:
     options = arguments(prog).parse_args(argv)
     set_verbosity(options)
     if options.list_devices:
-        from ..audio.devices import list_devices
+        from ..media import list_devices
 
         for kind in ("input", "output"):
             print("\n".join([f"{kind} devices:", *list_devices(kind)]))
@@ -245,12 +265,13 @@ def _files(
     options: argparse.Namespace, config: PipelineConfig, speech: Speech, logs: list[LatencyLog]
 ) -> tuple[dict[str, MakeSink], dict[Output, Path]]:
     """How each kind of file is opened, and the files that the options name. Latency logs are added to ``logs``."""
-    makers: dict[str, MakeSink] = sink_makers(config.subtitles) | {
+    files = dict(options.file)
+    makers: dict[str, MakeSink] = sink_makers(config.subtitles, more=files) | {
         "latency-log": partial(_latency_log, logs, final=False),
         "final-log": partial(_latency_log, logs, final=True),
     }
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
-    outputs = named_outputs(given, config.languages.targets)
+    outputs = named_outputs(given | files, config.languages.targets)
     speech.add_track(makers, outputs)
     return makers, outputs
 
@@ -258,7 +279,7 @@ def _files(
 def _check_new(outputs: Mapping[Output, Path]) -> None:
     """Raise UsageError for a subtitle file that exists. One without a cue, a pipe and a device do not count."""
     for (kind, _), path in outputs.items():
-        if kind in FORMATS and path != STANDARD_OUTPUT and os.path.isfile(path) and not is_blank(path, kind):
+        if kind in SINKS and path != STANDARD_OUTPUT and os.path.isfile(path) and not is_blank(path, kind):
             raise UsageError(f"{path} exists; name another file, or replace it with --overwrite")
 
 
@@ -281,8 +302,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _latency_log(logs: list[LatencyLog], path: Path, languages: Sequence[str] = (), *, final: bool) -> Sink:
-    from ..latency.emissions import unit_of
-    from ..sinks.latency_log import open_latency_log
+    from ..media import open_latency_log, unit_of
 
     (language,) = languages
     log = open_latency_log(path, unit_of(language), language, final=final)

@@ -9,22 +9,15 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..audio.source import AudioSource
 from ..config import PipelineConfig
+from ..console import is_told, settle, tell
+from ..core import AudioSource, EndOfInput, Models, PipelineEvent, PipelineStats, SpeechTranslator, Translation, Worker
 from ..errors import PipelineError
-from ..events import EndOfInput, PipelineEvent, Translation
-from ..loading import Models
-from ..run.stats import PipelineStats
-from ..run.worker import Worker
-from ..sinks.queued import Delivery, QueuedSink
-from ..sinks.sink import SINK_FAILURES, FanOut, Sink
-from ..sinks.terminal import TerminalClosedError, TerminalSink
-from ..translator import SpeechTranslator
-from .cli import is_told, settle, tell
+from ..media import SINK_FAILURES, Delivery, FanOut, QueuedSink, Sink, TerminalClosedError, TerminalSink
 from .controls import NoticeSink, controls, status_line
 
 if TYPE_CHECKING:
-    from ..audio.microphone import Microphone
+    from ..media import Microphone
 
 # Time to finish writing when the run is cancelled.
 _CLOSE_S = 0.5

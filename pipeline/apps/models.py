@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..backends import as_text, inspect_model
+from ..console import Parser, description_of, importing, some_path
 from ..errors import UsageError
 from ..names import escaped
-from ..nmt.inspection import as_text, inspect_model
-from .cli import Parser, description_of, importing, some_path
 
 
 class _Command(NamedTuple):
@@ -110,7 +110,7 @@ def run_list(options: argparse.Namespace) -> int:
     with importing():
         # Slow: imports the recogniser's libraries.
         from .known_models import as_table, known_speech_models, named_models, pair_states, pairs_as_table, state_of
-    from ..resources import named_configs
+    from ..config import named_configs
 
     if options.pairs:
         if options.config:
@@ -142,7 +142,7 @@ def run_list(options: argparse.Namespace) -> int:
 def run_pull(options: argparse.Namespace) -> int:
     with importing():
         from .known_models import models_called, pull  # slow: imports the recogniser's libraries
-    from ..run.progress import progress_bar
+    from ..store import progress_bar
 
     models = models_called(options.name, options.revision)
     try:
@@ -159,7 +159,7 @@ def run_pull(options: argparse.Namespace) -> int:
 def run_fetch(options: argparse.Namespace) -> int:
     with importing():
         from .known_models import copy_demo  # slow: imports the recogniser's libraries
-    from ..run.progress import progress_bar
+    from ..store import progress_bar
 
     with progress_bar() as progress:
         done = list(copy_demo(options.models, progress))
@@ -173,8 +173,8 @@ def run_compile(options: argparse.Namespace) -> int:
             "--shortlist-size is the size of the list made from --shortlist, which is missing; give --shortlist FILE"
         )
     with importing():
-        from ..nmt.compile.build import SHORTLIST_SIZE, compile_model  # slow: imports onnx
-    from ..run.progress import progress_bar
+        from ..backends import SHORTLIST_SIZE, compile_model  # slow: imports onnx
+    from ..store import progress_bar
 
     with progress_bar() as progress:
         report = compile_model(

@@ -7,19 +7,23 @@ import os
 import sys
 from dataclasses import replace
 
-from ..captions.changes import Changes
+from ..backends import (
+    AUTO,
+    UNDETERMINED,
+    MarianModel,
+    NmtConfig,
+    PivotTranslator,
+    all_pairs,
+    find_translation_model,
+    load_translation_model,
+    route,
+    route_line,
+    weights,
+)
+from ..console import Parser, description_of, some_text, standard_input, whole_number
+from ..core import Changes, SourceSentence, Translation, TranslationRequest
 from ..errors import SinkError, UsageError
-from ..events import SourceSentence, Translation
-from ..nmt.compiled import find_translation_model
-from ..nmt.load import load_translation_model
-from ..nmt.model import MarianModel
-from ..nmt.model_text import UNDETERMINED
-from ..nmt.options import NmtConfig
-from ..nmt.pivot import PivotTranslator
-from ..nmt.routing import AUTO, all_pairs, route, route_line, weights
-from ..nmt.translator import TranslationRequest
-from ..sinks.jsonl import line
-from .cli import Parser, description_of, some_text, standard_input, whole_number
+from ..media import line
 
 _EXAMPLES = (
     "echo 'Where is the hotel?' | %(prog)s --model models/demo/nmt-en-zh",

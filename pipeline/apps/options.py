@@ -9,18 +9,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ..asr.script import script_conversions
-from ..config import PipelineConfig, load_config, with_overrides
+from ..backends import (
+    AUTO,
+    is_same_pair,
+    looked_up,
+    may_translate,
+    names_pair,
+    route,
+    route_line,
+    script_conversions,
+    translates_all,
+)
+from ..config import PipelineConfig, load_config, named_configs, with_overrides
+from ..console import some_path, some_text, tell, whole_number
 from ..errors import HubUnreachableError, UsageError
-from ..glossary.files import load_glossary
-from ..glossary.masked import load_masked
-from ..glossary.terms import Glossary
-from ..languages.options import AUTO_SOURCE
-from ..nmt.routing import AUTO, is_same_pair, looked_up, may_translate, names_pair, route, route_line, translates_all
-from ..resources import named_configs
-from ..store.packages import MODELS
-from ..subtitles.rules import PRESETS
-from .cli import some_path, some_text, tell, whole_number
+from ..glossary import Glossary, load_glossary, load_masked
+from ..languages import AUTO_SOURCE
+from ..media import PRESETS
+from ..store import MODELS
 
 _DEFAULT_CONFIG = "en-zh"
 AUTO_SPEAKERS = "auto"
@@ -228,13 +234,15 @@ def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> Pipelin
             tell(route_line(route(*pair, nmt.via)))
     for pair, nmt in config.translators.items():
         if pair[1] in config.languages.mixed:
-            tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps)}")
+            tell(f"{' → '.join(pair)}: {', then '.join(step.model for step in nmt.steps) or nmt.backend}")
     return config
 
 
 def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> bool:
     """Whether models have to be looked up for ``target``; the languages of ``named``, the file, may be others."""
     nmt, pair = config.nmt_for(target), config.languages.pair(target)
+    if nmt.plugged_in:
+        return False
     if nmt.model == AUTO:
         return True
     configured = [own for own in named.languages.targets if is_same_pair(named.languages.pair(own), pair)]

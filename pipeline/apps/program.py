@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import __version__
-from .cli import Parser, main_program
+from ..console import Parser, main_program
 from .commands import COMMANDS, DESCRIPTION
 
 _EXAMPLES = (

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import PipelineConfig
+from ..console import some_path, tell
 from ..errors import UsageError
-from ..glossary.candidates import Candidate
-from .cli import some_path, tell
+from ..glossary import Candidate
 
 if TYPE_CHECKING:
-    from ..loading import Models
+    from ..core import Models
 
 
 def add_terms_argument(group: argparse._ArgumentGroup) -> None:
@@ -31,13 +31,13 @@ def proposals_of(paths: Sequence[Path], config: PipelineConfig, models: Models) 
     """The terms of all documents together. Raises UsageError: one cannot be read."""
     if not paths:
         return ()
-    from ..glossary.document_text import document_text
-    from ..server.terms import proposed
+    from ..glossary import text_of_document
+    from ..server import proposed
 
     texts = []
     for path in paths:
         try:
-            texts.append(document_text(path))
+            texts.append(text_of_document(path))
         except UsageError as error:
             raise UsageError(f"--terms-from {path}: {error}") from None
     found = proposed("\n".join(texts), config.languages.spoken[0], models)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..console import some_secret
 from ..errors import UsageError
 from ..languages import nearest
-from ..subtitles.rules import SubtitleRules
-from .cli import some_secret
+from ..media import SubtitleRules
+from ..plugins import Table
 
 if TYPE_CHECKING:
-    from ..sinks.push import PushSink
+    from ..push import PushSink
 
-KINDS = ("zoom", "youtube", "webhook", "obs", "hls")
-"""Each is the module pipeline.sinks.push_KIND, with a class ``Push``."""
-# Kinds that say the language of each sentence, so that one takes all.
-_SEVERAL_LANGUAGES = ("webhook",)
+_OWN = ("zoom", "youtube", "webhook", "obs", "hls")
+PUSHES = Table("pushes", "kind of --push", {kind: f"push.{kind}:Push" for kind in _OWN})
+"""Each is a class of ``PushSink``s, made of an address, languages and rules."""
 
 
 class Where(NamedTuple):
@@ -35,8 +34,8 @@ def some_push(text: str) -> Where:
     """Argument type: KIND=WHERE, KIND.LANGUAGE=WHERE, or KIND=@FILE for an address that others should not see."""
     name, _, where = text.partition("=")
     kind, _, language = name.partition(".")
-    if kind not in KINDS or not where:
-        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(f'{each}=…' for each in KINDS)}")
+    if kind not in PUSHES or not where:
+        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(f'{each}=…' for each in PUSHES)}")
     return Where(kind, language, some_secret(where))
 
 
@@ -47,7 +46,7 @@ def add_push_argument(group: argparse._ActionsContainer) -> None:
         action="append",
         default=[],
         metavar="KIND=WHERE",
-        help=f"also send each finished sentence: {', '.join(KINDS)}; may be given again (see docs/live.md)",
+        help=f"also send each finished sentence: {', '.join(_OWN)}, or one of an installed package; may be given again (see docs/live.md)",
     )
 
 
@@ -60,7 +59,7 @@ def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: Subtitle
             raise UsageError(
                 f"--push {kind}.{language} is for a language that is no target; there is {', '.join(targets)}"
             )
-        if len(named) > 1 and kind not in _SEVERAL_LANGUAGES:
+        if len(named) > 1 and not getattr(PUSHES.load(kind), "several_languages", False):
             raise UsageError(
                 f"--push {kind} takes one of the languages {', '.join(targets)}: write {kind}.{targets[0]}=…"
             )
@@ -68,7 +67,7 @@ def open_pushes(wanted: Sequence[Where], targets: Sequence[str], rules: Subtitle
     sinks: list[PushSink] = []
     try:
         for (kind, _, where), languages in zip(wanted, chosen, strict=True):
-            sinks.append(import_module(f"..sinks.push_{kind}", __package__).Push(where, languages, rules))
+            sinks.append(PUSHES.make(kind, where, languages, rules))
     except BaseException:
         for sink in sinks:
             sink.close()

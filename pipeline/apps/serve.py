@@ -18,12 +18,23 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, c
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..backends import usable_cores
+from ..config import SharedModels, load_shared
+from ..console import (
+    ENDING,
+    Parser,
+    description_of,
+    handled,
+    importing,
+    some_path,
+    some_text,
+    tell,
+    tell_loading,
+    whole_number,
+)
 from ..errors import UsageError
-from ..loading import SharedModels, load_shared
-from ..run.machine import usable_cores
-from ..server.limits import MOST_TARGETS, ServerLimits
-from ..store.known import HIBARI
-from .cli import Parser, description_of, importing, some_path, some_text, tell, tell_loading, whole_number
+from ..server import MOST_TARGETS, PROTOCOLS, ServerLimits
+from ..store import HIBARI
 from .directory import add_directory_arguments, in_directory
 from .listening import (
     ShortageError,
@@ -41,14 +52,13 @@ from .listening import (
 from .options import add_model_arguments, configured_several, naming_demo
 from .proposals import add_terms_argument, proposals_of
 from .pushes import add_push_argument, open_pushes
-from .signals import ENDING, handled
 from .speaking import voices_for
 
 if TYPE_CHECKING:
     import uvicorn
 
-    from ..loading import Models
-    from ..server.service import Service
+    from ..core import Models
+    from ..server import Service
 
 _PACKAGES = {
     "starlette": "starlette",
@@ -149,6 +159,14 @@ def _add_sessions(parser: Parser) -> None:
         help="serve Home Assistant's protocol as well, such as tcp://127.0.0.1:10300",
     )
     sessions.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="serve a protocol of an installed package as well (docs/extending.md)",
+    )
+    sessions.add_argument(
         "--record",
         type=some_path,
         metavar="DIR",
@@ -210,14 +228,8 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
     with importing():
         import uvicorn
 
-        from ..server.app import create_app
-        from ..server.connections import Settings
-        from ..server.languages.offers import Offers
-        from ..server.languages.served import ServedLanguages
-        from ..server.pushes import Pushes
-        from ..server.service import Service
-        from ..server.session_record import check_folder
-        from ..sinks.sink import close_all
+        from ..media import close_all
+        from ..server import Offers, Pushes, ServedLanguages, Service, Settings, check_folder, create_app
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
     for name in ("uvicorn.error", "python_multipart"):  # not a line for each malformed request
@@ -253,7 +265,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         service.proposals = proposals_of(options.terms_from, *chains[0])
         service.speakers = speakers
         scheme = "https" if context else "http"
-        app = create_app(service, access, shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None))
+        app = create_app(
+            service,
+            access,
+            shared_at=lambda: next(iter(addresses(listener, scheme)[1:]), None),
+            protocols=options.protocol,
+        )
         settings = Settings(app, limits, options.proxy, context)
         where = ", from other machines ".join(addresses(listener, scheme))
         lines = [f"serving on {where}  ({languages.described()}; Ctrl-C ends)"]
@@ -278,12 +295,12 @@ def _check_packages(options: argparse.Namespace) -> None:
 
 def measured_sessions(models: Sequence[Models]) -> int:
     """The number of sessions that this machine carries with these models, which is printed with what it comes from."""
-    from ..server.capacity import sessions_for, slowest_window_s
+    from ..server import sessions_for, slowest_window_s
 
-    window_s = slowest_window_s([each.recognizer for each in models])
-    found = sessions_for(window_s, usable_cores())
-    tell(f"--max-sessions auto: {found}, since a window of speech takes {window_s:.3f} s")
-    return found
+    window_s = slowest_window_s([loaded.recognizer for loaded in models])
+    sessions = sessions_for(window_s, usable_cores())
+    tell(f"--max-sessions auto: {sessions}, since a window of speech takes {window_s:.3f} s")
+    return sessions
 
 
 def within_files(limits: ServerLimits) -> ServerLimits:
@@ -309,7 +326,7 @@ async def _serve_all(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(taking_part)
         if wyoming_listener is not None:
-            from ..server.protocols.wyoming import serving_wyoming
+            from ..server import serving_wyoming
 
             await stack.enter_async_context(serving_wyoming(service, wyoming_listener))
         await serve(server, service, listener, ready=lambda: tell("\n".join(lines)))
@@ -327,7 +344,7 @@ async def serve(
     A second signal ends at once. ``ready`` is called when signals are handled and connections are accepted.
     """
     stopping = stopping or asyncio.Event()
-    from ..server.connections import sweep
+    from ..server import sweep
 
     asyncio.get_running_loop().set_exception_handler(_without_shortages)
     with _signals(server, stopping):

@@ -8,17 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..archives import Output
+from ..console import some_path, some_text, tell
 from ..errors import UsageError
 from ..languages import nearest
-from ..store.known import HIBARI
-from .cli import some_path, some_text, tell
-from .outputs import Output
+from ..store import HIBARI
 
 if TYPE_CHECKING:
-    from ..server.speaking import SessionVoices
-    from ..sinks.files import MakeSink
-    from ..speaking.speaker import Speaker
-    from ..speaking.voice import Voice
+    from ..media import MakeSink
+    from ..server import SessionVoices
+    from ..speaking import Speaker, Voice
 
 _TRACK = ".wav"
 
@@ -80,7 +79,7 @@ class Speech:
                 "--speak is heard while people speak, but --fast does not run in real time; give --speak-to FILE.wav, or "
                 "leave one of the two out"
             )
-        from ..speaking.voices import load_voice
+        from ..speaking import load_voice
 
         self._voice = voice = load_voice(options.speak)
         if not (spoken := nearest(voice.language, targets)):
@@ -92,7 +91,7 @@ class Speech:
     def add_track(self, makers: dict[str, MakeSink], outputs: dict[Output, Path]) -> None:
         """Add the file of --speak-to to those that are written, if it is one."""
         if self._voice is not None and self._track is not None:
-            from ..speaking.track import SpokenTrack
+            from ..speaking import SpokenTrack
 
             makers["wav"], outputs["wav", self._language] = partial(SpokenTrack, self._voice), self._track
 
@@ -104,8 +103,7 @@ class Speech:
         """
         if self._voice is None or self._track is not None:
             return []
-        from ..speaking.device import DeviceOutput
-        from ..speaking.speaker import Speaker
+        from ..speaking import DeviceOutput, Speaker
 
         self._speaker = Speaker(self._voice, self._language, DeviceOutput(self._to, self._voice.rate))
         return [self._speaker]
@@ -133,8 +131,8 @@ def voices_for(
     """
     if not paths:
         return None
-    from ..server.speaking import SessionVoices
-    from ..speaking.voices import load_voice
+    from ..server import SessionVoices
+    from ..speaking import load_voice
 
     voices = [load_voice(path) for path in paths]
     for voice in voices:

@@ -5,25 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from ..captions.masking import Masking
+from ..archives import SUFFIXES, other_language
+from ..backends import TextTranslation
 from ..config import PipelineConfig
+from ..console import report, tell
+from ..core import Masking, TextTranslator
+from ..documents import KINDS, WRITTEN_KINDS, converted, decoded, markup_free, read_document, too_long, translated_cues
 from ..errors import PipelineError, UsageError, described
-from ..events import SourceSentence, Translation
-from ..glossary.current import GlossaryFile
-from ..glossary.masked import load_masked
+from ..glossary import GlossaryFile, load_masked
 from ..languages import known_language, language_tag, same_language
-from ..nmt.forced import place_marks
-from ..nmt.stage import DirectedGlossary
-from ..nmt.terms.markup import Fragment
-from ..nmt.translator import TermTranslator, TextTranslator, TranslationRequest
-from ..subtitles.documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
-from ..subtitles.translating import markup_free, too_long, translated_cues
-from . import other_language
-from .cli import report, tell
-from .outputs import SUFFIXES
 
 _MOST_BYTES = 1 << 25
 
@@ -52,25 +46,25 @@ def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[
     language, as NAME.pt.srt, was written by this program. NAME.sub beside NAME.idx has pictures.
     """
     others: list[Path] = []
-    found: dict[Path, Path] = {}
+    files: dict[Path, Path] = {}
     for path in named:
         if not path.is_dir():
-            found |= {path: Path()} if is_subtitles(path) else {}
+            files |= {path: Path()} if is_subtitles(path) else {}
             others += [] if is_subtitles(path) else [path]
             continue
         inside = [Path(here) / name for here, _, names in os.walk(path) for name in sorted(names) if name[0] != "."]
         subtitles = [
-            one
-            for one in inside
-            if is_subtitles(one)
-            and not any(name_parts(one.stem, target)[1] == target for target in targets)
-            and one.with_suffix(".idx") not in inside
+            file
+            for file in inside
+            if is_subtitles(file)
+            and not any(name_parts(file.stem, target)[1] == target for target in targets)
+            and file.with_suffix(".idx") not in inside
         ]
-        if not subtitles or any(one.suffix.lower() in SUFFIXES for one in inside):
+        if not subtitles or any(file.suffix.lower() in SUFFIXES for file in inside):
             others.append(path)
         else:
-            found |= {one: one.parent.relative_to(path) for one in subtitles}
-    return others, list(found.items())
+            files |= {file: file.parent.relative_to(path) for file in subtitles}
+    return others, list(files.items())
 
 
 def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOptions) -> bool:
@@ -91,7 +85,7 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
     _check_outputs(todo)
     translator, good = _Translator(options, spoken), True
     for path, target, outputs in todo:
-        missing = [one for one in outputs if options.overwrite or not one.exists()]
+        missing = [output for output in outputs if options.overwrite or not output.exists()]
         if not missing:
             tell(f"{path}: already there: left as it is, --overwrite replaces it")
             continue
@@ -158,10 +152,8 @@ class _Translator:
         self._config, self._strict, self._spoken = (config := options.config), options.strict, spoken
         self._models: Mapping[str, TextTranslator] = {}
         self._masking = Masking(load_masked(config.captions.masked))
-        self._glossaries: dict[str, DirectedGlossary] = {}
-        if config.glossary.file is not None:
-            current = GlossaryFile(Path(config.glossary.file))
-            self._glossaries = {target: DirectedGlossary(current, target) for target in config.languages.targets}
+        file = config.glossary.file
+        self._glossary = GlossaryFile(Path(file)) if file is not None else None
 
     def translate(self, path: Path, target: str, outputs: Sequence[Path]) -> None:
         kind = _kind(path)
@@ -181,8 +173,14 @@ class _Translator:
                 raise UsageError(problem)
             tell(f"{path}: {problem}")
         self._models = self._models or _loaded(self._config)
+        translation = TextTranslation(
+            self._models[target], self._spoken, target, glossary=self._glossary, masking=self._masking
+        )
         translated = translated_cues(
-            document.cues, lambda one: self._sentence(one, target), (self._spoken, target), self._config.subtitles
+            document.cues,
+            partial(translation.translate, markup="subtitles"),
+            (self._spoken, target),
+            self._config.subtitles,
         )
         if long := too_long(document.cues, translated, self._config.subtitles):
             tell(f"{path}: subtitles with more than {self._config.subtitles.max_lines} lines: {long}")
@@ -194,21 +192,8 @@ class _Translator:
             unfinished.replace(output)
         tell(f"{path}: subtitles: {len(document.cues)}, in {', '.join(map(str, outputs))}")
 
-    def _sentence(self, sentence: Fragment, target: str) -> str:
-        model, request = (
-            self._models[target],
-            TranslationRequest(SourceSentence(0, self._spoken, sentence.text), target),
-        )
-        if target in self._glossaries and isinstance(model, TermTranslator):
-            request = replace(request, glossary=self._glossaries[target].now(self._spoken))
-        *_, found = model.stream(request)
-        assert isinstance(found, Translation)
-        if found.error is not None:
-            raise UsageError(found.error)
-        return place_marks(sentence, model, self._spoken, self._masking.text(found.text, target), target)
-
 
 def _loaded(config: PipelineConfig) -> Mapping[str, TextTranslator]:
-    from ..loading import load_translations  # slow
+    from ..config import load_translations  # slow
 
     return load_translations(config)

@@ -20,14 +20,29 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from ..archives import (
+    POLL_S,
+    Claims,
+    Job,
+    Options,
+    Result,
+    Turns,
+    check_unused,
+    language_tags,
+    make_folder,
+    parse_shard,
+    plain_lines,
+    plan,
+    read_manifest,
+    results_table,
+    speaker_names,
+    translate_in_processes,
+    translate_job,
+)
 from ..config import PipelineConfig
-from ..errors import UsageError
-from ..names import STANDARD_OUTPUT
-from ..run.worker import Worker
-from ..sinks.files import FORMATS
-from .bars import Bar, Bars
-from .claims import Claims
-from .cli import (
+from ..console import (
+    Bar,
+    Bars,
     Parser,
     add_verbosity_arguments,
     description_of,
@@ -39,6 +54,10 @@ from .cli import (
     tell_loading,
     whole_number,
 )
+from ..core import Worker
+from ..errors import UsageError
+from ..media import FORMATS, SINKS
+from ..names import STANDARD_OUTPUT
 from .options import (
     AUTO_SPEAKERS,
     add_audio_track_argument,
@@ -47,15 +66,7 @@ from .options import (
     configured,
     naming_demo,
 )
-from .outputs import language_tags
-from .recording_run import make_folder, translate_job
-from .recordings import Job, Options, check_unused, plan, read_manifest
-from .results import Result, plain_lines, results_table
-from .several import translate_in_processes
-from .shards import parse_shard
-from .speakers import speaker_names
 from .subtitle_files import SubtitleOptions, translate_subtitles, with_subtitles
-from .turns import POLL_S, Turns
 
 _EXAMPLES = (
     "%(prog)s talk.mp3 --config demo",
@@ -65,7 +76,7 @@ _EXAMPLES = (
 )
 
 if TYPE_CHECKING:
-    from ..loading import Models
+    from ..core import Models
 
 
 def arguments(prog: str = "python -m pipeline.translate") -> Parser:
@@ -157,8 +168,8 @@ def formats(asked: str) -> list[str]:
     """The formats in a comma-separated list, each once, in any case."""
     kinds = list(dict.fromkeys(kind.strip().lower() for kind in asked.split(",")))
     for kind in kinds:
-        if kind not in FORMATS:
-            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
+        if kind not in SINKS:
+            raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(SINKS)}")
     return kinds
 
 
@@ -196,7 +207,7 @@ async def translate_all(results: Sequence[Result], options: Options, turns: Turn
 
 async def _load(config: PipelineConfig) -> Models:
     tell_loading(config.asr.model)
-    from ..loading import load_models
+    from ..config import load_models
 
     loader = Worker("model loading")
     try:
@@ -236,7 +247,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         raise UsageError("no recording is named; give AUDIO or --manifest")
     folder, stored = options.output_dir, any(isinstance(place, str) for place in [*named, options.output_dir])
     if stored:
-        from .objects import add_stand_ins, check_place, stand_in  # an extra
+        from ..archives import add_stand_ins, check_place, stand_in  # an extra
 
         named = [add_stand_ins(place, root) if isinstance(place, str) else place for place in named]
         if isinstance(folder, str):
@@ -256,7 +267,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     tags = language_tags(config.languages.targets, always=options.lang_suffix)
     jobs = plan(named, kinds or ["srt"], folder, tags)
     if stored:
-        from .objects import with_remote
+        from ..archives import with_remote
 
         jobs = [with_remote(job, root) for job in jobs]
     return _do(options, config, jobs if shard is None else shard.of(jobs))
@@ -280,7 +291,7 @@ def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]
         order = Turns(results, largest_first=largest_first)
         with Claims(results, *folders) if options.claim else order as turns:
             if options.cluster is not None:
-                from .cluster import translate_on_cluster  # an extra
+                from ..archives import translate_on_cluster  # an extra
 
                 translate_on_cluster(options.cluster, results, what, folders, turns)
             elif several:

@@ -1,1 +1,1 @@
-"""Audio sources. All deliver mono int16 samples at 16 kHz in short chunks."""
+"""Sources of audio, as an app imports them; they are defined in ``pipeline.media.audio``."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from ..apps.cli import Parser, description_of, importing
-from ..apps.entry import program
+from ..apps import entry_point
+from ..console import Parser, description_of, importing
 
 
 class _Command(NamedTuple):
@@ -58,7 +58,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.bench") -> int:
     return status
 
 
-main = program(__name__, "python -m pipeline.bench")
+main = entry_point(__name__, "python -m pipeline.bench")
 
 if __name__ == "__main__":
     main()

@@ -16,17 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..apps.cli import some_path, some_text, whole_number, whole_numbers
-from ..apps.outputs import SUFFIXES
-from ..asr.options import AsrConfig
-from ..asr.whisper import WhisperRecognizer
-from ..asr.whisper.engine import WhisperEngine
-from ..audio.recording import read_audio
+from ..archives import SUFFIXES
+from ..backends import AsrConfig, WhisperEngine, WhisperRecognizer
 from ..config import PipelineConfig
+from ..console import some_path, some_text, whole_number, whole_numbers
+from ..core import SAMPLE_RATE, Samples, SpeechSegment, Transcript, VadConfig
 from ..errors import UsageError
-from ..events import SAMPLE_RATE, Samples, SpeechSegment, Transcript
-from ..languages.options import LanguageConfig
-from ..vad.options import VadConfig
+from ..languages import LanguageConfig
+from ..media import read_audio
 from .play import PACK_MS, faster_whisper, packs, segments_of
 from .words import edits, scored_units
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from ..apps.cli import whole_number
-from ..apps.options import add_model_arguments, configured
+from ..apps import add_model_arguments, configured
+from ..config import DEMO_SPEECH
+from ..console import whole_number
+from ..core import SAMPLE_RATE, Samples
 from ..errors import PipelineError, UsageError
-from ..events import SAMPLE_RATE, Samples
-from ..resources import DEMO_SPEECH
 from .processes import Load, Sampler
 
 _LAG_S = 3.0
@@ -156,7 +156,7 @@ def some_lag(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..audio.recording import read_audio
+    from ..media import read_audio
 
     configured(options)  # reports what is wrong before the server does
     samples = repeated(read_audio(options.audio or DEMO_SPEECH), options.seconds)

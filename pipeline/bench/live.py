@@ -16,26 +16,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..apps.options import add_model_arguments, configured
-from ..asr.options import DraftModel
-from ..asr.recognizer import DEFAULT, by_segment
-from ..audio.recording import Recording, read_audio
-from ..config import PipelineConfig
+from ..apps import add_model_arguments, configured
+from ..backends import DraftModel
+from ..config import DEMO_SPEECH, PipelineConfig
+from ..core import DEFAULT, Samples, SentenceAssembler, SourceSentence, Worker, by_segment
 from ..errors import UsageError
-from ..events import Samples, SourceSentence
-from ..latency.delay_measures import Reference
-from ..latency.emissions import Unit, unit_of, units
+from ..media import Recording, Reference, Unit, read_audio, read_cues, unit_of, units
 from ..names import escaped
-from ..resources import DEMO_SPEECH
-from ..run.worker import Worker
-from ..sentences.assembler import SentenceAssembler
-from ..subtitles.check import read_cues
 from .measures import measured
 from .play import PlayedRun, load_for_long_run, packs, play, segments_of
 from .report import LiveResult, as_json, as_text
 
 if TYPE_CHECKING:
-    from ..loading import Models
+    from ..core import Models
 
 # Read by a person, unlike the others (examples/audio/README.md). An installed package has the demo's voices only.
 _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")

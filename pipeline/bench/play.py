@@ -10,24 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..apps.cli import settle
-from ..asr.context import fits
-from ..asr.options import AsrConfig
-from ..asr.whisper.files import find_recognizer
-from ..audio.recording import Recording
+from ..backends import AsrConfig, SpeechDetector, find_recognizer, usable_cores
 from ..config import PipelineConfig
-from ..events import Samples, SpeechSegment
-from ..run.machine import usable_cores
-from ..run.stats import PipelineStats
-from ..run.worker import Worker
-from ..vad.detector import SpeechDetector
-from ..vad.endpointing import Endpointer
-from ..vad.options import VadConfig
+from ..console import settle
+from ..core import Endpointer, PipelineStats, Samples, SpeechSegment, VadConfig, Worker, fits
+from ..media import Recording
 from .processes import peak_mb, resident_mb
 from .words import ReceivedEvent
 
 if TYPE_CHECKING:
-    from ..loading import Models
+    from ..core import Models
 
 
 PACK_MS = 28_000
@@ -74,7 +66,7 @@ class Stats(PipelineStats):
 
 async def load_for_long_run(config: PipelineConfig) -> Models:
     """Load the models in a worker thread and exclude them from garbage collection, as the commands do."""
-    from ..loading import load_models
+    from ..config import load_models
 
     loader = Worker("model loading")
     try:
@@ -87,7 +79,7 @@ async def load_for_long_run(config: PipelineConfig) -> Models:
 
 async def play(path: Path, config: PipelineConfig, models: Models) -> PlayedRun:
     """Play one recording."""
-    from ..translator import SpeechTranslator
+    from ..core import SpeechTranslator
 
     source, translator = Recording(path), SpeechTranslator(config, models)
     translator.stats = stats = Stats()

@@ -17,13 +17,10 @@ import av
 import numpy as np
 from av.audio.frame import AudioFrame
 
-from ..apps.translate import for_recordings
-from ..audio.recording import Recording
+from ..apps import for_recordings
 from ..config import PipelineConfig
-from ..events import SAMPLE_RATE, Samples, SourceSentence
-from ..latency.alignment import aligned
-from ..loading import Models
-from ..run.stats import PipelineStats
+from ..core import SAMPLE_RATE, Models, PipelineStats, Samples, SourceSentence
+from ..media import Recording, aligned
 from .play import faster_whisper, load_for_long_run
 from .words import scored_units
 
@@ -165,7 +162,7 @@ def _chain(config: PipelineConfig, *, paced: bool) -> Callable[[Path, Samples, C
     models: list[Models] = []
 
     async def run(path: Path) -> tuple[str, PipelineStats]:
-        from ..translator import SpeechTranslator
+        from ..core import SpeechTranslator
 
         models[:] = models or [await load_for_long_run(config)]
         texts: list[str] = []

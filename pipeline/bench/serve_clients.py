@@ -13,8 +13,8 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from ..core import SAMPLE_RATE, Samples
 from ..errors import PipelineError
-from ..events import SAMPLE_RATE, Samples
 
 _CHUNK = SAMPLE_RATE // 10
 LOST = (OSError, TimeoutError, WebSocketException)

@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..apps.cli import some_path
-from ..audio.recording import read_audio
+from ..console import some_path
+from ..core import SAMPLE_RATE, Samples
 from ..errors import DownloadError, SinkError
-from ..events import SAMPLE_RATE, Samples
+from ..media import read_audio
 from ..names import escaped
-from ..store.transfer import digest_of
+from ..store import digest_of
 
 _TABLE = Path(__file__).with_name("speech.tsv")
 # What --reading joins: prose and verse, read without haste, 109 s. docs/benchmarks.md measures live runs with it.

@@ -12,14 +12,10 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..apps.cli import whole_number
+from ..backends import ALL_RULES, MarianModel, NmtConfig, SentenceCache, TextRule, find_translation_model
+from ..console import whole_number
 from ..errors import UsageError
-from ..nmt.compiled import find_translation_model
-from ..nmt.model import MarianModel
-from ..nmt.options import NmtConfig
-from ..nmt.preparation import ALL_RULES, TextRule
-from ..nmt.search.sentence_text import SentenceCache
-from ..sinks.sink import BlockFile
+from ..media import BlockFile
 from .nmt import read_sentences
 
 NOTABLE_CHRF = 3.0

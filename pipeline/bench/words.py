@@ -14,13 +14,11 @@ from itertools import takewhile
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from ..captions.states import State
-from ..events import PipelineEvent, SourceSentence, SourceText, TargetText, Translation
+from ..core import PipelineEvent, SourceSentence, SourceText, State, TargetText, Translation
 from ..languages import spaced
 from ..languages.rules.en import in_words
-from ..latency import emissions
-from ..latency.alignment import aligned
-from ..latency.emissions import Unit
+from ..media import Unit, aligned
+from ..media import units as text_units
 
 FRAME_S = 1 / 60
 """What comes within the time of one picture on a screen is seen at once."""
@@ -182,7 +180,7 @@ def erased_units(texts: Sequence[Newest], unit: Unit) -> int:
     """The units that were taken back from what is displayed, wherever its sentences begin."""
     shown, before, erased = dict[int, list[str]](), list[str](), 0
     for at, one in enumerate(texts):
-        shown[one.state.sentence] = emissions.units(one.state.text, unit)
+        shown[one.state.sentence] = text_units(one.state.text, unit)
         if not ends_frame(texts, at):
             continue
         displayed = [each for number in sorted(shown) for each in shown[number]]

@@ -54,7 +54,7 @@ class _Word:
         return sum(c.isupper() or c.isdigit() for c in self.text[1:]) > 0 and len(self.text) >= _LEAST
 
 
-def candidates(
+def term_candidates(
     text: str, language: str, pieces: Callable[[str], int] | None = None, most: int = MOST
 ) -> list[Candidate]:
     """The terms of a text, those that are likely to be misheard and often in it first.

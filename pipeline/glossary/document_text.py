@@ -32,7 +32,7 @@ _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype html|html|head|body)"
 _KINDS = "PDF, DOCX, PPTX, HTML and plain text are read"
 
 
-def document_text(path: Path, limit_s: float = _LIMIT_S, unwanted: Callable[[], bool] = lambda: False) -> str:
+def text_of_document(path: Path, limit_s: float = _LIMIT_S, unwanted: Callable[[], bool] = lambda: False) -> str:
     """The text of a document. Blocks.
 
     ``unwanted``: whether nobody waits for it any more; is asked again and again.

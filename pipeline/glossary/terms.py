@@ -8,8 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..languages import same_language
-from ..languages.noun_agreement import plural
+from ..languages import plural, same_language
 
 # English plural and possessive endings of a term that ends in a Latin letter, with straight and curly apostrophe. The
 # apostrophe after a plural is not part of it: it may be a quotation mark.

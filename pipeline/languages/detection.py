@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from . import language_tag, nearest
+from .tags import language_tag, nearest
 
 # Less text may be names, or be in several languages.
 _LEAST_LETTERS = 100

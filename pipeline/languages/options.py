@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from . import language_tag, normalized_code, same_language
+from .tags import language_tag, normalized_code, same_language
 
 AUTO_SOURCE = "auto"
 """Source language that means: one of the targets, recognised from the speech; with one target, any that is translated into it."""

@@ -23,7 +23,7 @@ from .languages.route import languages_route
 from .metrics import Metrics
 from .openapi import openapi_routes
 from .protocol import is_room_name
-from .protocols import ROUTES
+from .protocols import PROTOCOLS
 from .protocols.libretranslate import DETECTION, PATH
 from .service import Service
 from .terms import terms_route
@@ -37,6 +37,7 @@ def create_app(
     access: Access | None = None,
     routes: Sequence[BaseRoute] = (),
     shared_at: Callable[[], str | None] = lambda: None,
+    protocols: Sequence[str] = (),
 ) -> Starlette:
     """The pages, the WebSocket, and what operators ask.
 
@@ -44,6 +45,7 @@ def create_app(
         access: who may use it; by default everybody who reaches it under a name of this machine's loopback.
         routes: more routes behind the same checks.
         shared_at: the address of the first page for other machines, such as "http://192.168.1.5:8000/"; None if none is known.
+        protocols: those of installed packages that are served, too.
     """
     access = access or Access()
     refused: Counter[str] = Counter()
@@ -84,7 +86,7 @@ def create_app(
             Route("/metrics", answers.metrics),
             languages_route(service, access),
             terms_route(service, access),
-            *(route for routes in ROUTES for route in routes(service, access, rate)),
+            *(route for name in (*PROTOCOLS.own, *protocols) for route in PROTOCOLS.make(name, service, access, rate)),
             *openapi_routes(service.languages, access, more=service.offers is not None),
             *routes,
             Mount("/static", _Static(directory=STATIC)),

@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..asr.recognizer import ConcurrentRecognizer, Recognizer, StreamingRecognizer
+from ..core import SAMPLE_RATE, ConcurrentRecognizer, Recognizer, StreamingRecognizer
 from ..errors import UsageError
-from ..events import SAMPLE_RATE
 from .limits import MOST_SESSIONS
 
 # Recognition time of a session without drafts, in encoder runs a second of its audio: that of base (docs/benchmarks.md).

@@ -8,20 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..captions.masking import Masking
 from ..config import PipelineConfig, with_overrides
+from ..core import Masking, Models, SameLanguageText, TextTranslator, warn_unspellable
 from ..errors import UsageError
-from ..glossary.current import GlossaryFile
-from ..glossary.masked import load_masked
+from ..glossary import GlossaryFile, load_masked
 from ..languages import nearest
-from ..loading import Models
-from ..nmt.same_language import SameLanguageText
-from ..nmt.translator import TextTranslator, warn_unspellable
 from .languages.served import narrowed
 from .protocol import ProtocolError
 
 if TYPE_CHECKING:
-    from ..asr.voices import VoiceModel
+    from ..core import AddSpeakers
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Chain:
         config = with_overrides(self.config, targets=languages.targets)
         return Chain(config, replace(self.models, translations=translations), self.glossary, self.masking)
 
-    def telling_speakers(self, model: VoiceModel | None) -> Chain:
+    def telling_speakers(self, model: AddSpeakers | None) -> Chain:
         """The chain with each sentence's speaker, told by this model; as it is without one."""
         if model is None:
             return self
@@ -65,7 +61,7 @@ class Chain:
         return replace(self, config=config, models=replace(self.models, voices=model))
 
 
-async def loaded_voice_model(load: Callable[[], VoiceModel | None] | None, *, wanted: bool) -> VoiceModel | None:
+async def loaded_voice_model(load: Callable[[], AddSpeakers | None] | None, *, wanted: bool) -> AddSpeakers | None:
     """The model that tells speakers apart, for a session that asks for it.
 
     Raises:

@@ -19,7 +19,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 
-from ..run.machine import give_back_memory
+from ..backends import give_back_memory
 from .guard import counted_as
 from .limits import ServerLimits
 from .shares import gives_way

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..captions.masking import MASK, Masking
-from ..events import Correction
-from ..glossary.files import normalized_form
-from ..glossary.table import TableError
+from ..core import MASK, Correction, Masking
+from ..glossary import TableError, normalized_form
 from .guard import Rate
 from .history import History
 from .limits import ServerLimits

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import PipelineError, UsageError
-from ..languages.options import LanguageConfig
+from ..languages import LanguageConfig
 from .access import Access, is_origin
 from .languages.served import ServedLanguages
 from .limits import MOST_SESSIONS

@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..captions.states import State, key, place_of
-from ..events import PipelineEvent, SourceSentence, Translation
+from ..core import PipelineEvent, SourceSentence, State, Translation, key, place_of
 from .history import History, concerns
 from .protocol import ProtocolError
 from .shares import DISPLACED

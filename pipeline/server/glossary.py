@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ConfigError
-from ..glossary.current import CurrentGlossary
-from ..glossary.files import parse_glossary
-from ..glossary.terms import Glossary
+from ..glossary import CurrentGlossary, Glossary, parse_glossary
 from .protocol import ProtocolError
 
 _MOST_CHARACTERS = 1 << 16

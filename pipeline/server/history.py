@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 
-from ..captions.states import State, key
-from ..events import (
+from ..core import (
     Correction,
     EndOfInput,
+    Paused,
     PipelineEvent,
+    Resumed,
     SourceSentence,
     SourceText,
+    State,
     TargetText,
     Transcript,
     Translation,
+    TranslationLost,
+    key,
 )
-from ..notices import Paused, Resumed, TranslationLost
 
 
 @dataclass

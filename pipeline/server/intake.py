@@ -11,7 +11,7 @@ import av
 import numpy as np
 from av.audio.resampler import AudioResampler
 
-from ..events import SAMPLE_RATE, Samples
+from ..core import SAMPLE_RATE, Samples
 from .protocol import ProtocolError
 
 # What a client buffered comes within this time after the first of it, in seconds, unless it has to wait.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from ..events import PipelineEvent
-from ..notices import Paused, Resumed
+from ..core import Paused, PipelineEvent, Resumed
 from .corrections import Corrections
 from .intake import Intake
 from .protocol import Correct, Mask

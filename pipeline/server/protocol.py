@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..captions.changes import ChangeEvent
+from ..core import ChangeEvent, Paused, Resumed
 from ..languages import LONGEST_CODE
-from ..notices import Paused, Resumed
-from ..sinks.jsonl import line
+from ..media import line
 from .limits import MOST_NAMED_TARGETS
 
 VERSION = 2

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from ..config import PipelineConfig
+from ..core import PipelineEvent
 from ..errors import PipelineError, one_line
-from ..events import PipelineEvent
-from ..sinks.push import PushSink
-from ..sinks.sink import SINK_FAILURES, FanOut, close_all
+from ..media import SINK_FAILURES, FanOut, close_all
+from ..push import PushSink
 from .session import Session
 
 log = logging.getLogger(__name__)

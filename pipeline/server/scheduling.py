@@ -10,18 +10,20 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from ..asr.recognizer import (
+from ..core import (
     BatchRecognizer,
     DraftRecognizer,
     DraftRefusedError,
     LanguageDetector,
+    Models,
     RecognitionOptions,
     Recognizer,
+    Samples,
+    SpeechSegment,
     StreamingRecognizer,
+    Transcript,
 )
 from ..errors import PipelineError
-from ..events import Samples, SpeechSegment, Transcript
-from ..loading import Models
 
 # Share of all time in which finals and drafts together may use the recogniser, for each call that it takes at once; drafts
 # give way above it. The rest is for voice detection, translation and connections, and keeps finals from waiting for drafts.

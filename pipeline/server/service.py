@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import PipelineConfig
-from ..glossary.terms import Glossary
+from ..core import Models, PipelineStats
+from ..glossary import Glossary
 from ..languages import nearest, normalized_code
-from ..loading import Models
-from ..run.stats import PipelineStats
 from .capacity import calls_at_once
 from .chains import Chain, chain_of
 from .languages.offers import Offers, Preparation
@@ -28,8 +27,8 @@ from .session import Session
 from .session_index import SessionIndex
 
 if TYPE_CHECKING:
-    from ..asr.voices import VoiceModel
-    from ..glossary.candidates import Candidate
+    from ..core import AddSpeakers
+    from ..glossary import Candidate
     from .directory import Directory
     from .speaking import SessionVoices
 
@@ -78,7 +77,7 @@ class Service:
         self._keeping: set[asyncio.Task[None]] = set()
         self.directory: Directory | None = None  # with which this server shares out rooms
         self.proposals: Sequence[Candidate] = ()  # terms for all speakers
-        self.speakers: Callable[[], VoiceModel | None] | None = None
+        self.speakers: Callable[[], AddSpeakers | None] | None = None
         """Loads the model that tells voices apart in the sessions that ask for it; None: none may."""
         self.draining = False
         """Whether no session is started any more."""
@@ -122,7 +121,7 @@ class Service:
         """How often a reader was too slow, so that it got the whole text anew, over all sessions."""
         return self._resets + sum(session.resets for session in self.sessions.values())
 
-    def start(self, wanted: Start, glossary: Glossary | None = None, voices: VoiceModel | None = None) -> Session:
+    def start(self, wanted: Start, glossary: Glossary | None = None, voices: AddSpeakers | None = None) -> Session:
         """Begin a session. ``glossary``: that of the message, if it has one. ``voices``: tells its speakers apart.
 
         Raises:

@@ -13,12 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core import SAMPLE_RATE, PipelineEvent, PipelineStats, SourceSentence, SpeechTranslator, unspellable
 from ..errors import PipelineError
-from ..events import SAMPLE_RATE, PipelineEvent, SourceSentence
-from ..glossary.terms import Glossary
-from ..nmt.translator import unspellable
-from ..run.stats import PipelineStats
-from ..translator import SpeechTranslator
+from ..glossary import Glossary
 from .access import same_secret
 from .chains import Chain
 from .corrections import Corrections

@@ -12,15 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..captions.changes import States
-from ..captions.states import State, key
+from ..core import Correction, PipelineEvent, SourceSentence, State, States, Translation, Worker, key
 from ..errors import PipelineError, UsageError
-from ..events import Correction, PipelineEvent, SourceSentence, Translation
-from ..run.worker import Worker
-from ..sinks.files import sink_makers
-from ..sinks.jsonl import read_event
-from ..sinks.sink import Sink, close_all, write_all
-from ..subtitles.rules import SubtitleRules
+from ..media import Sink, SubtitleRules, close_all, read_event, sink_makers, write_all
 
 log = logging.getLogger(__name__)
 

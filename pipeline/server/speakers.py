@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 
-from ..events import PipelineEvent, SourceSentence, SourceText
+from ..core import PipelineEvent, SourceSentence, SourceText
 from ..names import escaped
 from .protocol import ProtocolError, check_length, sendable, shown
 

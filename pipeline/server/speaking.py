@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from ..events import PipelineEvent, Samples
+from ..core import PipelineEvent, Samples
 from ..languages import nearest
-from ..speaking.speaker import Speaker, at_rate
-from ..speaking.voice import Voice
+from ..speaking import Speaker, Voice, at_rate
 from .protocol import ProtocolError, shown
 from .shares import DISPLACED, displaced
 

@@ -11,11 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..asr.recognizer import VocabularyRecognizer
+from ..core import Models, VocabularyRecognizer
 from ..errors import UsageError
-from ..glossary.candidates import Candidate, candidates
-from ..glossary.document_text import document_text
-from ..loading import Models
+from ..glossary import Candidate, term_candidates, text_of_document
 from .access import Access, bearer_token
 from .protocol import ProtocolError
 from .service import Service
@@ -25,7 +23,7 @@ from .uploads import UploadError, as_dict, received, while_connected
 def proposed(text: str, language: str, models: Models) -> list[Candidate]:
     """The terms of a text for speech in ``language``. Blocks."""
     recognizer = models.recognizer
-    return candidates(text, language, recognizer.pieces if isinstance(recognizer, VocabularyRecognizer) else None)
+    return term_candidates(text, language, recognizer.pieces if isinstance(recognizer, VocabularyRecognizer) else None)
 
 
 async def _proposed(path: Path, language: str, models: Models) -> list[Candidate]:
@@ -36,7 +34,7 @@ async def _proposed(path: Path, language: str, models: Models) -> list[Candidate
     """
     left = threading.Event()
     work = asyncio.ensure_future(
-        asyncio.to_thread(lambda: proposed(document_text(path, unwanted=left.is_set), language, models))
+        asyncio.to_thread(lambda: proposed(text_of_document(path, unwanted=left.is_set), language, models))
     )
     try:
         return await asyncio.shield(work)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from ..loading import Models
-from ..run.stats import PipelineStats
+from ..core import Models, PipelineStats
 from .scheduling import ScheduledRecognizer, Scheduler
 
 # The longest time between two looks that counts: a process that was stopped, or has a slow machine, finds no model hung.

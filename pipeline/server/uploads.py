@@ -18,13 +18,19 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from ..audio.recording import PcmRecording, Recording
-from ..audio.source import AudioSource
+from ..core import (
+    SAMPLE_RATE,
+    AudioSource,
+    PipelineEvent,
+    PipelineStats,
+    Samples,
+    SourceSentence,
+    SpeechTranslator,
+    Transcript,
+    Worker,
+)
 from ..errors import AudioError, PipelineError, StageError, UsageError
-from ..events import SAMPLE_RATE, PipelineEvent, Samples, SourceSentence, Transcript
-from ..run.stats import PipelineStats
-from ..run.worker import Worker
-from ..translator import SpeechTranslator
+from ..media import PcmRecording, Recording
 from .chains import Chain
 from .limits import ServerLimits
 from .protocol import ProtocolError, shown

@@ -10,9 +10,8 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from ..captions.changes import Changes
-from ..events import EndOfInput
-from ..glossary.terms import Glossary
+from ..core import Changes, EndOfInput
+from ..glossary import Glossary
 from .access import Access
 from .chains import loaded_voice_model
 from .feed import Feed, Snapshot, Targets

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..audio.devices import find_device, library_messages_logged, portaudio, settings_for
+from ..core import Samples
 from ..errors import DeviceError
-from ..events import Samples
+from ..media import find_device, library_messages_logged, portaudio, settings_for
 from .speaker import at_rate
 
 _BLOCK_S = 0.02

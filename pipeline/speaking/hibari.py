@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
-from ..events import Samples
-from ..store.known import HIBARI
-from ..store.packages import is_complete
+from ..store import HIBARI, is_complete
 from .voice import spoken_samples
 
 

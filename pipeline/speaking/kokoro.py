@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import open_session, quiet_options
+from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
-from ..events import Samples
-from ..run.onnx_session import open_session, quiet_options
-from ..store.known import KOKORO, KOKORO_STYLES
-from ..store.packages import model_from_packages, verified
-from ..store.url import fetched_to
+from ..store import KOKORO, KOKORO_STYLES, fetched_to, model_from_packages, verified
 from .espeak import require_espeak, spelled, with_marks
 from .voice import spoken_samples
 

@@ -13,11 +13,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..audio.capture import Converter
-from ..captions.append import AppendOnlySentences
+from ..core import AppendOnlySentences, PipelineEvent, Samples, TargetText, Translation
 from ..errors import DeviceError, PipelineError, one_line
-from ..events import PipelineEvent, Samples, TargetText, Translation
 from ..languages import sets_sentences_apart
+from ..media import Converter
 from .voice import Voice
 
 log = logging.getLogger(__name__)
@@ -27,9 +26,9 @@ _FASTER = 1.35
 # Sentences that wait are spoken as one if they are so short together: some four seconds.
 _SHORT, _SHORT_UNSPACED = 60, 20
 _MEASURED = 1_000
-# A caption of a sound; see ``pipeline.subtitles.labels``.
+# A caption of a sound; see ``pipeline.languages.sounds``.
 _SOUND = re.compile(r"\[[^\]]*\]")
-# A word that is not shown; see ``pipeline.captions.masking``.
+# A word that is not shown; see ``pipeline.core.captions.masking``.
 _MASKED = re.compile(r"\w?\*+")
 
 

@@ -8,9 +8,9 @@ import wave
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core import PipelineEvent, Translation
 from ..errors import SinkError
-from ..events import PipelineEvent, Translation
-from ..sinks.sink import open_locked
+from ..media import open_locked
 from .speaker import UtteranceQueue, log, said_of_skipped, spoken
 from .voice import Voice
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..backends import open_session, quiet_options
+from ..core import Samples
 from ..errors import ModelError, UsageError, first_line
-from ..events import Samples
 from ..languages import known_language, normalized_code
-from ..run.onnx_session import open_session, quiet_options
 from .espeak import require_espeak, spelled, with_marks
 
-_WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
+WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
+"""What to do about a voice that is not there, for messages."""
 # Phonemes that each voice has: before all others, between them, and after them.
 _BEGIN, _BETWEEN, _END = "^", "_", "$"
 _INPUTS = {"input", "input_lengths", "scales"}
@@ -58,14 +60,14 @@ class PiperVoice:
             code = (settings.get("language", {}).get("code") or path.name.split("-")[0]).replace("_", "-")
             self.language = normalized_code(code) if known_language(code) is not None else ""
             self.rate = int(settings["audio"]["sample_rate"])
-            self._ids = {sign: [int(each) for each in ids] for sign, ids in settings["phoneme_id_map"].items()}
+            self._ids = {sign: [*map(int, ids)] for sign, ids in settings["phoneme_id_map"].items()}
             self._frame = [self._ids[sign] for sign in (_BEGIN, _BETWEEN, _END)]
             kind = settings.get("phoneme_type", "espeak")
             self._espeak = str(settings["espeak"]["voice"]) if kind == "espeak" else None
             defaults = {"noise_scale": 0.667, "length_scale": 1.0, "noise_w": 0.8} | settings.get("inference", {})
             self._scales = [float(defaults[name]) for name in ("noise_scale", "length_scale", "noise_w")]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"{path}.json is no configuration of a Piper voice ({error!r}); {_WHERE}") from None
+            raise ModelError(f"{path}.json is no configuration of a Piper voice ({error!r}); {WHERE}") from None
         if not self.language or kind not in ("espeak", "text") or not 8_000 <= self.rate <= 192_000:
             raise ModelError(
                 f"{path}.json has the language {code!r}, phonemes of the type {kind!r} and {self.rate} Hz; expected are a "
@@ -74,23 +76,23 @@ class PiperVoice:
         if self._espeak is not None:
             require_espeak(path.name)
         self._session = open_session(path, threads=1)
-        inputs = {each.name for each in self._session.get_inputs()}
+        inputs = {given.name for given in self._session.get_inputs()}
         if inputs - {"sid"} != _INPUTS:
-            raise ModelError(f"{path} has the inputs {', '.join(sorted(inputs))}, not those of a Piper voice; {_WHERE}")
+            raise ModelError(f"{path} has the inputs {', '.join(sorted(inputs))}, not those of a Piper voice; {WHERE}")
         self._speaker = {"sid": np.zeros(1, np.int64)} if "sid" in inputs else {}
         own_name = settings.get("language", {}).get("name_native")
         self._check(str(own_name or path.stem))
 
     def say(self, text: str, speed: float = 1.0) -> Samples:
-        """See ``Voice``."""
+        """Speak a sentence; see ``Voice``."""
         begin, between, end = self._frame
         phonemes = self._phonemes(text) if any(map(str.isalnum, text)) else ""
-        found = [self._ids[sign] + between for sign in phonemes if sign in self._ids]
-        if not found:
+        signs = [self._ids[sign] + between for sign in phonemes if sign in self._ids]
+        if not signs:
             return np.zeros(0, np.int16)
         noise, length, noise_of_lengths = self._scales
         try:
-            ids = np.array([[*begin, *between, *(each for ids in found for each in ids), *end]], np.int64)
+            ids = np.array([[*begin, *between, *chain.from_iterable(signs), *end]], np.int64)
             feeds = {
                 "input": ids,
                 "input_lengths": np.array([ids.shape[1]], np.int64),
@@ -125,13 +127,13 @@ class PiperVoice:
 def _model_file(path: Path) -> Path:
     """The file of a voice, which may be given by its folder."""
     if os.path.isdir(path):
-        found = sorted(path.glob("*.onnx"))
-        if len(found) != 1:
-            names = ", ".join(each.name for each in found) or "no .onnx file"
-            raise UsageError(f"{path} has {names}; {_WHERE}")
-        return found[0]
+        files = sorted(path.glob("*.onnx"))
+        if len(files) != 1:
+            names = ", ".join(file.name for file in files) or "no .onnx file"
+            raise UsageError(f"{path} has {names}; {WHERE}")
+        return files[0]
     if not os.path.isfile(path):
-        raise UsageError(f"there is no voice {path}; {_WHERE}")
+        raise UsageError(f"there is no voice {path}; {WHERE}")
     return path
 
 
@@ -139,7 +141,7 @@ def _settings(path: Path) -> dict[str, Any]:
     try:
         settings = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {_WHERE}") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}; {WHERE}") from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged ({error}); fetch it again") from None
     if not isinstance(settings, dict):

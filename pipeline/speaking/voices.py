@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-from ..store.known import HIBARI
-from .hibari import HibariVoice
-from .kokoro import KokoroVoice
-from .voice import PiperVoice, Voice
+from ..errors import UsageError
+from ..plugins import Table
+from ..store import HIBARI
+from .voice import WHERE, PiperVoice, Voice
 
+VOICES = Table("voices", "voice", {HIBARI.size: "speaking.hibari:HibariVoice"})
 # Language, woman or man, and a name.
 _KOKORO = re.compile("[efhijpz][fm]_[a-z]+")
 
@@ -20,8 +22,13 @@ def load_voice(given: Path) -> Voice:
     Raises:
         UsageError, ModelError: it is not installed, there is none, or it is damaged.
     """
-    if str(given) == HIBARI.size:
-        return HibariVoice()
-    if _KOKORO.fullmatch(str(given)):
-        return KokoroVoice.installed(str(given))
-    return PiperVoice(given)
+    if _KOKORO.fullmatch(name := str(given)):
+        from .kokoro import KokoroVoice
+
+        return KokoroVoice.installed(name)
+    if name not in VOICES.own and os.path.exists(given):
+        return PiperVoice(given)
+    if name not in VOICES:
+        raise UsageError(f"there is no voice {name}; {WHERE}, or one of {', '.join(VOICES)}, or a voice of Kokoro")
+    voice: Voice = VOICES.make(name)
+    return voice

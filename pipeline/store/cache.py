@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import DownloadError, NoSpaceError
-from ..run.progress import Progress
+from .progress import Progress
 from .transfer import megabytes
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)

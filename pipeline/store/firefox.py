@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DownloadError, ModelError, first_line
-from ..run.progress import Progress
 from .cache import check_room, locked, writable
 from .catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
 from .packages import assets
+from .progress import Progress
 from .transfer import digest_of, megabytes
 from .url import check_online, fetch
 

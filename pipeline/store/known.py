@@ -22,7 +22,7 @@ class KnownFile:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Rejection thresholds for a model's transcripts; see ``pipeline.asr.whisper.guards``."""
+    """Rejection thresholds for a model's transcripts; see ``pipeline.backends.whisper.guards``."""
 
     no_speech: float = 0.6
     log_probability: float = -1.0

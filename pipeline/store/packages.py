@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import DownloadError, UsageError
-from ..run.progress import Progress
 from .cache import check_room, locked, writable
 from .known import KNOWN_MODELS, KnownFile, KnownModel
+from .progress import Progress
 from .transfer import digest_of
 
 logger = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import DownloadError, ModelError, UsageError, first_line
-from ..run.progress import Progress, progress_bar
 from .cache import check_room, locked, translate_read_errors, writable
 from .firefox import cached_student, fetch_student, is_student
 from .known import KnownModel, known_model, known_translator
 from .listing import FileSet, Listing, RemoteFile, list_files
 from .packages import is_complete, model_from_packages
+from .progress import Progress, progress_bar
 from .transfer import digest_of, fetch_blob, megabytes
 
 _KEPT = "what arrived is kept; "

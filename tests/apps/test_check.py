@@ -5,9 +5,9 @@ import pytest
 from pipeline.apps import check
 from pipeline.errors import UsageError
 from pipeline.events import EndOfInput, PipelineEvent
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.vtt import VttSink
-from pipeline.subtitles.rules import SubtitleRules
+from pipeline.media.sinks.srt import SrtSink
+from pipeline.media.sinks.vtt import VttSink
+from pipeline.media.subtitles.rules import SubtitleRules
 from tests.streams import spoken, translated
 
 SENTENCES = [

@@ -23,18 +23,18 @@ import webvtt
 
 from pipeline import MarianModel, States, Translation, load_config
 from pipeline.apps import live
-from pipeline.apps.cli import report
+from pipeline.backends.nmt_options import NmtConfig
 from pipeline.bench.words import scored_units
-from pipeline.captions.states import OpenTexts
 from pipeline.config import with_overrides
+from pipeline.console.cli import report
+from pipeline.core.captions.states import OpenTexts
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import SAMPLE_RATE, EndOfInput
+from pipeline.media.sinks.files import FORMATS
+from pipeline.media.sinks.jsonl import read_event
+from pipeline.media.sinks.srt import SrtSink
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.names import STANDARD_OUTPUT
-from pipeline.nmt.options import NmtConfig
-from pipeline.sinks.files import FORMATS
-from pipeline.sinks.jsonl import read_event
-from pipeline.sinks.srt import SrtSink
-from pipeline.subtitles.rules import SubtitleRules
 from tests.commands import command, quick_config, run, run_process
 from tests.conftest import (
     EXAMPLES,
@@ -223,7 +223,7 @@ def test_warnings_go_to_the_current_standard_error():
     """A progress bar replaces standard error to draw messages above itself."""
     program = """
 import io, logging, sys
-from pipeline.apps.cli import main_program
+from pipeline.console.cli import main_program
 
 def run(arguments):
     sys.stderr = io.StringIO()
@@ -572,7 +572,7 @@ def test_an_interrupt_during_imports_ends_the_process_silently(arguments, module
 def test_an_interrupt_during_an_import_ends_the_process():
     interrupt = "os.kill(os.getpid(), signal.SIGINT)"
     program = (
-        "import os, signal\nfrom pipeline.apps.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n"
+        "import os, signal\nfrom pipeline.console.cli import importing\nwith importing():\n    {}\ntry:\n    {}\n"
         + ("except KeyboardInterrupt:\n    print('raised')")
     )
     for within, after, status, said in ((interrupt, "pass", -signal.SIGINT, ""), ("pass", interrupt, 0, "raised\n")):

@@ -17,9 +17,7 @@ import pytest
 import srt
 
 from pipeline.apps.controls import NoticeSink, controls, meter, notice_line, status_line
-from pipeline.audio.microphone import Microphone
-from pipeline.events import EndOfInput
-from pipeline.notices import (
+from pipeline.core.notices import (
     AudioLost,
     DeviceBack,
     DeviceLost,
@@ -29,9 +27,11 @@ from pipeline.notices import (
     Resumed,
     TranslationLost,
 )
-from tests.audio.portaudio import FakePortAudio, ended
+from pipeline.events import EndOfInput
+from pipeline.media.audio.microphone import Microphone
 from tests.commands import quick_config
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav, write_wav
+from tests.media.audio.portaudio import FakePortAudio, ended
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_lag_is_shown_below_the_subtitles(subtitles):
 
 
 def test_a_terminal_shows_that_the_program_has_started_before_its_libraries_are_imported():
-    program = "from pipeline.apps.entry import program; program('.missing', 'missing')()"
+    program = "from pipeline.apps.entry import entry_point; entry_point('.missing', 'missing')()"
     terminal = Terminal("-c", program)
     terminal.wait_for("No module named 'pipeline.apps.missing'")
     assert terminal.shown.startswith("loading …\r".encode())
@@ -277,9 +277,9 @@ async def test_a_run_under_nohup_ignores_the_end_of_its_terminal():
 # A run that prints a number of notices about its microphone.
 LISTENING = """
 import asyncio, os, signal, sys, termios
-from tests.audio.portaudio import FakePortAudio, ended
+from tests.media.audio.portaudio import FakePortAudio, ended
 sys.modules["sounddevice"] = FakePortAudio(("Mic", 1, 16_000))
-from pipeline.audio.microphone import Microphone
+from pipeline.media.audio.microphone import Microphone
 from pipeline.apps.controls import controls
 
 async def main(count):

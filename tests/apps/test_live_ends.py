@@ -13,7 +13,7 @@ import srt
 
 from pipeline import SourceDelta, States
 from pipeline.bench.words import scored_units
-from pipeline.sinks.jsonl import read_event
+from pipeline.media.sinks.jsonl import read_event
 from tests.commands import command, quick_config, run
 from tests.conftest import HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 

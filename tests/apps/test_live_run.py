@@ -18,14 +18,14 @@ from rich.console import Console
 from pipeline import EndOfInput, PipelineEvent
 from pipeline.apps import live, live_run
 from pipeline.apps.live_run import LiveRun
-from pipeline.audio.recording import Recording
+from pipeline.core.run.stats import PipelineStats
 from pipeline.events import SAMPLE_RATE
-from pipeline.run.stats import PipelineStats
-from pipeline.sinks.jsonl import JsonlSink
-from pipeline.sinks.queued import QueuedSink
-from pipeline.sinks.sink import Sink
-from pipeline.sinks.srt import SrtSink
-from pipeline.sinks.terminal import TerminalSink
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.jsonl import JsonlSink
+from pipeline.media.sinks.queued import QueuedSink
+from pipeline.media.sinks.sink import Sink
+from pipeline.media.sinks.srt import SrtSink
+from pipeline.media.sinks.terminal import TerminalSink
 from tests.commands import command
 from tests.conftest import HANG_S, PHRASES, read_wav, write_wav
 

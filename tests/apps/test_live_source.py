@@ -22,16 +22,16 @@ from pipeline import (
 )
 from pipeline.apps import live, live_run
 from pipeline.apps.live_run import LiveRun
-from pipeline.audio.microphone import Microphone
-from pipeline.audio.recording import Recording
-from pipeline.audio.source import AudioSource
+from pipeline.config.resources import CONFIGS
+from pipeline.core.notices import SourceNotice
+from pipeline.core.source import AudioSource
 from pipeline.errors import UsageError
 from pipeline.events import Samples
-from pipeline.notices import SourceNotice
-from pipeline.resources import CONFIGS
-from pipeline.sinks.jsonl import JsonlSink
-from tests.audio.portaudio import FakePortAudio
+from pipeline.media.audio.microphone import Microphone
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.jsonl import JsonlSink
 from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.media.audio.portaudio import FakePortAudio
 
 NOTICES: list[SourceNotice] = [
     DeviceLost(1.0, "Mic", "it stopped"),

@@ -62,8 +62,12 @@ def test_ctrl_c_ends_a_run_whose_server_does_not_answer():
 
 
 def test_a_run_with_a_microphone_loads_nothing_of_it():
-    loaded = "import sys, pipeline.apps.live, pipeline.apps.live_run, pipeline.audio.microphone; print(*sys.modules)"
+    loaded = (
+        "import sys, pipeline.apps.live, pipeline.apps.live_run, pipeline.media.audio.microphone; print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, timeout=HANG_S)
     modules = done.stdout.decode().split()
-    assert "pipeline.audio.microphone" in modules
-    assert not [name for name in modules if name.startswith(("pipeline.audio.network", "pipeline.server", "fsspec"))]
+    assert "pipeline.media.audio.microphone" in modules
+    assert not [
+        name for name in modules if name.startswith(("pipeline.media.audio.network", "pipeline.server", "fsspec"))
+    ]

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from pipeline import SourceSentence, Translation
-from pipeline.audio.recording import Recording
-from pipeline.captions.changes import Changes
+from pipeline.core.captions.changes import Changes
+from pipeline.core.run.options import CaptionOptions
 from pipeline.events import SAMPLE_RATE
-from pipeline.run.options import CaptionOptions
-from pipeline.sinks.jsonl import line
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.jsonl import line
 from tests.chain import events_of
 from tests.commands import run
 from tests.conftest import PHRASES, read_wav, write_wav

@@ -11,8 +11,8 @@ import pytest
 from pipeline import Models, PipelineConfig
 from pipeline.apps import translate
 from pipeline.apps.controls import NoticeSink
-from pipeline.notices import AudioLost, LoadChanged
-from pipeline.run.progress import progress_bar
+from pipeline.core.notices import AudioLost, LoadChanged
+from pipeline.store.progress import progress_bar
 from tests.commands import run as run_command
 from tests.conftest import write_wav
 

@@ -17,9 +17,9 @@ from huggingface_hub.utils import WeakFileLock
 
 from pipeline import load_config
 from pipeline.apps.known_models import models_called, named_models
-from pipeline.nmt.compiled import translator_ref
-from pipeline.nmt.options import NmtConfig
-from pipeline.resources import named_configs
+from pipeline.backends.marian.compiled import translator_ref
+from pipeline.backends.nmt_options import NmtConfig
+from pipeline.config.resources import named_configs
 from pipeline.store.listing import Listing, RemoteFile
 from tests.conftest import HANG_S, ROOT
 from tests.store.hub_server import COMMIT, NEXT_COMMIT, HubServer, environment, failed, models

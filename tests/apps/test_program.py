@@ -15,9 +15,9 @@ import pytest
 
 import pipeline
 from pipeline.apps import check, live, models, nmt, serve, translate
-from pipeline.apps.cli import Parser
 from pipeline.apps.commands import COMMANDS
 from pipeline.bench import __main__ as bench
+from pipeline.console.cli import Parser
 from tests.commands import run
 from tests.conftest import HANG_S, ROOT
 

@@ -13,21 +13,22 @@ from typing import Any
 import pytest
 
 from pipeline import load_config
-from pipeline.apps import pushes, recording_run, results, several
-from pipeline.apps.bars import Bars
+from pipeline.apps import pushes
 from pipeline.apps.listening import some_ports
 from pipeline.apps.options import configured_several, naming_demo
-from pipeline.apps.outputs import OutputName, OutputNames
-from pipeline.apps.recordings import Job, Options, find_recordings
-from pipeline.apps.results import Result
-from pipeline.apps.several import Run, translate_on
-from pipeline.apps.speakers import speaker_names
 from pipeline.apps.subtitle_files import SubtitleOptions, _outputs
-from pipeline.apps.turns import Turns
-from pipeline.captions.masking import Masking
+from pipeline.archives import recording_run, results, several
+from pipeline.archives.outputs import OutputName, OutputNames
+from pipeline.archives.recordings import Job, Options, find_recordings
+from pipeline.archives.results import Result
+from pipeline.archives.several import Run, translate_on
+from pipeline.archives.speakers import speaker_names
+from pipeline.archives.turns import Turns
 from pipeline.config import with_overrides
+from pipeline.console.bars import Bars
+from pipeline.core.captions.masking import Masking
+from pipeline.core.run.stats import PipelineStats, Withheld
 from pipeline.errors import DownloadError, HubUnreachableError, PipelineError, UsageError
-from pipeline.run.stats import PipelineStats, Withheld
 from tests.streams import spoken
 
 CONFIG = load_config("demo-zh")
@@ -130,7 +131,7 @@ def test_a_message_that_comes_after_the_end_of_its_job_changes_nothing(tmp_path,
         assert result.outcome == "interrupted"
         shown.ended(0, replace(result, outcome="done", elapsed_s=2.0, audio_s=10.0))
         shown.receive(0, "begin", 10.0)
-        shown.receive(0, "log", "pipeline.asr", logging.ERROR, "late but %s")
+        shown.receive(0, "log", "pipeline.core.asr", logging.ERROR, "late but %s")
     assert result.outcome == "done"
     assert caplog.messages == ["late but %s"]
 
@@ -151,7 +152,7 @@ def test_a_worker_says_why_it_cannot_do_the_jobs(run, problem):
 
 def test_models_stay_loaded_while_the_configuration_is_the_same(monkeypatch):
     loaded: list[Any] = []
-    monkeypatch.setattr("pipeline.loading.load_models", lambda config: loaded.append(config) or object())
+    monkeypatch.setattr("pipeline.config.loading.load_models", lambda config: loaded.append(config) or object())
     monkeypatch.setattr(several, "keep_freed_memory", lambda: None)
     monkeypatch.setattr(several, "_loaded", None)
     other = with_overrides(CONFIG, bilingual=True)

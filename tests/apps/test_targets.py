@@ -11,21 +11,21 @@ import pytest
 
 from pipeline import Models, SpeechTranslator, TargetText, Translation, TranslationLost, load_config, load_models
 from pipeline.apps import translate
-from pipeline.apps.journal import JournalSink, header
-from pipeline.apps.outputs import JOURNAL_SUFFIX
-from pipeline.apps.recordings import Begin, begin, plan
-from pipeline.audio.recording import Recording
+from pipeline.archives.journal import JournalSink, header
+from pipeline.archives.outputs import JOURNAL_SUFFIX
+from pipeline.archives.recordings import Begin, begin, plan
 from pipeline.bench.words import edits, scored_units
 from pipeline.config import PipelineConfig, with_overrides
+from pipeline.config.resources import CONFIGS
+from pipeline.core.nmt.same_language import SameLanguageText
+from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, PipelineEvent, SourceSentence, SourceText
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.translator import TranslationRequest
-from pipeline.resources import CONFIGS
+from pipeline.media.audio.recording import Recording
 from tests.chain import events_of
 from tests.commands import loaded_once, run
 from tests.conftest import CHINESE, EXAMPLES, PHRASES, ROOT, make_model_dir, read_wav, spoken_texts, write_wav
-from tests.vad.test_stage import cut
+from tests.core.vad.test_stage import cut
 
 MEETING = EXAMPLES / "meeting.wav"
 

@@ -29,22 +29,22 @@ from rich.console import Console
 
 from pipeline import PipelineConfig, TargetText, Transcript, Translation
 from pipeline.apps import translate
-from pipeline.apps.outputs import JOURNAL_SUFFIX, OutputName, OutputNames
-from pipeline.apps.recordings import Begin, Job, begin, find_recordings, plan
-from pipeline.apps.results import Result, plain_lines, results_table
-from pipeline.asr.recognizer import RecognitionOptions
-from pipeline.audio.recording import Recording
+from pipeline.archives.outputs import JOURNAL_SUFFIX, OutputName, OutputNames
+from pipeline.archives.recordings import Begin, Job, begin, find_recordings, plan
+from pipeline.archives.results import Result, plain_lines, results_table
 from pipeline.config import load_config
+from pipeline.config.resources import CONFIGS
+from pipeline.core.asr.recognizer import RecognitionOptions
+from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples, SpeechSegment
-from pipeline.nmt.translator import TranslationRequest
-from pipeline.resources import CONFIGS
-from pipeline.sinks.sink import BlockFile, in_use
-from tests.apps.archives import hold, scripted, wait_until
-from tests.audio.films import Sound, film, tones
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.sink import BlockFile, in_use
+from tests.archives.archives import hold, scripted, wait_until
 from tests.commands import command, run
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts, write_wav
 from tests.fixtures.scripted.loading import Models, Recognizer, Translator, load_models
+from tests.media.audio.films import Sound, film, tones
 
 __all__ = ["hold", "scripted"]
 
@@ -894,7 +894,7 @@ def test_no_draft_model_is_loaded_for_recordings(tmp_path, monkeypatch):
         asked.append(config)
         raise UsageError("enough")
 
-    monkeypatch.setattr("pipeline.loading.load_models", load_models)
+    monkeypatch.setattr("pipeline.config.loading.load_models", load_models)
     path = tmp_path / "my.toml"
     path.write_text(ONE_BY_ONE.read_text("utf-8") + '[asr.draft]\nmodel = "tiny.en"\n')
     with pytest.raises(UsageError, match="enough"):

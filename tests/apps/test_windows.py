@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.apps import cli, signals
 from pipeline.apps.controls import controls
-from pipeline.apps.keys import space_bar
-from tests.audio.portaudio import FakePortAudio, ended
+from pipeline.console import cli, signals
+from pipeline.console.keys import space_bar
 from tests.conftest import HANG_S
+from tests.media.audio.portaudio import FakePortAudio, ended
 
 
 class WindowsLoop(asyncio.SelectorEventLoop):
@@ -127,7 +127,7 @@ def test_a_microphone_is_paused_and_ended_from_a_console(console, monkeypatch):
     for name in ("SIGHUP", "SIGUSR1", "SIGCONT"):
         monkeypatch.delattr(signal, name)
     monkeypatch.setitem(sys.modules, "sounddevice", FakePortAudio(("Mic", 1, 16_000)))
-    from pipeline.audio.microphone import Microphone
+    from pipeline.media.audio.microphone import Microphone
 
     typed = console("")
 

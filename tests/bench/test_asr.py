@@ -12,11 +12,11 @@ from pipeline.bench.asr import Clip, Row, as_text
 from pipeline.bench.play import segments_of
 from pipeline.bench.quick_turns import Count, joined_clips
 from pipeline.bench.words import edits, scored_units, spelt
+from pipeline.core.vad.options import VadConfig
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Transcript
-from pipeline.vad.options import VadConfig
 from tests.conftest import PHRASES, read_wav, spoken_texts, write_wav
-from tests.vad.test_stage import cut
+from tests.core.vad.test_stage import cut
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_run_without_drafts_is_compared_on_the_same_recording(phrase, tmp_path
 
 
 def test_without_a_recording_read_speech_is_played(monkeypatch):
-    monkeypatch.delattr("pipeline.loading.load_models")
+    monkeypatch.delattr("pipeline.config.loading.load_models")
     played: list[Path] = []
     monkeypatch.setattr("pipeline.bench.live._play_all", lambda paths, *_: nothing(played.extend(paths)))
     assert run(["live", "--config", "demo-zh"]) == 0
@@ -125,7 +125,7 @@ WRONG = [
 @pytest.mark.parametrize(("options", "message"), WRONG, ids=[message for _, message in WRONG])
 def test_a_mistake_is_reported_before_a_model_is_loaded(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delattr("pipeline.loading.load_models")
+    monkeypatch.delattr("pipeline.config.loading.load_models")
     Path("talk.wav").symlink_to(TRAVEL)
     Path("talk.txt").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=message):

@@ -5,7 +5,7 @@ import pytest
 from pipeline.bench.measures import SpokenUnit, Spread, WordErrors, diagonal_ends, ends_of, measured, word_errors
 from pipeline.bench.words import ReceivedEvent, ShownUnit
 from pipeline.events import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Word
-from pipeline.latency.delay_measures import Reference, Scores
+from pipeline.media.latency.delay_measures import Reference, Scores
 from tests.streams import translated
 
 LANGUAGES = ("en", "zh")

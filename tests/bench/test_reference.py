@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.bench.live import read_reference
 from pipeline.errors import UsageError
-from pipeline.latency.delay_measures import Reference
+from pipeline.media.latency.delay_measures import Reference
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\n早上\n好。\n\n2\n01:00:03,000 --> 01:00:04,000\n \n\n3\n01:00:05,000 --> 01:00:06,000\nYes.\n\n"
 

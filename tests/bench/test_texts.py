@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from pipeline.backends.marian.preparation import TextRule
 from pipeline.bench.__main__ import run
 from pipeline.bench.texts import Row, as_text, changes, pair, read_translations
 from pipeline.errors import UsageError
-from pipeline.nmt.preparation import TextRule
 from tests.conftest import ROOT
 
 PAIRS = (

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from pipeline.asr.options import DraftModel
+from pipeline.backends.asr_options import DraftModel
 from pipeline.bench.live import _of_models, variants
 from pipeline.config import PipelineConfig
 

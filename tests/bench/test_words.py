@@ -15,8 +15,8 @@ from pipeline.bench.words import (
     target_texts,
 )
 from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
+from tests.media.subtitles.strategies import CHINESE, ENGLISH
 from tests.streams import spoken, streams
-from tests.subtitles.strategies import CHINESE, ENGLISH
 
 
 def states(*steps: tuple[float, str]) -> list[Newest]:

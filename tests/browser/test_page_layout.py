@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from pipeline.events import SourceSentence, SourceText, TargetText, Translation
-from pipeline.sinks.jsonl import line
+from pipeline.media.sinks.jsonl import line
 from tests.browser.browser import page_of_files
 from tests.browser.test_page_scripts import records
 from tests.streams import spoken, translated

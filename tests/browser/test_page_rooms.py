@@ -6,8 +6,8 @@ from playwright.async_api import Page, expect
 
 from pipeline.config import PipelineConfig
 from pipeline.errors import UsageError
+from pipeline.push.push import PushSink
 from pipeline.server.pushes import Pushes
-from pipeline.sinks.push import PushSink
 from tests.browser.browser import QUIET, TALK, Network, has_said, has_state, only, page_at, page_of, texts_of
 from tests.browser.test_page import downloaded
 from tests.conftest import write_wav

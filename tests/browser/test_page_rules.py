@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
+from pipeline.core.notices import Paused, TranslationLost
 from pipeline.events import PipelineEvent, SourceText, TargetText
-from pipeline.notices import Paused, TranslationLost
 from pipeline.server.protocol import event_text
 from tests.browser.browser import page_of_files
 from tests.streams import changes, spoken, translated

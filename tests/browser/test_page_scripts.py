@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, Page, Route
 
-from pipeline.captions.changes import ChangeEvent
-from pipeline.captions.states import State
+from pipeline.core.captions.changes import ChangeEvent
+from pipeline.core.captions.states import State
 from pipeline.events import MissingSpeech, PipelineEvent, SourceSentence, SourceText, Transcript
+from pipeline.media.sinks.files import sink_makers
+from pipeline.media.subtitles.check import read_cues, violations
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.app import STATIC
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import event_text, room_name
-from pipeline.sinks.files import sink_makers
-from pipeline.subtitles.check import read_cues, violations
-from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import examples, write_wav
 from tests.streams import changes, spoken, streams, translated
 
@@ -420,3 +420,24 @@ CORRECT = """async (events) => {
 def test_a_corrected_line_has_its_new_text_until_the_server_answers(runner, page):
     events = records([*spoken(0, "Yes."), *translated(0, ["是。"])])
     assert runner.run(page.evaluate(CORRECT, events)) == ["New.", "New.", "是。", ["New.", "Ann"]]
+
+
+IN_THE_BACKGROUND = """async (events) => {
+  const { Board } = await import("/static/render.js");
+  const { Texts } = await import("/static/texts.js");
+  const elements = ["section", "div", "button"].map((name) => document.body.appendChild(document.createElement(name)));
+  const [board, texts] = [new Board(...elements), new Texts()];
+  const frames = window.requestAnimationFrame;
+  window.requestAnimationFrame = () => 1;
+  board.begin(texts);
+  events.forEach((event) => board.changed(texts.apply(event)));
+  while (!board.spoken.textContent) await new Promise((resolve) => setTimeout(resolve));
+  window.requestAnimationFrame = frames;
+  elements.forEach((each) => each.remove());
+  return board.spoken.textContent;
+}"""
+
+
+def test_a_page_that_goes_to_the_background_while_a_frame_is_due_says_its_text(runner, page):
+    events = records([*spoken(0, "Yes."), *translated(0, ["是。"])])
+    assert runner.run(page.evaluate(IN_THE_BACKGROUND, events)) == "是。"

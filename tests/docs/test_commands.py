@@ -35,7 +35,7 @@ NOT_RUN = {
     "speech-translate live --mic --source pt --target en": "needs a microphone and a network",
     "speech-translate live --mic --config demo --source en,pt,es --target en": "needs a microphone and a network",
     "speech-translate translate talk.wav --config demo --source auto --target en --format srt": (
-        "needs speech in several languages; tests/nmt/test_by_language.py has some"
+        "needs speech in several languages; tests/backends/test_by_language.py has some"
     ),
     "speech-translate live --mic --config demo-pt-en --speak": (
         "needs a microphone; tests/speaking/test_live_voice.py speaks a recording's translation"
@@ -43,7 +43,7 @@ NOT_RUN = {
     "speech-translate live --mic --config demo --speak pf_dora": (
         "needs a microphone, and a model of 119 MB; tests/speaking/test_kokoro.py has a made one"
     ),
-    "speech-translate live --loopback --config demo": "needs PulseAudio; tests/audio/test_loopback.py runs it",
+    "speech-translate live --loopback --config demo": "needs PulseAudio; tests/media/audio/test_loopback.py runs it",
     "speech-translate live https://example.org/live.m3u8 --source en --target de": (
         "needs a network; tests/apps/test_live_streams.py has a stream"
     ),
@@ -56,21 +56,21 @@ NOT_RUN = {
         "needs a server; tests/server/test_whisper_asr.py asks one"
     ),
     "speech-translate translate call.wav --speakers Ana,Ben --format vtt,srt --config demo": (
-        "needs a call in two channels; tests/apps/test_speakers.py has one"
+        "needs a call in two channels; tests/archives/test_speakers.py has one"
     ),
     "speech-translate check talk.srt": "tests/apps/test_check.py runs it",
     "parallel --sshlogin alpha,beta --jobs 1 --retries 3 speech-translate translate /archive --output-dir /subtitles "
-    "--config demo --processes 4 --shard {}/8 ::: {1..8}": "needs machines; tests/apps/test_shards.py runs shards",
+    "--config demo --processes 4 --shard {}/8 ::: {1..8}": "needs machines; tests/archives/test_shards.py runs shards",
     "speech-translate translate /archive --output-dir /subtitles --config demo --processes 4 --claim": (
-        "needs a shared folder; tests/apps/test_claims.py has one"
+        "needs a shared folder; tests/archives/test_claims.py has one"
     ),
-    "dask scheduler": "runs until it is stopped; tests/apps/test_cluster.py runs it",
-    "dask worker tcp://HOST:8786 --nworkers 4 --nthreads 1": "needs a scheduler; tests/apps/test_cluster.py runs it",
+    "dask scheduler": "runs until it is stopped; tests/archives/test_cluster.py runs it",
+    "dask worker tcp://HOST:8786 --nworkers 4 --nthreads 1": "needs a scheduler; tests/archives/test_cluster.py runs it",
     "speech-translate translate /archive --output-dir /subtitles --config demo --cluster tcp://HOST:8786": (
-        "needs a cluster; tests/apps/test_cluster.py has one"
+        "needs a cluster; tests/archives/test_cluster.py has one"
     ),
     "speech-translate translate s3://archive/talks --output-dir s3://archive/subtitles --config demo --claim": (
-        "needs an object store; tests/apps/test_objects.py has one"
+        "needs an object store; tests/archives/test_objects.py has one"
     ),
     "optimum-cli export onnx --model Helsinki-NLP/opus-mt-en-de --task text2text-generation-with-past opus-mt-en-de": (
         "needs a network, and PyTorch"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bounds import within
 from pipeline.config import PipelineConfig, parse_config
+from pipeline.core.bounds import within
 from tests.conftest import ROOT
 from tests.docs.pages import script
 

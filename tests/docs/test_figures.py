@@ -4,12 +4,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 
-from pipeline.asr.groups import LIMIT_MS
+from pipeline.backends.marian.routing import all_pairs
 from pipeline.bench.speech import published_clips
 from pipeline.config import PipelineConfig
+from pipeline.core.asr.groups import LIMIT_MS
 from pipeline.glossary.files import MOST_TERMS
-from pipeline.nmt.routing import all_pairs
-from pipeline.sinks.files import FORMATS
+from pipeline.media.sinks.files import FORMATS
 from tests.conftest import ROOT
 
 DEFAULT = PipelineConfig()

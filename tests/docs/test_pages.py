@@ -8,7 +8,7 @@ import pytest
 import pipeline
 from pipeline.apps.commands import COMMANDS
 from pipeline.apps.translate import arguments
-from pipeline.resources import named_configs
+from pipeline.config.resources import named_configs
 from pipeline.store.known import (
     HIBARI,
     KNOWN_MODELS,

@@ -11,8 +11,8 @@ from pptx import Presentation
 from pptx.util import Inches
 
 from pipeline.errors import UsageError
-from pipeline.glossary.candidates import MOST, candidates
-from pipeline.glossary.document_text import MOST_CHARACTERS, _lines, _within, document_text
+from pipeline.glossary.candidates import MOST, term_candidates
+from pipeline.glossary.document_text import MOST_CHARACTERS, _lines, _within, text_of_document
 
 TALK = """QUARTERLY REVIEW OF THE BERLIN OFFICE
 
@@ -25,7 +25,7 @@ We will go to Berlin again. The board agreed.
 
 
 def terms(text: str, language: str = "en", **options) -> dict[str, int]:
-    return {each.term: each.count for each in candidates(text, language, **options)}
+    return {each.term: each.count for each in term_candidates(text, language, **options)}
 
 
 def test_names_are_proposed_and_words_that_only_begin_a_sentence_are_not():
@@ -118,8 +118,10 @@ def test_a_rare_word_is_long_and_comes_again(text, proposed):
 
 def test_there_are_so_many_at_most_and_the_work_grows_with_the_text():
     text = " and ".join(f"Name{number}x" for number in range(20_000))
-    assert len(candidates(text, "en")) == MOST
-    assert candidates("", "en") == candidates("x" * 100_000, "en") == candidates("A" * 100_000, "en") == []
+    assert len(term_candidates(text, "en")) == MOST
+    assert (
+        term_candidates("", "en") == term_candidates("x" * 100_000, "en") == term_candidates("A" * 100_000, "en") == []
+    )
 
 
 def pdf(text: str) -> bytes:
@@ -184,7 +186,7 @@ def stored(folder: Path, data: bytes) -> Path:
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_a_document_is_known_by_its_content(tmp_path, kind):
-    text = document_text(stored(tmp_path, DOCUMENTS[kind]))
+    text = text_of_document(stored(tmp_path, DOCUMENTS[kind]))
     assert "Anna Weber" in " ".join(text.split())
     assert "Nobody" not in text
     assert "Notes on" in text or kind != "pptx"
@@ -205,20 +207,20 @@ def test_a_document_is_known_by_its_content(tmp_path, kind):
 )
 def test_what_cannot_be_read_is_said(tmp_path, data, said):
     with pytest.raises(UsageError, match=said):
-        document_text(stored(tmp_path, data))
+        text_of_document(stored(tmp_path, data))
 
 
 def test_a_long_text_is_cut_and_reading_has_an_end(tmp_path):
     path = stored(tmp_path, b"Anna Weber. " * 200_000)
-    assert len(document_text(path)) == MOST_CHARACTERS
+    assert len(text_of_document(path)) == MOST_CHARACTERS
     with pytest.raises(UsageError, match="reading it takes longer than 0 s"):
-        document_text(path, limit_s=0.0)
+        text_of_document(path, limit_s=0.0)
 
 
 def test_a_document_for_which_nobody_waits_is_read_no_further(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.glossary.document_text._LOOK_S", 0.0)
     with pytest.raises(UsageError, match="nobody waits for it any more"):
-        document_text(stored(tmp_path, b"Anna Weber"), unwanted=lambda: True)
+        text_of_document(stored(tmp_path, b"Anna Weber"), unwanted=lambda: True)
     assert multiprocessing.active_children() == []
 
 

@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.languages import (
+from pipeline.languages.tags import (
     _PLAIN,
     LanguageTag,
     _parsed,

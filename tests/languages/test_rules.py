@@ -23,15 +23,15 @@ SOURCES = {
     if path.parent != RECORDS
 }
 NOT_RULES = {
-    "languages/__init__.py": "tags: the codes themselves, and scripts without blanks",
-    "asr/script.py": "the two scripts of Chinese",
-    "nmt/preparation.py": "the two scripts of Chinese",
-    "asr/whisper/language_id.py": "models of English only",
+    "languages/tags.py": "tags: the codes themselves, and scripts without blanks",
+    "backends/script.py": "the two scripts of Chinese",
+    "backends/marian/preparation.py": "the two scripts of Chinese",
+    "backends/whisper/language_id.py": "models of English only",
     "bench/texts.py": "the form of English questions",
     "bench/words.py": "English references of speech have numbers in words",
-    "nmt/routing.py": "the names of models' makers",
-    "sinks/push_zoom.py": "a code of Zoom's own",
-    "subtitles/breaks.py": "the models of BudouX",
+    "backends/marian/routing.py": "the names of models' makers",
+    "push/zoom.py": "a code of Zoom's own",
+    "media/subtitles/breaks.py": "the models of BudouX",
 }
 """Modules that may tell languages apart by their codes, and what for."""
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import srt
 
-from pipeline.audio.microphone import Microphone
-from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence
+from pipeline.media.audio.microphone import Microphone
+from pipeline.media.audio.recording import Recording
 from tests.chain import events_of
 from tests.commands import command, run
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav, spoken_texts, write_wav

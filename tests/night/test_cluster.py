@@ -10,8 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.apps.archives import JOURNAL, archive, config, files, hold, is_begun, options, scripted, wait_until, whole
-from tests.apps.test_cluster import Processes, errors, opens
+from tests.archives.archives import (
+    JOURNAL,
+    archive,
+    config,
+    files,
+    hold,
+    is_begun,
+    options,
+    scripted,
+    wait_until,
+    whole,
+)
+from tests.archives.test_cluster import Processes, errors, opens
 from tests.commands import command, run
 from tests.conftest import HANG_S
 

@@ -27,14 +27,14 @@ from pipeline import (
     load_config,
     load_models,
 )
-from pipeline.apps.cli import settle
 from pipeline.bench.processes import resident_mb
+from pipeline.console.cli import settle
 from pipeline.events import SAMPLE_RATE, Samples
 from pipeline.languages.marks import letters
-from pipeline.latency.emissions import unit_of
-from pipeline.sinks.files import FORMATS, open_sinks, sink_makers
-from pipeline.sinks.latency_log import open_latency_log
-from pipeline.sinks.sink import write_all
+from pipeline.media.latency.emissions import unit_of
+from pipeline.media.sinks.files import FORMATS, open_sinks, sink_makers
+from pipeline.media.sinks.latency_log import open_latency_log
+from pipeline.media.sinks.sink import write_all
 from tests.conftest import EXAMPLES, HANG_S, ROOT, read_wav
 
 RECORDINGS = ("travel", "meeting")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.apps.test_resume import Command, check_cuts, running, uninterrupted
+from tests.archives.test_resume import Command, check_cuts, running, uninterrupted
 from tests.conftest import EXAMPLES
 
 

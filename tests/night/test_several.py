@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.apps.archives import files, options
+from tests.archives.archives import files, options
 from tests.commands import command
 from tests.conftest import EXAMPLES, HANG_S, PHRASES
 

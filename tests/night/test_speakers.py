@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.apps.test_speakers import CALLS, TURNS, call, recorded, running, who_said
+from tests.archives.test_speakers import CALLS, TURNS, call, recorded, running, who_said
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.backends.marian.conftest import found_ids
+from tests.backends.marian.test_students import SOURCES, expected, load
 from tests.fixtures.student import SHAPES, write_student
-from tests.nmt.conftest import found_ids
-from tests.nmt.test_students import SOURCES, expected, load
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["shared", "split"])

@@ -84,8 +84,8 @@ MEASURED = """
 import json, sys
 from pipeline.apps import translate
 from pipeline.bench.processes import resident_mb
-from pipeline.nmt.translator import TranslationRequest
-from pipeline.run.machine import keep_freed_memory
+from pipeline.core.nmt.translator import TranslationRequest
+from pipeline.backends.machine import keep_freed_memory
 keep_freed_memory()  # as pipeline.translate.main
 sizes = []
 def count(self, stats, real=translate.Result.count):

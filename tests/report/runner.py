@@ -31,7 +31,7 @@ RECORDINGS = {
     source: sorted((ROOT / "examples" / folder).glob("*.wav"))
     for source, folder in (("en", "audio"), ("pt", "audio-pt"))
 }
-SAID: dict[str, list[str]] = json.loads((ROOT / "tests" / "audio" / "texts.json").read_text("utf-8"))
+SAID: dict[str, list[str]] = json.loads((ROOT / "tests" / "media" / "audio" / "texts.json").read_text("utf-8"))
 TRANSLATED: dict[str, list[str]] = json.loads((DATA / "translations.json").read_text("utf-8"))
 PAGES = {"html": "html", "lines": "text"}
 """Kinds of texts that LibreTranslate's protocol divides into sentences, and their format there."""

@@ -170,8 +170,10 @@ def test_a_line_is_translated_by_the_revision_in_a_folder(tmp_path):
     ).encode().decode("unicode_escape")
     assert programs.cpu_s > 0
     assert programs.peak_mb > 10
-    assert "pipeline.nmt.model" in programs.modules
-    assert programs.lines() > len((ROOT / "pipeline" / "nmt" / "model.py").read_text("utf-8").splitlines())
+    assert "pipeline.backends.marian.model" in programs.modules
+    assert programs.lines() > len(
+        (ROOT / "pipeline" / "backends" / "marian" / "model.py").read_text("utf-8").splitlines()
+    )
 
 
 def test_a_program_that_fails_says_why(tmp_path):

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pipeline import Models, PipelineConfig
+from pipeline.config.loading import SharedModels, load_shared
 from pipeline.events import Samples
-from pipeline.loading import SharedModels, load_shared
 from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service

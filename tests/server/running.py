@@ -18,14 +18,14 @@ from websockets.exceptions import ConnectionClosed
 from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import listening
 from pipeline.apps.serve import serve
+from pipeline.core.nmt.translator import TranslationRequest
+from pipeline.core.translator import SpeechTranslator
 from pipeline.events import Samples, SourceSentence, TargetText, Translation
-from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from pipeline.server.app import create_app
 from pipeline.server.connections import Settings
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
-from pipeline.translator import SpeechTranslator
 from tests.conftest import HANG_S
 
 CHUNK = 1_600

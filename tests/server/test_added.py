@@ -6,10 +6,10 @@ import json
 import pytest
 import srt
 
+from pipeline.config.loading import SharedModels
+from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, Translation
 from pipeline.languages.options import LanguageConfig
-from pipeline.loading import SharedModels
-from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from pipeline.server.languages.offers import Offers
 from pipeline.server.languages.session_targets import SessionTargets

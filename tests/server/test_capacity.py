@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.apps.serve import arguments
-from pipeline.asr.whisper import WhisperRecognizer
-from pipeline.asr.whisper import weights as model_weights
-from pipeline.asr.whisper.weights import WhisperWeights
+from pipeline.backends.machine import usable_cores
+from pipeline.backends.whisper import WhisperRecognizer
+from pipeline.backends.whisper import weights as model_weights
+from pipeline.backends.whisper.weights import WhisperWeights
+from pipeline.config.loading import load_shared
 from pipeline.errors import UsageError
-from pipeline.loading import load_shared
-from pipeline.run.machine import usable_cores
 from pipeline.server.capacity import calls_at_once, sessions_for, slowest_window_s
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service

@@ -14,8 +14,8 @@ from wyoming.info import Describe, Info
 from pipeline import Models, load_config
 from pipeline.apps.options import configured_several
 from pipeline.apps.serve import arguments, run
+from pipeline.config.loading import load_shared
 from pipeline.errors import UsageError
-from pipeline.loading import load_shared
 from pipeline.server.app import create_app
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service

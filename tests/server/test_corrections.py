@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 import srt
 
-from pipeline.captions.masking import Masking
+from pipeline.core.captions.masking import Masking
 from pipeline.events import Correction, EndOfInput, PipelineEvent, Translation
+from pipeline.media.sinks.jsonl import read_event
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.corrections import Corrections
 from pipeline.server.history import History
 from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import Mask, ProtocolError
 from pipeline.server.service import Service
 from pipeline.server.session_record import Record
-from pipeline.sinks.jsonl import read_event
-from pipeline.subtitles.rules import SubtitleRules
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import ask, finish, heard, rest, running, say, speak
 from tests.streams import spoken, translated

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from pipeline import SpeechTranslator
-from pipeline.audio.recording import read_audio
+from pipeline.core.run.options import GlossaryOptions
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.run.options import GlossaryOptions
+from pipeline.media.audio.recording import read_audio
 from pipeline.server.chains import chain_of
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.protocol import ProtocolError
 from tests.conftest import ROOT
 from tests.server.running import ask, final, finish, heard, running, say, speak
 
-NAMES_AUDIO = ROOT / "tests" / "audio" / "names.opus"
+NAMES_AUDIO = ROOT / "tests" / "media" / "audio" / "names.opus"
 SERVERS = Glossary((Term("Acme", None),))
 
 

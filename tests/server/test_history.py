@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.captions.states import OpenTexts, State, key
+from pipeline.core.captions.states import OpenTexts, State, key
+from pipeline.core.notices import Paused, Resumed, TranslationLost
 from pipeline.events import (
     Correction,
     EndOfInput,
@@ -20,13 +21,12 @@ from pipeline.events import (
     Transcript,
     Translation,
 )
-from pipeline.notices import Paused, Resumed, TranslationLost
+from pipeline.media.sinks.jsonl import read_event
 from pipeline.server.feed import Feed, Snapshot, Targets
 from pipeline.server.history import History, concerns
 from pipeline.server.protocol import snapshot_text
-from pipeline.sinks.jsonl import read_event
+from tests.media.subtitles.strategies import CHINESE, ENGLISH
 from tests.streams import changes, spoken, streams, translated
-from tests.subtitles.strategies import CHINESE, ENGLISH
 
 Texts = dict[tuple[int, str], tuple[str, int, bool]]
 """(sentence, language or "" for the source) → text, length of its steady part, whether it has ended."""

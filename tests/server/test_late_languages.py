@@ -2,9 +2,9 @@
 
 import pytest
 
+from pipeline.core.nmt.same_language import SameLanguageText
+from pipeline.core.nmt.targets import LateTargets
 from pipeline.languages.options import LanguageConfig
-from pipeline.nmt.same_language import SameLanguageText
-from pipeline.nmt.targets import LateTargets
 from pipeline.server.languages.session_targets import SessionTargets
 from pipeline.server.limits import MOST_TARGETS, ServerLimits
 from pipeline.server.protocol import ProtocolError

@@ -12,11 +12,11 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from pipeline import Models
+from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, TargetText, Translation
 from pipeline.languages.chinese import conversion
 from pipeline.languages.detection import _library
 from pipeline.languages.options import LanguageConfig
-from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from pipeline.server.service import Service
 from tests.server.running import running, until

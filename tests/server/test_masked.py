@@ -5,8 +5,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from pipeline.core.run.options import CaptionOptions
 from pipeline.errors import ConfigError
-from pipeline.run.options import CaptionOptions
 from pipeline.server.service import Service
 from tests.conftest import EXAMPLES, read_wav
 from tests.server.running import ask, final, finish, running, speak

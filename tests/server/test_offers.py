@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.loading import SharedModels, load_shared
+from pipeline.config.loading import SharedModels, load_shared
 from pipeline.server.access import Access
 from pipeline.server.languages.offers import Offers
 from pipeline.server.protocol import ProtocolError

@@ -13,8 +13,8 @@ from openai import AsyncOpenAI
 from wyoming.asr import Transcribe, Transcript
 from wyoming.client import AsyncClient
 
+from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence
-from pipeline.nmt.translator import TranslationRequest
 from pipeline.server.access import Access
 from tests.conftest import CHINESE, HANG_S, read_wav
 from tests.server.running import running

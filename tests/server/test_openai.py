@@ -26,11 +26,13 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from pipeline import Models, PipelineConfig
-from pipeline.audio.recording import Recording
+from pipeline.core.sentences.splitting import trimmed_words
+from pipeline.core.translator import SpeechTranslator
 from pipeline.events import PipelineEvent, Samples, SourceSentence, SourceText, TargetText, Translation
 from pipeline.languages.chinese import conversion
 from pipeline.languages.options import LanguageConfig
-from pipeline.sentences.splitting import trimmed_words
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.files import sink_makers
 from pipeline.server.access import Access
 from pipeline.server.chains import Chain
 from pipeline.server.guard import BodyDrain
@@ -38,8 +40,6 @@ from pipeline.server.limits import ServerLimits
 from pipeline.server.protocols import openai as interface
 from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
-from pipeline.sinks.files import sink_makers
-from pipeline.translator import SpeechTranslator
 from tests.conftest import CHINESE, PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import Running, running, serving, until
 

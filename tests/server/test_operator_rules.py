@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from pipeline.captions.masking import Masking
+from pipeline.core.captions.masking import Masking
+from pipeline.core.notices import Paused, Resumed
 from pipeline.events import Correction, PipelineEvent, SourceSentence, SourceText, Translation
-from pipeline.notices import Paused, Resumed
 from pipeline.server import corrections
 from pipeline.server.corrections import Corrections
 from pipeline.server.history import History

@@ -16,12 +16,12 @@ from websockets.asyncio.client import ClientConnection
 from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.events import Correction, EndOfInput, SourceSentence, Translation, Word
+from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.session_record import Record, check_folder
-from pipeline.subtitles.rules import SubtitleRules
-from tests.asr.scripted import Scripted
 from tests.conftest import HANG_S, PHRASES, read_wav
+from tests.core.asr.scripted import Scripted
 from tests.server.running import Texts, ask, final, finish, running, speak
 from tests.streams import spoken as spoken_stream
 

@@ -13,9 +13,9 @@ import pytest
 from openai import APIConnectionError, AsyncOpenAI
 from websockets.exceptions import ConnectionClosed
 
-from pipeline.captions.changes import States
+from pipeline.core.captions.changes import States
 from pipeline.events import Samples, SourceText, TargetText
-from pipeline.sinks.jsonl import read_event
+from pipeline.media.sinks.jsonl import read_event
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
 from tests.server.running import CHUNK, Texts, ask, final, heard, rest, say
 from tests.server.test_serve import Command, command

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.final import FinalRecognition
-from pipeline.asr.live.drafting import Drafting
-from pipeline.asr.recognizer import DEFAULT, DraftRecognizer, DraftRefusedError, RecognitionOptions
+from pipeline.core.asr.final import FinalRecognition
+from pipeline.core.asr.live.drafting import Drafting
+from pipeline.core.asr.recognizer import DEFAULT, DraftRecognizer, DraftRefusedError, RecognitionOptions
+from pipeline.core.run.options import DraftOptions
 from pipeline.errors import PipelineError
 from pipeline.events import SAMPLE_RATE, SpeechSegment, Transcript
-from pipeline.run.options import DraftOptions
 from pipeline.server import scheduling
 from pipeline.server.chains import Chain
 from pipeline.server.limits import ServerLimits
 from pipeline.server.scheduling import Call, CallQueue, DraftBudget, Priority, ScheduledRecognizer, Scheduler, scheduled
 from pipeline.server.session import Session
 from tests.conftest import HANG_S, PHRASES, read_wav
-from tests.vad.test_stage import cut
+from tests.core.vad.test_stage import cut
 
 SAVED_S = 60.0
 """By then, the time that was saved up for drafts before is used."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.audio.recording import Recording
 from pipeline.errors import AudioError
+from pipeline.media.audio.recording import Recording
 from pipeline.server.access import Access
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, ROOT, read_wav
 from tests.server.running import Running, ask, rest, running, say, speak, until

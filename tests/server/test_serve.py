@@ -315,7 +315,7 @@ def test_sigterm_while_models_are_loaded_ends_at_once():
     program = """
 import sys, threading
 from pipeline.apps import serve
-from pipeline.apps.cli import main_program
+from pipeline.console.cli import main_program
 def load_shared(configs, **_):
     print("loading", flush=True)
     threading.Event().wait()

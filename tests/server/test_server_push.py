@@ -8,12 +8,12 @@ import pytest
 from pipeline.apps import serve
 from pipeline.apps.pushes import Where, open_pushes
 from pipeline.errors import SinkError, UsageError
+from pipeline.push import push
 from pipeline.server.pushes import Pushes
 from pipeline.server.service import Service
-from pipeline.sinks import push
 from tests.conftest import PHRASE_SECONDS, PHRASES, read_wav
+from tests.push.test_push import Server
 from tests.server.running import ask, final, finish, heard, running, speak, until
-from tests.sinks.test_push import Server
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 

@@ -11,10 +11,10 @@ import pytest
 from starlette.requests import Request
 
 from pipeline import Models, PipelineConfig
+from pipeline.config.loading import SharedModels
 from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, Transcript
 from pipeline.glossary.terms import Glossary, Term
-from pipeline.loading import SharedModels
 from pipeline.server import uploads
 from pipeline.server.connections import Overdue, Settings
 from pipeline.server.glossary import SessionGlossary, read_glossary

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipeline import Models, PipelineConfig
 from pipeline.bench.words import edits
-from pipeline.captions.changes import ChangeEvent
+from pipeline.core.captions.changes import ChangeEvent
 from pipeline.events import SourceText, Translation
 from pipeline.languages.marks import letters
 from pipeline.server import intake, websocket

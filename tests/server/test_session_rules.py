@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline import Models, PipelineConfig
+from pipeline.core.nmt.same_language import SameLanguageText
 from pipeline.errors import UsageError
 from pipeline.events import PipelineEvent, SourceSentence, SourceText, Translation
-from pipeline.nmt.same_language import SameLanguageText
 from pipeline.server.chains import Chain
 from pipeline.server.feed import News, Snapshot, Targets
 from pipeline.server.limits import ServerLimits

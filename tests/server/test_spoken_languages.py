@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.config import load_config, with_overrides
-from pipeline.loading import SharedModels, load_shared
+from pipeline.config.loading import SharedModels, load_shared
 from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service

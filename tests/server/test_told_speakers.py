@@ -7,8 +7,8 @@ import pytest
 from openai import AsyncOpenAI, BadRequestError
 
 from pipeline.apps.serve import run
+from pipeline.config.loading import SharedModels
 from pipeline.errors import UsageError
-from pipeline.loading import SharedModels
 from pipeline.server.service import Service
 from pipeline.store import packages
 from tests.conftest import PHRASE_SECONDS, PHRASES, ROOT, read_wav

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from pipeline import Models, PipelineConfig
-from pipeline.run.stats import PipelineStats
+from pipeline.core.run.stats import PipelineStats
 from pipeline.server import session
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.scheduling import Scheduler
 from pipeline.server.unanswered import ModelCalls, Unanswered
-from tests.asr.scripted import Scripted
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
+from tests.core.asr.scripted import Scripted
 from tests.server.running import ask, rest, running, serving, speak, until
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]

@@ -9,8 +9,8 @@ import pytest
 from pipeline.errors import DeviceError, UsageError
 from pipeline.speaking import device
 from pipeline.speaking.device import DeviceOutput
-from tests.audio.portaudio import FakePortAudio
 from tests.conftest import HANG_S
+from tests.media.audio.portaudio import FakePortAudio
 
 SPEECH = np.arange(1, 16_001, dtype=np.int16)
 

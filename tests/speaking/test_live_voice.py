@@ -8,15 +8,15 @@ import pytest
 from pipeline import load_config
 from pipeline.apps import live, serve
 from pipeline.apps.speaking import Speech
-from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence
-from pipeline.sinks.sink import in_use
-from tests.audio.portaudio import FakePortAudio
+from pipeline.media.audio.recording import Recording
+from pipeline.media.sinks.sink import in_use
 from tests.chain import events_of
 from tests.commands import loaded_once
 from tests.conftest import ROOT
+from tests.media.audio.portaudio import FakePortAudio
 from tests.speaking.test_voice import JOE, needs_hibari, needs_joe
 from tests.speaking.voices import made_voice
 

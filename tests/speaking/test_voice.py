@@ -14,9 +14,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from pipeline import SourceSentence
-from pipeline.audio.recording import Recording
 from pipeline.bench.words import edits, scored_units
 from pipeline.errors import ModelError, UsageError
+from pipeline.media.audio.recording import Recording
 from pipeline.speaking.voice import PiperVoice
 from pipeline.speaking.voices import load_voice
 from tests.chain import events_of

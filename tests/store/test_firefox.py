@@ -14,8 +14,8 @@ from huggingface_hub import constants
 
 from pipeline import MarianModel, load_translation_model
 from pipeline.apps.known_models import models_called, pull, state_of
+from pipeline.backends.nmt_options import NmtConfig
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError
-from pipeline.nmt.options import NmtConfig
 from pipeline.store import ModelRef, resolve_model
 from pipeline.store.firefox import VARIABLE, cached_student, fetch_student, is_student
 from tests.fixtures.student import write_student

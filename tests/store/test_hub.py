@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pipeline import load_config, load_models
-from pipeline.asr.options import AsrConfig
-from pipeline.asr.whisper.files import find_recognizer
+from pipeline.backends.asr_options import AsrConfig
+from pipeline.backends.whisper.files import find_recognizer
+from pipeline.config.resources import CONFIGS
 from pipeline.errors import DownloadError, ModelError, UsageError
-from pipeline.resources import CONFIGS
 from pipeline.store import FileSet, ModelRef, resolve, resolve_model, transfer
 from pipeline.store.listing import Listing, RemoteFile, busy
 from tests.conftest import SETTINGS, TINY

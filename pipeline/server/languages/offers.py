@@ -8,18 +8,21 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from weakref import WeakValueDictionary
 
-from ...asr.options import DraftModel
-from ...asr.recognizer import MultilingualRecognizer
-from ...config import PipelineConfig, with_overrides
+from ...backends import (
+    DraftModel,
+    LanguagePair,
+    NmtConfig,
+    find_translation_models,
+    is_same_pair,
+    language_code,
+    looked_up,
+    student_routes,
+)
+from ...config import PipelineConfig, SharedModels, load_shared, with_overrides
+from ...core import Models, MultilingualRecognizer, Worker
 from ...errors import MemoryLimitError, NoSpaceError, PipelineError, UsageError, one_line
 from ...languages import normalized_code, same_language
-from ...loading import Models, SharedModels, load_shared
-from ...nmt.load import find_translation_models
-from ...nmt.options import NmtConfig
-from ...nmt.routing import LanguagePair, is_same_pair, language_code, looked_up, student_routes
-from ...run.progress import Progress
-from ...run.worker import Worker
-from ...store.resolve import ModelRef, local_model
+from ...store import ModelRef, Progress, local_model
 from ..chains import Chain, chain_of
 from ..limits import MOST_TARGETS
 from ..protocol import ProtocolError, shown

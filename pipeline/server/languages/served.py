@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import UsageError
-from ...languages import language_tag, nearest, normalized_code, same_language
-from ...languages.options import AUTO_SOURCE, LanguageConfig
+from ...languages import AUTO_SOURCE, LanguageConfig, language_tag, nearest, normalized_code, same_language
 from ..limits import MOST_NAMED_TARGETS
 from ..protocol import ProtocolError, shown
 

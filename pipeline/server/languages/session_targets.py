@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...core import LateTargets, TextTranslator
 from ...errors import UsageError
-from ...languages import normalized_code, same_text
-from ...languages.options import LanguageConfig
-from ...nmt.targets import LateTargets
-from ...nmt.translator import TextTranslator
+from ...languages import LanguageConfig, normalized_code, same_text
 from ..limits import MOST_TARGETS, ServerLimits
 from ..protocol import ProtocolError, shown
 

@@ -1,19 +1,14 @@
 """Others' protocols over HTTP, each with a file here: programs made for them work with this server. Wyoming has a port of its own."""
 
-from collections.abc import Callable
+from ...plugins import Table
 
-from starlette.routing import BaseRoute
-
-from ..access import Access
-from ..guard import Rate
-from ..service import Service
-from . import libretranslate, openai, realtime, transcription, whisper_asr
-
-ROUTES: tuple[Callable[[Service, Access, Rate], list[BaseRoute]], ...] = (
-    openai.routes,
-    libretranslate.routes,
-    realtime.routes,
-    transcription.routes,
-    whisper_asr.routes,
+PROTOCOLS = Table(
+    "protocols",
+    "protocol",
+    {
+        name: f"server.protocols.{name}:routes"
+        for name in ("openai", "libretranslate", "realtime", "transcription", "whisper_asr")
+    },
 )
-"""``Rate``: for a protocol that counts requests itself, until their key is known."""
+"""Each is a function of the service, the access, and the ``Rate`` for a protocol that counts requests itself until their key is
+known; it returns Starlette's routes. Ours are always served, those of other packages when they are named."""

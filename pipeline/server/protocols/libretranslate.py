@@ -21,19 +21,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ...captions.masking import Masking
+from ...backends import Markup, TextTranslation
+from ...core import Decoding, MultiSourceTranslator, SameLanguageText
 from ...errors import PipelineError, UsageError, described
-from ...events import SourceSentence, Translation
-from ...glossary.terms import Glossary
-from ...languages import english_name, nearest, normalized_code, same_language
-from ...languages.detection import detected
-from ...languages.options import AUTO_SOURCE
-from ...nmt.decode.decoder import DecoderState
-from ...nmt.forced import place_marks
-from ...nmt.same_language import SameLanguageText
-from ...nmt.stage import DirectedGlossary
-from ...nmt.terms.markup import Fragment, joined_sentences, parts, parts_of_page
-from ...nmt.translator import MultiSourceTranslator, TermTranslator, TextTranslator, TranslationRequest
+from ...languages import AUTO_SOURCE, detected, english_name, nearest, normalized_code, same_language
 from ..access import Access, bearer_token
 from ..guard import Rate
 from ..protocol import ProtocolError, bounded_json
@@ -46,7 +37,7 @@ T = TypeVar("T")
 
 PATH, DETECTION = "/translate", "/detect"
 MOST_CHARACTERS = 20_000
-"""Of one request: about 10 s of work."""
+"""In all texts of one request: about 10 s of work."""
 _MOST_TEXTS = 1_000
 _BODY_BYTES = 1 << 18
 _MOST_FIELDS = 32
@@ -174,15 +165,17 @@ class _Texts:
 
     async def languages(self) -> list[dict[str, Any]]:
         """The languages, each with those into which it is translated, or can be."""
-        offers, found = self._service.offers, dict[str, dict[str, None]]()
+        offers, targets_of = self._service.offers, dict[str, dict[str, None]]()
         more = await asyncio.to_thread(offers.pairs) if offers is not None else {}
         for source, target in [
             *self._pairs(),
             *((source, target) for source, targets in more.items() for target in targets),
         ]:
-            found.setdefault(source, {source: None})[target] = None
-            found.setdefault(target, {target: None})
-        return [{"code": code, "name": english_name(code), "targets": list(to)} for code, to in found.items()]
+            targets_of.setdefault(source, {source: None})[target] = None
+            targets_of.setdefault(target, {target: None})
+        return [
+            {"code": code, "name": english_name(code), "targets": list(targets)} for code, targets in targets_of.items()
+        ]
 
     def settings(self, *, key_required: bool) -> dict[str, Any]:
         """What LibreTranslate tells its own page. The languages are the first that are translated."""
@@ -202,7 +195,10 @@ class _Texts:
     def _pairs(self) -> list[tuple[str, str]]:
         """The configured pairs."""
         return [
-            pair for one in self._service.languages.configured for target in one.targets for pair in one.pairs(target)
+            pair
+            for languages in self._service.languages.configured
+            for target in languages.targets
+            for pair in languages.pairs(target)
         ]
 
     async def translate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -215,31 +211,31 @@ class _Texts:
             raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")
         self._count += 1
         try:
-            model, tag, terms, masking = await self._translator(source, target)
-            divided = parts_of_page if fields.get("format") == "html" else parts
-            translated = [await self._translated(text, divided, source, tag, model, terms) for text in texts]
-            found = [masking.text(text, tag) for text in translated]
+            translation = await self._translation(source, target)
+            markup: Markup = "html" if fields.get("format") == "html" else "text"
+            translated = [await self._translated(text, markup, translation) for text in texts]
         finally:
             self._count -= 1
-        answer: dict[str, Any] = {"translatedText": found if isinstance(fields["q"], list) else found[0]}
+        several = isinstance(fields["q"], list)
+        answer: dict[str, Any] = {"translatedText": translated if several else translated[0]}
         if fields["source"] == AUTO_SOURCE:
-            found_source = {"confidence": confidence, "language": source}
-            answer["detectedLanguage"] = [found_source] * len(texts) if isinstance(fields["q"], list) else found_source
+            language = {"confidence": confidence, "language": source}
+            answer["detectedLanguage"] = [language] * len(texts) if several else language
         return answer
 
     async def detect(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
         """The languages in which a text may be written, the likeliest first."""
         texts = _checked_texts(fields)
         try:
-            found = await self._detected(texts, [one["code"] for one in await self.languages()])
+            likely = await self._detected(texts, [language["code"] for language in await self.languages()])
         except ImportError:
             raise _RefusedError(501, "this server detects no languages; its machine has no package eldc") from None
-        return [{"confidence": confidence, "language": code} for code, confidence in found]
+        return [{"confidence": confidence, "language": code} for code, confidence in likely]
 
     async def _detected(self, texts: list[str], offered: Sequence[str]) -> list[tuple[str, float]]:
         """The languages of the texts together, each with a confidence from 0 to 100."""
-        found = await self._run(partial(detected, "\n".join(texts), offered))
-        return [(code, round(100 * confidence, 1)) for code, confidence in found]
+        likely = await self._run(partial(detected, "\n".join(texts), offered))
+        return [(code, round(100 * confidence, 1)) for code, confidence in likely]
 
     async def _directed(self, texts: list[str], fields: dict[str, Any]) -> tuple[str, str, float]:
         """The source language, the target, and the confidence in the source: 0 if it was not detected."""
@@ -249,7 +245,7 @@ class _Texts:
         if source != AUTO_SOURCE:
             return _normalized(source), target, 0
         sources = list(
-            dict.fromkeys(one for one, known in self._pairs() if one != known and same_language(known, target))
+            dict.fromkeys(spoken for spoken, into in self._pairs() if spoken != into and same_language(into, target))
         )
         if len(sources) == 1:
             return sources[0], target, 0
@@ -265,11 +261,11 @@ class _Texts:
                 offered = f"the text is in {source}; {offered}"
         raise _RefusedError(400, f"auto is not supported for the target {target}: {offered}")
 
-    async def _translator(self, source: str, target: str) -> tuple[TextTranslator, str, Glossary | None, Masking]:
-        """The translator, the tag of its target, the terms of its glossary, and what masks its text."""
+    async def _translation(self, source: str, target: str) -> TextTranslation:
+        """The translation between two languages, with the glossary and the masked words of their sessions."""
         try:
             if same_language(source, target):
-                return SameLanguageText(target), target, None, Masking()
+                return TextTranslation(SameLanguageText(target), source, target)
             chain = await self._service.obtained(source, [target])
             if not chain.config.languages.conversation:
                 chain = chain.narrowed([target])
@@ -280,72 +276,36 @@ class _Texts:
             status = {"busy": 503, "no-space": 500, "failed": 500}.get(getattr(error, "code", ""), 400)
             raise _RefusedError(status, f"{source} to {target} is not supported: {error}") from None
         tag = nearest(target, chain.config.languages.targets)[0]
-        if chain.glossary is None or not isinstance(model, TermTranslator):
-            return model, tag, None, chain.masking
-        return model, tag, DirectedGlossary(chain.glossary, tag).now(source), chain.masking
+        return TextTranslation(model, source, tag, glossary=chain.glossary, masking=chain.masking)
 
-    async def _translated(
-        self,
-        text: str,
-        divided: Callable[[str], list[str | Fragment]],
-        source: str,
-        target: str,
-        model: TextTranslator,
-        terms: Glossary | None,
-    ) -> str:
-        """The translation of a text, in which lines, tags and placeholders are as they were; see ``pipeline.nmt.terms.markup``."""
-        whole = []
-        for part in await self._run(partial(divided, text)):
-            if isinstance(part, str):
-                whole.append(part)
-                continue
-            sentences = []
-            for sentence in await self._run(partial(part.sentences, source)):
-                try:
-                    translation = await self._sentence(SourceSentence(0, source, sentence.text), target, model, terms)
-                    sentences.append(
-                        await self._run(partial(place_marks, sentence, model, source, translation, target))
-                    )
-                except Exception as error:
-                    log.error("a text was not translated: %s", described(error))
-                    raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
-            whole.append(joined_sentences(sentences, target))
-        return "".join(whole)
+    async def _translated(self, text: str, markup: Markup, translation: TextTranslation) -> str:
+        """The translation of a text, which stops at its next step if this is cancelled."""
+        running: list[Decoding] = []
+        cancelled = False
 
-    async def _sentence(
-        self, sentence: SourceSentence, target: str, model: TextTranslator, terms: Glossary | None
-    ) -> str:
-        """The translation of a sentence, which stops at its next step if this is cancelled."""
-        running: list[DecoderState] = []
-        left = False
-
-        def started(state: DecoderState) -> None:
+        def started(state: Decoding) -> None:
             running[:] = [state]
-            if left:
+            if cancelled:
                 state.terminate()
 
-        events = model.stream(TranslationRequest(sentence, target, started, glossary=terms))
+        steps = translation.steps(text, markup, started)
 
-        def turn() -> Translation | None:
+        def turn() -> str | None:
             """Go on for a turn; the translation, once it is complete."""
             until_s = time.monotonic() + _TURN_S
-            for event in events:
-                if isinstance(event, Translation):
-                    return event
-                if time.monotonic() > until_s:
-                    return None
-            raise RuntimeError("the translator ended without a translation")
+            return next(whole for whole in steps if whole is not None or time.monotonic() > until_s)
 
         try:
-            while (found := await self._run(turn)) is None:
+            while (whole := await self._run(turn)) is None:
                 pass
+            return whole
+        except Exception as error:
+            log.error("a text was not translated: %s", described(error))
+            raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
         finally:
-            left = True
+            cancelled = True
             for state in running:
                 state.terminate()
-        if found.error is not None:
-            raise RuntimeError(found.error)
-        return found.text
 
 
 def _checked_texts(fields: dict[str, Any], *languages: str) -> list[str]:

@@ -20,13 +20,19 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from ...events import EndOfInput, PipelineEvent, SourceSentence, TargetText, Transcript, Translation
+from ...core import (
+    EndOfInput,
+    PipelineEvent,
+    SameLanguageText,
+    SourceSentence,
+    TargetText,
+    Transcript,
+    Translation,
+    TranslationRequest,
+    trimmed_words,
+)
 from ...languages import language_tag, nearest, sets_sentences_apart
-from ...nmt.same_language import SameLanguageText
-from ...nmt.translator import TranslationRequest
-from ...sentences.splitting import trimmed_words
-from ...sinks.files import sink_makers
-from ...subtitles.spoken import whisper_segment
+from ...media import sink_makers, whisper_segment
 from ..access import Access, bearer_token, password
 from ..chains import Chain, loaded_voice_model
 from ..guard import Rate

@@ -20,11 +20,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...captions.append import AppendOnlyText, joined_text
-from ...events import SourceSentence, SourceText, TargetText, Translation
-from ...languages import LONGEST_CODE, nearest, normalized_code, same_text
-from ...languages.chinese import Convert
-from ...nmt.scripts import needed_conversion
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
+from ...languages import LONGEST_CODE, Convert, nearest, needed_conversion, normalized_code, same_text
 from ..access import Access, bearer_token
 from ..feed import Feed, News
 from ..guard import Rate

@@ -15,8 +15,7 @@ from typing import Any
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from ...captions.append import AppendOnlyText, joined_text
-from ...events import SourceSentence, SourceText
+from ...core import AppendOnlyText, SourceSentence, SourceText, joined_text
 from ...languages import LONGEST_CODE
 from ..access import Access
 from ..chains import Chain

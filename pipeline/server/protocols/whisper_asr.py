@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ...asr.guessed_language import first_speech, guessed_languages
-from ...audio.source import AudioSource
+from ...backends import first_speech, guessed_languages
+from ...core import AudioSource
 from ...errors import AudioError, PipelineError, UsageError
 from ...languages import english_name
 from ..access import Access

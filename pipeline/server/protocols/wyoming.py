@@ -23,10 +23,8 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ...captions.append import AppendOnlyText, joined_text
-from ...events import SourceSentence, SourceText, TargetText, Translation
-from ...languages import same_language
-from ...languages.options import AUTO_SOURCE
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
+from ...languages import AUTO_SOURCE, same_language
 from ..feed import Feed, News
 from ..languages.served import ServedLanguages
 from ..protocol import ProtocolError, Start, check_rate, sendable, shown

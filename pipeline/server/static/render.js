@@ -6,6 +6,7 @@ import { t, UI } from "./ui.js";
 
 const NEAR_END_PX = 80;
 const SAID = 20; // elements that the live region keeps
+const LATEST_MS = 100; // a page in the background draws no frames; its text must be right all the same
 
 export class Board {
   // list: where sentences are drawn; it scrolls. spoken: a live region. newest: a button that scrolls to the end. withTerms: whether
@@ -50,10 +51,9 @@ export class Board {
 
   changed(numbers) {
     for (const number of numbers) this.pending.add(number);
-    if (!this.frame) {
-      // A page in the background draws no frames; its text must be right all the same.
-      this.frame = document.hidden ? setTimeout(() => this.draw(), 100) : requestAnimationFrame(() => this.draw());
-    }
+    if (this.timer) return;
+    this.frame = requestAnimationFrame(() => this.draw());
+    this.timer = setTimeout(() => this.draw(), LATEST_MS);
   }
 
   // Show the translations into a language, without saying those again that are finished.
@@ -69,7 +69,9 @@ export class Board {
   }
 
   draw() {
-    this.frame = null;
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.timer = null;
     for (const number of this.pending) this.#row(number);
     this.pending.clear();
     this.#follow();

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.apps import serve
 from pipeline.config import PipelineConfig
-from pipeline.loading import load_translations
+from pipeline.config.loading import load_translations
 from pipeline.server.limits import ServerLimits
 from tests.fixtures.scripted.loading import Models, Recognizer, Translator
 

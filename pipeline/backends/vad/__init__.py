@@ -1,0 +1,1 @@
+"""The detectors of speech: webrtcvad and Silero."""

@@ -1,0 +1,19 @@
+"""What is configured, and the models of a configuration."""
+
+from typing import TYPE_CHECKING
+
+from .._door import door
+
+if TYPE_CHECKING:
+    from .config import PipelineConfig, load_config, parse_config, with_overrides
+    from .loading import SharedModels, load_models, load_shared, load_translations
+    from .resources import DEMO_SPEECH, named_configs
+else:
+    __all__, __getattr__ = door(
+        __name__,
+        {
+            "config": "PipelineConfig load_config parse_config with_overrides",
+            "loading": "SharedModels load_models load_shared load_translations",
+            "resources": "DEMO_SPEECH named_configs",
+        },
+    )

@@ -1,0 +1,1 @@
+"""The NMT stage: sentences in, translations as they grow out."""

@@ -1,0 +1,1 @@
+"""Audio sources. All deliver mono int16 samples at 16 kHz in short chunks."""
