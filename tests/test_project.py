@@ -253,7 +253,7 @@ def test_both_names_are_of_the_same_modules(python, names, tmp_path):
     first, second = names
     program = f"""
 import importlib.util, sys
-import {first}.events, {first}.nmt.stage
+import {first}.events, {first}.core.nmt.stage
 import {second}.events
 from {second}.core.nmt.stage import NmtStage
 assert {first} is {second} and {first}.events is {second}.events

@@ -96,6 +96,7 @@ def arguments(prog: str = "python -m pipeline.live") -> Parser:
         action="store_true",
         help="process a recording faster than its own pace; do not treat standard input as live",
     )
+    parser.add_argument("--whole", action="store_true", help="show whole sentences only: text that never changes")
     add_model_arguments(parser)
     parser.add_argument(
         "--speakers",
@@ -189,16 +190,18 @@ def open_source(options: argparse.Namespace, config: PipelineConfig) -> AudioSou
     return recording
 
 
-def display(languages: LanguageConfig, *, taken: bool) -> TerminalSink | None:
+def display(languages: LanguageConfig, *, taken: bool, whole: bool = False) -> TerminalSink | None:
     """The display of the growing subtitles: standard output, unless it is ``taken`` by a subtitle format.
 
     Then it is standard error, if that is a terminal and standard output is not; else None.
     """
     rewritten = [target for target in languages.targets if languages.is_spoken(target) and language_tag(target).script]
     if not taken:
-        return TerminalSink(Console(highlight=False), languages.targets, rewritten)
+        return TerminalSink(Console(highlight=False), languages.targets, rewritten, whole=whole)
     visible = sys.stderr is not None and sys.stderr.isatty() and not (sys.stdout and sys.stdout.isatty())
-    return TerminalSink(Console(stderr=True, highlight=False), languages.targets, rewritten) if visible else None
+    if not visible:
+        return None
+    return TerminalSink(Console(stderr=True, highlight=False), languages.targets, rewritten, whole=whole)
 
 
 def run(argv: list[str], prog: str = "python -m pipeline.live") -> int:

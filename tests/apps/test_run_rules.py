@@ -337,7 +337,7 @@ def test_the_options_of_one_configuration_are_refused_with_several():
 def test_what_was_opened_to_push_is_closed_where_another_cannot_be_opened(monkeypatch):
     closed: list[str] = []
 
-    def module(name: str, _: object) -> Any:
+    def module(name: str) -> Any:
         def push(where: str, languages: object, rules: object) -> Any:
             if "obs" in name:
                 raise UsageError("no such place")
@@ -345,7 +345,7 @@ def test_what_was_opened_to_push_is_closed_where_another_cannot_be_opened(monkey
 
         return SimpleNamespace(Push=push)
 
-    monkeypatch.setattr(pushes, "import_module", module)
+    monkeypatch.setattr("pipeline.plugins.import_module", module)
     wanted = [
         pushes.Where("webhook", "", "one"),
         pushes.Where("webhook", "zh", "two"),

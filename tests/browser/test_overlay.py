@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from playwright.async_api import Browser
 
-from pipeline.events import PipelineEvent, TargetText
+from pipeline.events import PipelineEvent, SourceText, TargetText
 from tests.browser.browser import page_of_files
 from tests.streams import spoken, translated
 
@@ -97,3 +97,17 @@ def test_drafts_are_dimmed(runner, browser):
     drafted = [*spoken(0, "A sentence."), TargetText(0, "zh", "一句话。")]
     steady, dimmed = (picture(runner, browser, "", events)[..., 3].max() for events in (SHORT, drafted))
     assert dimmed < 0.8 * steady
+
+
+def test_whole_sentences_alone_are_shown_if_asked(runner, browser):
+    drafted: list[PipelineEvent] = [
+        *SHORT,
+        SourceText(1, "en", "Half", 4, 1.0, 2.0, 2.0),
+        TargetText(1, "zh", "半句", 1),
+    ]
+    both, whole, alone = (
+        height(picture(runner, browser, query, events))
+        for query, events in (("", drafted), ("whole=1", drafted), ("", SHORT))
+    )
+    assert both > 1.5 * whole
+    assert whole == alone

@@ -357,3 +357,13 @@ async def test_the_screen_stays_on_while_somebody_reads(browser):
         await page.wait_for_selector("body[data-state=open]")
         found = await page.evaluate("locks")
     assert found == [1, 0]
+
+
+@PAGES
+async def test_sentences_in_progress_are_not_shown_where_that_is_not_wanted(path, browser):
+    async with page_of_files(browser, path) as page:
+        await shown(page, path)
+        await expect(page.locator("#text .target:visible")).to_have_count(3)
+        await page.select_option("[name=sentences]", "whole", force=True)
+        await expect(page.locator("#text .target:visible")).to_have_text(["一句"])
+        await expect(page.locator("#text article:visible")).to_have_count(1)

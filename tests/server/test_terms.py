@@ -56,7 +56,7 @@ async def test_a_document_whose_client_leaves_is_read_no_further(new_service, mo
             time.sleep(0.01)
         raise UsageError("nobody waits for it any more")
 
-    monkeypatch.setattr(terms, "document_text", read)
+    monkeypatch.setattr(terms, "text_of_document", read)
     service = new_service(max_recordings=1)
     async with running(service) as server, httpx.AsyncClient(base_url=server.url, timeout=HANG_S) as http:
         asking = asyncio.create_task(http.post("/v1/terms", files={"file": b"Anna Weber"}))
@@ -78,7 +78,7 @@ async def test_a_recordings_place_is_taken_until_the_work_has_ended(new_service,
         return []
 
     monkeypatch.setattr(terms, "proposed", propose)
-    monkeypatch.setattr(terms, "document_text", lambda path, unwanted: "")
+    monkeypatch.setattr(terms, "text_of_document", lambda path, unwanted: "")
     service = new_service(max_recordings=1)
     async with running(service) as server, httpx.AsyncClient(base_url=server.url, timeout=HANG_S) as http:
         asking = asyncio.create_task(http.post("/v1/terms", files={"file": b"Anna Weber"}))

@@ -72,12 +72,15 @@ class TerminalSink:
     Rejected transcripts are not shown, since their text may be invented; the summary of the run lists their times.
     """
 
-    def __init__(self, console: Console, languages: Sequence[str] = (), rewritten: Sequence[str] = ()) -> None:
+    def __init__(
+        self, console: Console, languages: Sequence[str] = (), rewritten: Sequence[str] = (), *, whole: bool = False
+    ) -> None:
         """``languages``: those translated into, in the order shown. ``rewritten``: those that are what was said in another script.
+        ``whole``: sentences are shown when they are complete, and not in progress.
 
         By default, a sentence is complete with its first translation.
         """
-        self._console = console
+        self._console, self._whole = console, whole
         # Check now: a closed terminal no longer says it is one. FORCE_COLOR does not make a file a terminal.
         self.is_terminal = console.file.isatty()
         self._order, self._rewritten = tuple(languages), tuple(rewritten)
@@ -150,7 +153,9 @@ class TerminalSink:
     def _draw(self) -> None:
         if self._live:
             growing = [
-                drawn(self._passage(each, growing=True), growing=True) for each in self._open.values() if not each.blank
+                drawn(self._passage(each, growing=True), growing=True)
+                for each in self._open.values()
+                if not each.blank and not self._whole
             ]
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)

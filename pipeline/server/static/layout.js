@@ -1,11 +1,11 @@
-// Divides a text into subtitles of two lines, by the rules of pipeline/subtitles.
+// Divides a text into subtitles of two lines, by the rules of pipeline/media/subtitles.
 
-// The defaults of pipeline/subtitles/rules.py; full-width characters take two columns.
+// The defaults of pipeline/media/subtitles/rules.py; full-width characters take two columns.
 const MOST_LINES = 2;
 const COLUMNS = { other: 42, chinese: 32, japanese: 26 };
 const A_SECOND = { other: 17, chinese: 9, japanese: 4 };
 const LONGEST_MS = 7000;
-// The costs of pipeline/subtitles/lines.py and text.py.
+// The costs of pipeline/media/subtitles/lines.py and text.py.
 const [CUE_BREAK_WEIGHT, CUE_COST, LINE_COST, RAGGED_COST, TOO_WIDE_COST] = [2, 4, 0.3, 3, 8];
 const [CLAUSE, PHRASE, WORD, SHORT_WORD, INSIDE] = [0.15, 0.3, 1, 1.5, 2.5];
 

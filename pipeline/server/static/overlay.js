@@ -1,6 +1,6 @@
 // Subtitles on a transparent page, for a browser source in OBS.
 // Query: language, lines (the most that are shown, default 2), size (of the letters, in vh, default 5), position (top or
-// bottom), rollup=1, source=1.
+// bottom), rollup=1, source=1, whole=1 (sentences when they are complete).
 
 import { follow } from "./follow.js";
 import { rows } from "./render.js";
@@ -11,6 +11,7 @@ const session = decodeURIComponent(location.pathname.split("/").pop());
 const number = (name, low, high, otherwise) => Math.min(high, Math.max(low, Number(query.get(name)) || otherwise));
 const count = number("lines", 1, 10, 2);
 const withSource = query.get("source") === "1";
+const whole = query.get("whole") === "1";
 const HIDE_MS = 8000;
 
 document.documentElement.style.setProperty("--size", `${number("size", 1, 30, 5)}vh`);
@@ -36,9 +37,13 @@ follow(session, {
 });
 
 function draw() {
-  const newest = texts.shown().filter((each) => withSource || textFor(each, language)?.text).slice(-count);
+  const newest = texts.shown().filter((each) => isReady(textFor(each, language)) || (withSource && isReady(each.source))).slice(-count);
   const drawn = newest.flatMap((each) => rows(each, language));
-  lines.replaceChildren(...drawn.filter((each) => withSource || each.className === "target"));
+  lines.replaceChildren(...drawn.filter((each) => (withSource || each.className === "target") && (!whole || each.hasAttribute("data-done"))));
   clearTimeout(timer);
   timer = setTimeout(() => lines.replaceChildren(), HIDE_MS);
+}
+
+function isReady(text) {
+  return Boolean(text?.text) && (text.done || !whole);
 }

@@ -1,7 +1,7 @@
-// Size, contrast and colours, and whether voices are told apart, kept in the browser.
+// Size, contrast and colours, what is shown, and whether voices are told apart, kept in the browser.
 
 const KEY = "speech-translation";
-const DEFAULTS = { size: "100", theme: "auto", contrast: "normal", layout: "below", voices: "off" };
+const DEFAULTS = { size: "100", theme: "auto", contrast: "normal", layout: "below", sentences: "growing", voices: "off" };
 
 export function settings(form) {
   const root = document.documentElement;

@@ -1,9 +1,9 @@
-// Subtitles for download, by the rules of the files that the program writes; see pipeline/subtitles/cues.py.
+// Subtitles for download, by the rules of the files that the program writes; see pipeline/media/subtitles/cues.py.
 
 import { layout, readingMs, WIDE } from "./layout.js";
 import { textFor } from "./texts.js";
 
-// The defaults of pipeline/subtitles/rules.py.
+// The defaults of pipeline/media/subtitles/rules.py.
 const [SHORTEST_MS, LONGEST_MS, GAP_MS, LINGER_MS] = [833, 7000, 83, 2000];
 const LONG_PAUSE_MS = 2000; // no subtitle spans it
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
@@ -76,7 +76,7 @@ function joined(one, two) {
   return one + (WIDE.test(one) && WIDE.test(two) ? "" : " ") + two;
 }
 
-// Lines with the marks that give each the direction of them all: see pipeline/subtitles/bidi.py.
+// Lines with the marks that give each the direction of them all: see pipeline/media/subtitles/bidi.py.
 function directed(lines) {
   const letters = lines.join("").match(/\p{L}/gu) ?? [];
   const right = letters.filter((each) => RIGHT_TO_LEFT.test(each)).length;
@@ -89,7 +89,7 @@ function directed(lines) {
   });
 }
 
-// A line of SubRip, which has no escapes: see pipeline/subtitles/escapes.py.
+// A line of SubRip, which has no escapes: see pipeline/media/subtitles/escapes.py.
 function plain(line) {
   const text = line.replaceAll("{", "｛").replaceAll("}", "｝").replace(/<|\\|&(?=#?\w+;)/g, "$&\u2060");
   return text.replace(/--(?=>)|\d:\d\d?:\d\d?[.,](?=\d)/g, "$&\u2060") + (/^\d+$/.test(text) ? "\u2060" : "");

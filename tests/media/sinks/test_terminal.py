@@ -36,11 +36,13 @@ EVENTS: list[PipelineEvent] = [
 ]
 
 
-def steps(events: Sequence[PipelineEvent], terminal: bool, languages: Sequence[str] = ()) -> list[str]:
+def steps(
+    events: Sequence[PipelineEvent], terminal: bool, languages: Sequence[str] = (), *, whole: bool = False
+) -> list[str]:
     """What each event adds to the output, without colours and cursor movements; last, what closing adds."""
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=60, highlight=False, legacy_windows=False)
-    sink = TerminalSink(console, languages)
+    sink = TerminalSink(console, languages, whole=whole)
     lengths = [0]
     for event in events:
         sink.write(event)
@@ -63,6 +65,12 @@ def test_the_translation_grows_token_by_token():
     assert "早上好。 ▌" in second
     # The finished line is printed once more without a cursor, and nothing is drawn over it.
     assert finished.rstrip().endswith("早上好。")
+
+
+def test_whole_sentences_alone_are_shown_if_asked():
+    *before, complete = steps(EVENTS[:7], terminal=True, whole=True)[:7]
+    assert "".join(before).strip() == ""
+    assert re.search(r"Good morning\.\s+早上好。\s*$", complete)
 
 
 def test_a_pipe_gets_whole_lines():
