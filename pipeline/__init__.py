@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .core import Recognizer as Recognizer
     from .core import Resumed as Resumed
     from .core import SentenceOptions as SentenceOptions
+    from .core import SoundOptions as SoundOptions
     from .core import SourceDelta as SourceDelta
     from .core import SourceSentence as SourceSentence
     from .core import SourceText as SourceText
@@ -91,7 +92,7 @@ _MODULES = {
         "AudioLost CaptionOptions Changes Correction Delta DeviceBack DeviceLost DraftOptions EndOfInput "
         "GlossaryOptions InputLevel LoadChanged Models NmtStage Notice OverloadOptions PartialText Paused "
         "PipelineEvent PipelineStats QueueConfig RecognitionOptions RecognitionStream Recognizer Resumed "
-        "SentenceOptions SourceDelta SourceSentence SourceText SpeakerOptions SpeechSegment SpeechTranslator "
+        "SentenceOptions SoundOptions SourceDelta SourceSentence SourceText SpeakerOptions SpeechSegment SpeechTranslator "
         "States StreamingRecognizer TargetText TextChangeError TextTranslator Transcript Translation "
         "TranslationLost TranslationRequest VadConfig standard_stages with_stage"
     ),

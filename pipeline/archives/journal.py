@@ -97,6 +97,7 @@ def header(
         "recording": _digest(recording),
         "audio_track": audio_track,
         "speakers": ",".join(speakers) or (repr(config.speakers) if config.speakers.auto else None),
+        "sounds.captions": config.sounds.captions or None,
         "formats": kinds,
         **settings,
     }

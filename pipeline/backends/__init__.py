@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .turns import with_speakers
     from .vad.detector import SpeechDetector
     from .vad.silero import load_silero
+    from .vad.sounds import FireRedDetector
     from .voices import VoiceModel, voice_model_folder
     from .whisper.engine import WhisperEngine
     from .whisper.files import find_recognizer
@@ -89,6 +90,7 @@ else:
             "turns": "with_speakers",
             "vad.detector": "SpeechDetector",
             "vad.silero": "load_silero",
+            "vad.sounds": "FireRedDetector",
             "voices": "VoiceModel voice_model_folder",
             "whisper.recognizer": "WhisperRecognizer",
             "whisper.engine": "WhisperEngine",

@@ -132,11 +132,12 @@ class ToldSpeakers:
 
     def named(self, event: PipelineEvent) -> PipelineEvent:
         """The event; a sentence that has ended with its speaker, whose voice is heard longest in it."""
-        if not isinstance(event, SourceSentence):
+        if isinstance(event, Transcript | SourceSentence):
+            while self._turns and self._turns[0].end_s < event.start_s - _KEPT_S:
+                self._turns.popleft()
+        if not isinstance(event, SourceSentence) or event.sound is not None:
             return event
         voice = longest_voice(list(self._turns), event.start_s, event.end_s)
-        while self._turns and self._turns[0].end_s < event.start_s - _KEPT_S:
-            self._turns.popleft()
         return event if voice is None else replace(event, speaker=str(1 + voice))
 
     def _turns_of(self, segment: SpeechSegment, ends_s: Sequence[float] = ()) -> list[VoiceTurn]:

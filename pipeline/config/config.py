@@ -20,6 +20,7 @@ from ..core import (
     OverloadOptions,
     QueueConfig,
     SentenceOptions,
+    SoundOptions,
     SpeakerOptions,
     VadConfig,
     mistake,
@@ -61,6 +62,7 @@ class PipelineConfig(CheckedOptions):
     glossary: GlossaryOptions = field(default_factory=GlossaryOptions)
     captions: CaptionOptions = field(default_factory=CaptionOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
+    sounds: SoundOptions = field(default_factory=SoundOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
     """At most one per target."""
 

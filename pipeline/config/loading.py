@@ -35,6 +35,8 @@ from ..core import (
     Models,
     Recognizer,
     SameLanguageText,
+    SoundDetector,
+    SoundOptions,
     SpeakerOptions,
     StreamingRecognizer,
     TextTranslator,
@@ -87,6 +89,7 @@ def load_shared(
     """
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
+    sounds = [shared.sound_detector(config.sounds) for config in configs]
     # Fail before any download if no model is known for a language pair.
     options = [config.translators for config in configs]
     if any(config.vad.detector != "webrtc" for config in configs):
@@ -127,8 +130,11 @@ def load_shared(
                 {target: of_targets[target] for target in config.languages.targets},
                 cast(DraftRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
                 of_voices,
+                of_sounds,
             )
-            for config, each, of_targets, of_voices in zip(configs, found, translations, voices, strict=True)
+            for config, each, of_targets, of_voices, of_sounds in zip(
+                configs, found, translations, voices, sounds, strict=True
+            )
         ]
 
 
@@ -171,6 +177,7 @@ class SharedModels:
         self.recognizers: dict[_Speech, Recognizer | StreamingRecognizer] = {}
         self.limit_bytes = limit_bytes
         self._voices: dict[Path, AddSpeakers] = {}
+        self._sounds: SoundDetector | None = None
         self._translators: WeakValueDictionary[NmtConfig, MarianModel] = WeakValueDictionary()
         self._sizes: dict[NmtConfig, int] = {}
         self._kept: dict[NmtConfig, MarianModel] = {}  # the last used last
@@ -185,6 +192,14 @@ class SharedModels:
         if (path := voice_model_folder(options)) not in self._voices:
             self._voices[path] = partial(with_speakers, VoiceModel(path))
         return self._voices[path]
+
+    def sound_detector(self, options: SoundOptions) -> SoundDetector | None:
+        """What hears music and singing, if that is wanted."""
+        if options.captions and self._sounds is None:
+            from ..backends import FireRedDetector
+
+            self._sounds = FireRedDetector()
+        return self._sounds if options.captions else None
 
     def voices_on_demand(self, options: SpeakerOptions) -> Callable[[], AddSpeakers | None]:
         """Loads the model that tells voices apart when it is first called.

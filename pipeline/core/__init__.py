@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         PipelineEvent,
         Samples,
         SegmentSoFar,
+        SoundEvent,
         SourceSentence,
         SourceText,
         SpeechSegment,
@@ -83,7 +84,15 @@ if TYPE_CHECKING:
         SourceNotice,
         TranslationLost,
     )
-    from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, QueueConfig, SentenceOptions, SpeakerOptions
+    from .run.options import (
+        CaptionOptions,
+        DraftOptions,
+        GlossaryOptions,
+        QueueConfig,
+        SentenceOptions,
+        SoundOptions,
+        SpeakerOptions,
+    )
     from .run.overload import OverloadOptions
     from .run.stats import PipelineStats
     from .run.worker import FAILED, Worker
@@ -96,6 +105,7 @@ if TYPE_CHECKING:
     from .vad.endpointing import Endpointer
     from .vad.gate import FrameDecision, FrameDetector, SpeechGate
     from .vad.options import VadConfig
+    from .vad.sounds import Heard, SoundDetector
     from .vad.stage import VadStage
 else:
     __all__, __getattr__ = door(
@@ -120,7 +130,7 @@ else:
             "captions.policy": "rewritten",
             "captions.states": "State TextChangeError common_length key place_of",
             "events": (
-                "Confidence Correction EndOfInput MissingSpeech Pause PipelineEvent SAMPLE_RATE Samples SegmentSoFar "
+                "Confidence Correction EndOfInput MissingSpeech Pause PipelineEvent SAMPLE_RATE Samples SegmentSoFar SoundEvent "
                 "SourceSentence SourceText SpeechSegment TargetText TargetToken Transcript TranscriptSoFar "
                 "Translation Word"
             ),
@@ -137,7 +147,7 @@ else:
                 "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed SourceNotice "
                 "TranslationLost"
             ),
-            "run.options": "CaptionOptions DraftOptions GlossaryOptions QueueConfig SentenceOptions SpeakerOptions",
+            "run.options": "CaptionOptions DraftOptions GlossaryOptions QueueConfig SentenceOptions SoundOptions SpeakerOptions",
             "run.overload": "OverloadOptions",
             "run.stats": "PipelineStats",
             "run.worker": "FAILED Worker",
@@ -150,6 +160,7 @@ else:
             "vad.endpointing": "Endpointer",
             "vad.gate": "FrameDecision FrameDetector SpeechGate",
             "vad.options": "VadConfig",
+            "vad.sounds": "Heard SoundDetector",
             "vad.stage": "VadStage",
         },
     )

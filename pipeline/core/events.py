@@ -198,6 +198,18 @@ class Pause:
     length_s: float
 
 
+@dataclass(frozen=True)
+class SoundEvent:
+    """Music or singing, and no speech, for some seconds that no later segment of speech reaches back to."""
+
+    kind: str
+    """"music" or "singing"."""
+    start_s: float
+    end_s: float
+    heard_s: float
+    """Audio received when that was known."""
+
+
 class _Growing:
     """Text in progress: the first ``steady`` characters are expected to stay, and what follows may change at any moment."""
 
@@ -258,6 +270,8 @@ class SourceSentence:
     """See ``Transcript``."""
     uncertain: bool = False
     """See ``Transcript``. Its translations may be wrong, too."""
+    sound: str | None = None
+    """"music" or "singing": nothing is said, and the text says what is heard. None: it was said."""
 
     @property
     def steady(self) -> int:

@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Protocol
 from ..languages import LanguageConfig
 from .asr.recognizer import DraftRecognizer, Recognizer, StreamingRecognizer
 from .nmt.translator import TextTranslator
-from .run.options import CaptionOptions, DraftOptions, GlossaryOptions, QueueConfig, SentenceOptions, SpeakerOptions
+from .run.options import (
+    CaptionOptions,
+    DraftOptions,
+    GlossaryOptions,
+    QueueConfig,
+    SentenceOptions,
+    SoundOptions,
+    SpeakerOptions,
+)
 from .run.overload import OverloadOptions
 from .vad.gate import FrameDetector
 from .vad.options import VadConfig
+from .vad.sounds import SoundDetector
 
 if TYPE_CHECKING:
     from .stages import StageSpec
@@ -32,6 +41,8 @@ class Models:
     """A smaller recogniser for drafts, if one is configured."""
     voices: AddSpeakers | None = None
     """Tells voices apart, if that is configured."""
+    sounds: SoundDetector | None = None
+    """Hears music and singing, if that is configured."""
 
 
 class RunConfig(Protocol):
@@ -55,6 +66,8 @@ class RunConfig(Protocol):
     def captions(self) -> CaptionOptions: ...
     @property
     def speakers(self) -> SpeakerOptions: ...
+    @property
+    def sounds(self) -> SoundOptions: ...
     @property
     def has_drafts(self) -> bool:
         """Whether speech in progress is recognised in live runs."""

@@ -27,6 +27,7 @@ from .run.options import QueueConfig
 from .run.overload import LoadControl
 from .run.stats import PipelineStats
 from .run.worker import Worker
+from .sentences.sounds import SoundCaptions
 from .sentences.stage import SentenceStage
 from .vad.stage import VadStage
 
@@ -77,8 +78,9 @@ class StageSpec:
 def standard_stages() -> list[StageSpec]:
     """The stages and what each puts out for audio [n] int16.
 
-    VAD: ``SpeechSegment``, ``SegmentSoFar`` and ``Pause``. ASR: ``Transcript``, ``TranscriptSoFar`` and ``Pause``. sentences:
-    ``Transcript``, ``SourceText`` and ``SourceSentence``. NMT: the same, and ``TargetText`` and ``Translation`` for each target language.
+    VAD: ``SpeechSegment``, ``SegmentSoFar``, ``Pause`` and ``SoundEvent``. ASR: ``Transcript``, ``TranscriptSoFar``, ``Pause`` and
+    ``SoundEvent``. sentences: ``Transcript``, ``SourceText`` and ``SourceSentence``. NMT: the same, and ``TargetText`` and
+    ``Translation`` for each target language.
     """
     return [
         StageSpec("VAD", _vad, lambda queues: queues.segments),
@@ -194,7 +196,10 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     def early() -> bool:
         return config.has_drafts and context.live() and context.load.drafts
 
-    return VadStage(config.vad, config.speech_detector, inbox, outbox, context.stats, pauses_ms, early, context.reader)
+    sounds = context.models.sounds if config.sounds.captions else None
+    return VadStage(
+        config.vad, config.speech_detector, inbox, outbox, context.stats, pauses_ms, early, context.reader, sounds
+    )
 
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
@@ -215,7 +220,9 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 
 def _sentences(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
-    return SentenceStage(inbox, outbox, context.config.sentences, context.glossary)
+    languages = context.config.languages
+    sounds = SoundCaptions(languages.only_spoken or languages.spoken[0])
+    return SentenceStage(inbox, outbox, context.config.sentences, context.glossary, sounds)
 
 
 def _nmt(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:

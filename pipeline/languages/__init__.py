@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .numbers import in_digits
     from .options import AUTO_SOURCE, MOST_SPOKEN, LanguageConfig, as_codes
     from .scripts import check_script, choose_code, needed_conversion
+    from .sounds import sound_label
     from .tags import (
         CHINESE,
         LONGEST_CODE,
@@ -40,6 +41,7 @@ else:
             "numbers": "in_digits",
             "options": "AUTO_SOURCE LanguageConfig MOST_SPOKEN as_codes",
             "scripts": "check_script choose_code needed_conversion",
+            "sounds": "sound_label",
             "tags": (
                 "CHINESE LONGEST_CODE LanguageTag confusable english_name is_tag_of known_language language_tag "
                 "named_language nearest normalized_code same_language same_text sets_sentences_apart spaced"

@@ -51,6 +51,8 @@ class Speakers:
         """The event, with its speaker if it has the text of a sentence. Sentences come in order."""
         if not isinstance(event, SourceText | SourceSentence):
             return event
+        if isinstance(event, SourceSentence) and event.sound is not None:
+            return event
         if isinstance(event, SourceSentence) and event.speaker is not None:
             return self._of_voice(event, event.speaker)
         if self._told:  # of a sentence in progress, the voice is not known

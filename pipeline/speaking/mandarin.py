@@ -24,13 +24,15 @@ _FINALS: dict[str, str] = dict(
     )
 )
 _TONES = dict(zip("12345", ("→", "↗", "↓", "↘", ""), strict=True))
+# As in 1,000: cn2an reads the parts as two numbers.
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Their "i" is no vowel of its own.
 _SIBILANTS = {"zh", "ch", "sh", "r", "z", "c", "s"}
 
 
 def phonemes(text: str) -> str:
     """``text`` with phonemes in place of characters and digits, and a space between phrases."""
-    in_characters = cn2an.transform(text, "an2cn")
+    in_characters = cn2an.transform(_THOUSANDS.sub("", text), "an2cn")
     parse = _phrases().parse
     spelled = re.sub("[\u4e00-\u9fff]+", lambda run: " ".join(map(_phrase, parse(run[0]))), in_characters)
     return re.sub(f"[{''.join(WESTERN)}]", lambda mark: f"{WESTERN[mark[0]]} ", spelled)

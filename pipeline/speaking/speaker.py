@@ -26,6 +26,8 @@ _FASTER = 1.35
 # Sentences that wait are spoken as one if they are so short together: some four seconds.
 _SHORT, _SHORT_UNSPACED = 60, 20
 _MEASURED = 1_000
+# A caption of a sound; see ``pipeline.languages.sounds``.
+_SOUND = re.compile(r"\[[^\]]*\]")
 # A word that is not shown; see ``pipeline.core.captions.masking``.
 _MASKED = re.compile(r"\w?\*+")
 
@@ -57,6 +59,9 @@ class UtteranceQueue:
         return self._utterances[0].since
 
     def add(self, text: str, now: float) -> None:
+        """Captions of sounds are left out."""
+        if _SOUND.fullmatch(text):
+            return
         last = self._utterances[-1] if self._utterances else None
         if last is not None and len(text) + sum(map(len, last.texts)) <= self._short:
             self._utterances[-1] = last._replace(texts=(*last.texts, text))

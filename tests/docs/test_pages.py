@@ -9,7 +9,16 @@ import pipeline
 from pipeline.apps.commands import COMMANDS
 from pipeline.apps.translate import arguments
 from pipeline.config.resources import named_configs
-from pipeline.store.known import HIBARI, KNOWN_MODELS, KNOWN_TRANSLATORS, KOKORO, KOKORO_STYLES, MOONSHINE, VOICES
+from pipeline.store.known import (
+    HIBARI,
+    KNOWN_MODELS,
+    KNOWN_TRANSLATORS,
+    KOKORO,
+    KOKORO_STYLES,
+    MOONSHINE,
+    SOUNDS,
+    VOICES,
+)
 from tests.conftest import ROOT
 from tests.docs.pages import PAGES
 
@@ -90,7 +99,7 @@ def test_explained_messages_are_the_program_s():
 def test_the_page_of_models_has_the_packages_and_hashes_of_all_weights():
     page = PAGES["docs/models.md"].read_text("utf-8").split("## Where weights come from")[1]
     rows = [row for row in page.splitlines() if row.startswith("| ")]
-    for model in (*KNOWN_MODELS, MOONSHINE, VOICES, HIBARI, KOKORO, *KNOWN_TRANSLATORS):
+    for model in (*KNOWN_MODELS, MOONSHINE, VOICES, SOUNDS, HIBARI, KOKORO, *KNOWN_TRANSLATORS):
         if model.packages:
             weights = max(model.files, key=lambda file: file.size)
             assert [row for row in rows if f"| `{weights.name}` | `{weights.sha256}` | {model.licence}" in row], (

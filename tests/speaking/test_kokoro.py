@@ -74,6 +74,8 @@ def test_chinese_needs_no_espeak(tmp_path, monkeypatch):
         ("2024年，3.5元", "ɚ↘li↗ŋɚ↘sɨ↘ njɛ↗n, sa→n tjɛ↓n u↓ ɥɛ↗n"),
         ("我女儿去西安", "wo↓ ny↓ɚ↗ ʨʰy↘ ɕi→a→n"),
         ("日本人吃四十", "ɻɨ↘pə↓nɻə↗n ꭧʰɨ→ sɨ↘ʂɨ↗"),
+        ("1,200人", "i→ʨʰjɛ→n ɚ↘pai↓ ɻə↗n"),
+        ("1,20", "i→,ɚ↘ʂɨ↗"),
     ],
 )
 def test_chinese_is_spelled_with_tones(text, said):
@@ -118,6 +120,29 @@ def test_a_failure_names_the_sentence(says, monkeypatch):
     voice = says()
     monkeypatch.setattr(voice, "_styles", np.zeros((0, 256), np.float32))
     with pytest.raises(ModelError, match="pf_dora cannot speak 'Sim'"):
+        voice.say("Sim")
+
+
+def test_a_failure_of_what_spells_names_the_sentence(tmp_path, monkeypatch):
+    def spells(text):
+        if "9" in text:
+            raise ValueError("out of range\nat 9")
+        return text
+
+    monkeypatch.setattr(kokoro, "_speller", lambda name: spells)
+    voice = KokoroVoice("zf_xiaobei", *made_kokoro(tmp_path, "zf_xiaobei"))
+    with pytest.raises(ModelError, match=r"^zf_xiaobei cannot speak 'ni 9': out of range$"):
+        voice.say("ni 9")
+    assert signs_in(voice.say("ni hao")) == "ni hao"
+
+
+def test_a_failure_of_espeak_is_told_as_it_is(says, tmp_path, monkeypatch):
+    voice = says()
+    (tmp_path / "bin" / "espeak-ng").write_text("#!/bin/sh\ncat >/dev/null; echo 'no such voice' >&2; exit 1\n")
+    with pytest.raises(ModelError, match="^espeak-ng does not know 'pt-br', the language of pf_dora: no such voice$"):
+        voice.say("Sim")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ModelError, match="^espeak-ng cannot be run for pf_dora"):
         voice.say("Sim")
 
 

@@ -259,3 +259,9 @@ def test_all_sentences_that_are_spoken_together_are_lost_together(output):
     speaker.finish()
     assert (speaker.spoken, speaker.lost) == (1, 2)
     assert speaker.summary().startswith("1 of 3 sentences spoken")
+
+
+def test_captions_of_sounds_are_not_said():
+    found = waiting("[Musik]", "Ja [leise].", "[Gesang]")
+    assert taken(found) == (("Ja [leise].",), False, [])
+    assert not found

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
-from ..events import EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from ..events import EndOfInput, Pause, SegmentSoFar, SoundEvent, SpeechSegment, Transcript, TranscriptSoFar
 from ..run.overload import LoadControl
 from ..run.worker import Worker
 from .final import FinalRecognition
@@ -17,12 +17,12 @@ from .live.drafts import LiveDrafts
 # Groups that are recognised at once. More gain little; see ``WhisperEngine.generate_several``.
 _GROUPS = 4
 
-_Item = SpeechSegment | SegmentSoFar | Pause | EndOfInput
+_Item = SpeechSegment | SegmentSoFar | Pause | SoundEvent | EndOfInput
 
 
 class AsrStage:
     """Recognises groups of segments when they have closed. Puts a transcript for each segment on ``outbox``, including rejected
-    ones, and passes pauses on that come after a group, in order.
+    ones, and passes pauses and sounds on that come after a group, in order.
 
     With ``drafts``, the open group is recognised as it grows, too: at each ``SegmentSoFar``, if nothing else waits. A
     ``TranscriptSoFar`` says what was heard in it. Drafts change nothing of the transcripts, and are left out while ``load`` asks for it.
@@ -33,7 +33,7 @@ class AsrStage:
     def __init__(
         self,
         inbox: asyncio.Queue[_Item],
-        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | EndOfInput],
+        outbox: asyncio.Queue[Transcript | TranscriptSoFar | Pause | SoundEvent | EndOfInput],
         groups: Groups,
         final: FinalRecognition,
         drafts: LiveDrafts | None = None,
@@ -47,8 +47,10 @@ class AsrStage:
         self.inbox, self.outbox, self.stats = inbox, outbox, final.stats
         self._groups, self._final, self._drafts, self._load = groups, final, drafts, load
         self._live, self._reading = live, reading
-        self._closed: list[Group | Pause] = []
+        self._closed: list[Group | Pause | SoundEvent] = []
         """What is to be put out next."""
+        self._sounds: list[SoundEvent] = []
+        """Those heard since the open group began: they follow it."""
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -63,7 +65,7 @@ class AsrStage:
                     await self.outbox.put(item)
                     return
 
-    async def _take(self, item: SpeechSegment | Pause | EndOfInput, worker: Worker) -> None:
+    async def _take(self, item: SpeechSegment | Pause | SoundEvent | EndOfInput, worker: Worker) -> None:
         """Group a segment with those before, and recognise the groups that have closed, several at once if possible."""
         if isinstance(item, SpeechSegment):
             if self._load is not None and not self._load.drafts and self._drafts is not None:
@@ -71,12 +73,14 @@ class AsrStage:
             self.stats.grouped(item)
             for part in await worker.run(partial(self._final.parts, item)):
                 self._close(self._groups.push(part), item.heard_s)
+        elif isinstance(item, SoundEvent):
+            (self._sounds if self._groups.open else self._closed).append(item)
         else:
             heard_s = item.start_s + item.length_s if isinstance(item, Pause) else item.duration_s
             self._close(self._groups.push(item), heard_s)
             if isinstance(item, Pause) and not self._groups.open:  # otherwise its group says more
                 self._closed.append(item)
-        waiting = sum(not isinstance(each, Pause) for each in self._closed)
+        waiting = sum(isinstance(each, tuple) for each in self._closed)
         several = _GROUPS if self._final.at_once else 1
         idle = self.inbox.empty() and not self._reading()
         if waiting >= several or isinstance(item, EndOfInput) or idle or not waiting:
@@ -95,15 +99,16 @@ class AsrStage:
     def _close(self, groups: list[Group], heard_s: float) -> None:
         for group in groups:
             self.stats.group_closed(group, heard_s)
-        self._closed += groups
+            self._closed += [group, *self._sounds]
+            self._sounds = []
 
     async def _put_out(self, worker: Worker) -> None:
         """Put out the transcripts of the groups that have closed, and the pauses after each."""
         closed, self._closed = self._closed, []
-        groups = [each for each in closed if not isinstance(each, Pause)]
+        groups = [each for each in closed if isinstance(each, tuple)]
         found = iter(await worker.run(partial(self._recognised, groups)) if groups else [])
         for each in closed:
-            if isinstance(each, Pause):
+            if not isinstance(each, tuple):
                 await self.outbox.put(each)
                 continue
             for transcript in next(found):

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ...errors import PipelineError
 from ...glossary import CurrentGlossary, Glossary
-from ...languages import MARKS, final_marks, same_language
+from ...languages import MARKS, final_marks, same_language, sound_label
 from ..captions.policy import AgreeingDrafts, at_once, updates
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
 from ..run.options import DraftOptions
@@ -189,7 +189,7 @@ class NmtStage:
                     self.stats.missed_terms.update(event.missed_terms)
                     self.stats.doubtful += event.doubtful
                     self.stats.instead += event.instead is not None
-                    if event.text:
+                    if event.text and sentence.sound is None:
                         # A language that is added later has the newest sentences translated first.
                         insort(self._before, (sentence.sentence, (sentence.text, event.text)))
                         del self._before[:-_BEFORE]
@@ -238,11 +238,18 @@ class NmtStage:
             drafted=opened.drafted if self._attends and not final else None,
             before=tuple(texts for number, texts in self._before if number < sentence.sentence) if final else None,
         )
-        found = self.model.stream(request)
+        found = self.model.stream(request) if sentence.sound is None else self._caption(sentence, sentence.sound)
         if not final:
             shown = opened.shown.text if opened.shown else ""
             found = at_once(found) if whole or self._attends else opened.agreeing.events(found, shown)
         yield from updates(opened.shown, found, final=final)
+
+    def _caption(self, sentence: SourceSentence, sound: str) -> Iterator[TargetText | Translation]:
+        """That of a sound."""
+        number, language, heard_s = sentence.sentence, self.target or sentence.language, sentence.heard_s
+        text = sound_label(sound, language)
+        yield TargetText(number, language, text, len(text), heard_s=heard_s, complete=True)
+        yield Translation(number, language, text, heard_s=heard_s)
 
     async def _leave_out(self, sentence: SourceSentence, language: str, *, final: bool) -> None:
         """Do not translate a sentence that is spoken in the target language."""

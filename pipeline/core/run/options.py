@@ -76,6 +76,14 @@ class SpeakerOptions(CheckedOptions):
 
 
 @dataclass(frozen=True)
+class SoundOptions(CheckedOptions):
+    """What is heard where nothing is said."""
+
+    # Whether music and singing get captions of their own, such as [music] (the extra sounds).
+    captions: bool = False
+
+
+@dataclass(frozen=True)
 class CaptionOptions(CheckedOptions):
     """What of the text is shown."""
 

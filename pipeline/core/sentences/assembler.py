@@ -17,7 +17,7 @@ from itertools import pairwise, takewhile
 
 from ...languages import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, sets_sentences_apart
 from ..captions.states import common_length
-from ..events import Pause, SourceSentence, SourceText, Transcript, Word
+from ..events import Pause, SoundEvent, SourceSentence, SourceText, Transcript, Word
 from ..run.options import SentenceOptions
 from .boundaries import CONTEXT, ends_open, is_end, word_lists
 from .splitting import last_clause, split_sentences
@@ -111,6 +111,27 @@ class SentenceAssembler:
         if 1000 * pause.length_s < self._ending_pause_ms(self._open):
             return []
         return [*self._close(self._open, before_pause=True), *self._show()]
+
+    @property
+    def goes_on_until_s(self) -> float:
+        """What is said by then may go on with the open sentence."""
+        return self._open.end_s + self._ending_pause_ms(self._open) / 1000 if self._open is not None else 0.0
+
+    def sound(self, sound: SoundEvent, caption: str, language: str) -> list[SourceEvent]:
+        """A caption takes the place of the next sentence. Nothing that is said later goes on with the open one."""
+        events = [] if self._open is None else self._close(self._open, before_pause=True)
+        self._shown.pop(self._sentence, None)
+        heard = SourceSentence(
+            sentence=self._sentence,
+            language=language,
+            text=caption,
+            start_s=sound.start_s,
+            end_s=sound.end_s,
+            heard_s=sound.heard_s,
+            sound=sound.kind,
+        )
+        self._sentence += 1
+        return [*events, heard, *self._show()]
 
     def end(self) -> list[SourceEvent]:
         """The input has ended."""

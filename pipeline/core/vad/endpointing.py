@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..events import Samples, SpeechSegment
+from ..events import SAMPLE_RATE, Samples, SpeechSegment
 from .options import VadConfig
 
 # Maximum silence inside faint sound: the closure of a stop consonant.
@@ -70,6 +70,14 @@ class Endpointer:
     def silent_ms(self) -> int:
         """Silence at the end of the open segment."""
         return self._silent_frames * self.options.frame_ms if self._in_speech else 0
+
+    @property
+    def settled(self) -> int:
+        """Samples to whose speech, as far as it was detected, no later segment adds any."""
+        if self._in_speech:
+            return self._speech_start
+        reach = self._trigger + 2 * (self._faint + self._pre_roll)  # twice at the end of the input: see ``flush``
+        return self.received - reach * self.options.frame_ms * SAMPLE_RATE // 1000
 
     def so_far(self) -> SpeechSegment | None:
         """The open segment as it would be if it were closed now; None if it would be dropped."""

@@ -8,12 +8,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 
-from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SpeechSegment, mono_int16
+from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SoundEvent, SpeechSegment, mono_int16
 from ..run.stats import PipelineStats
 from ..run.worker import Worker
 from .endpointing import Endpointer
 from .gate import FrameDecision, FrameDetector
 from .options import VadConfig
+from .sounds import HeardSounds, SoundDetector
 
 # Chunks that the detectors take together, if no draft is wanted: 1 s, so that a run that is stopped ends soon.
 _CHUNKS_AT_ONCE = 10
@@ -22,7 +23,8 @@ _CHUNKS_AT_ONCE = 10
 class VadStage:
     """Takes audio chunks of any size from ``inbox`` and puts segments on ``outbox``, and a ``Pause`` after a segment that no
     speech has followed for each of the times ``pauses_ms``. While ``early()``, also a ``SegmentSoFar`` with every chunk during
-    speech and after ``early_ms`` of silence, if nothing else waits on ``outbox``.
+    speech and after ``early_ms`` of silence, if nothing else waits on ``outbox``. With ``sounds``, a ``SoundEvent`` for each stretch
+    of music or singing.
 
     The detectors run on the stage's own thread or the ``reader``, in order: one chunk at a time while a ``SegmentSoFar`` is
     wanted, otherwise those that are queued.
@@ -35,11 +37,12 @@ class VadStage:
         config: VadConfig,
         detector: Callable[[], FrameDetector],
         inbox: asyncio.Queue[Samples | EndOfInput],
-        outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | EndOfInput],
+        outbox: asyncio.Queue[SpeechSegment | SegmentSoFar | Pause | SoundEvent | EndOfInput],
         stats: PipelineStats | None = None,
         pauses_ms: Iterable[int] = (),
         early: Callable[[], bool] = lambda: False,
         reader: Callable[[], Worker | None] = lambda: None,
+        sounds: SoundDetector | None = None,
     ) -> None:
         """``detector``: called once, on the stage's own thread. ``reader``: the thread that reads a recording, unless a read may stall. Detection takes turns with reading there,
         which takes half of the CPU time of two threads that wait for each other at every chunk.
@@ -47,6 +50,7 @@ class VadStage:
         self.inbox, self.outbox, self.stats = inbox, outbox, stats or PipelineStats()
         self._config, self._make_detector = config, detector
         self._endpointer = Endpointer(config)
+        self._sounds = HeardSounds(sounds) if sounds is not None else None
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
         self._reader, self._early = reader, early
         self._announced = False  # whether the current silence has been announced
@@ -84,15 +88,19 @@ class VadStage:
                 break
         return chunks
 
-    def _push(self, *chunks: Samples) -> list[SpeechSegment | Pause]:
+    def _push(self, *chunks: Samples) -> list[SpeechSegment | Pause | SoundEvent]:
         with self.stats.busy("vad"):
             return [found for samples in chunks for found in self._cut(self._detector.push(samples))]
 
-    def _flush(self) -> list[SpeechSegment | Pause]:
+    def _flush(self) -> list[SpeechSegment | Pause | SoundEvent]:
         with self.stats.busy("vad"):
-            return [*self._cut(self._detector.flush()), *self._endpointer.flush()]
+            found = [*self._cut(self._detector.flush()), *self._endpointer.flush()]
+            return [*found, *self._settled_sounds(self._endpointer.received)]
 
-    async def _deliver(self, found: SpeechSegment | Pause) -> None:
+    def _settled_sounds(self, until: int) -> Iterator[SoundEvent]:
+        return self._sounds.settled(until, self._detector.heard_samples) if self._sounds is not None else iter(())
+
+    async def _deliver(self, found: SpeechSegment | Pause | SoundEvent) -> None:
         if isinstance(found, SpeechSegment):
             self.stats.segment_closed(found)
         await self.outbox.put(found)
@@ -113,8 +121,8 @@ class VadStage:
         segment = self._endpointer.so_far()
         return SegmentSoFar(segment, pausing) if segment is not None else None
 
-    def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment | Pause]:
-        """The segments that frames complete, and the pauses, which depend on the frames alone, not on how they are fed."""
+    def _cut(self, frames: Iterable[tuple[Samples, FrameDecision]]) -> Iterator[SpeechSegment | Pause | SoundEvent]:
+        """The segments that frames complete, the pauses and the sounds, which depend on the frames alone, not on how they are fed."""
         for frame, decision in frames:
             for segment in self._endpointer.push(frame, *decision):
                 # The endpointer counts only decided frames; the detector also counts undecided ones.
@@ -125,3 +133,6 @@ class VadStage:
                 length_s = self._endpointer.received / SAMPLE_RATE - self._speech_end_s
                 while self._due_s and self._due_s[0] <= length_s:
                     yield Pause(self._speech_end_s, self._due_s.pop(0))
+            if self._sounds is not None:
+                self._sounds.push(frame)
+                yield from self._settled_sounds(self._endpointer.settled)

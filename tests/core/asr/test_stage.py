@@ -17,7 +17,16 @@ from pipeline.core.asr.stage import AsrStage
 from pipeline.core.run.options import DraftOptions
 from pipeline.core.run.overload import LoadControl, OverloadOptions
 from pipeline.core.run.stats import PipelineStats
-from pipeline.events import SAMPLE_RATE, EndOfInput, Pause, SegmentSoFar, SpeechSegment, Transcript, TranscriptSoFar
+from pipeline.events import (
+    SAMPLE_RATE,
+    EndOfInput,
+    Pause,
+    SegmentSoFar,
+    SoundEvent,
+    SpeechSegment,
+    Transcript,
+    TranscriptSoFar,
+)
 from pipeline.languages.marks import letters
 from tests.chain import through
 from tests.conftest import PHRASES, examples, read_wav
@@ -270,3 +279,17 @@ def test_drafts_of_silence_and_noise_show_nothing(demo_models):
         found, _ = run_live(demo_models.recognizer, [*growing(segment), segment], drafts=DraftOptions())
         assert not any(one.text for each in so_far(found) for one in each if one.rejected is None)
         assert finals(found)[0].rejected is not None
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_sound_follows_the_group_that_was_open_when_it_came(live):
+    """In a live run, a group that is long enough closes before the next segment has ended."""
+    first, second = speech(0, 0, 10, cut=True), speech(1, 10, 20)
+    sounds = [SoundEvent("music", start_s, start_s + 3, start_s + 5) for start_s in (6, 12, 21)]
+    between = growing(second) if live else []
+    found, _ = run_live(
+        Scripted(), [first, sounds[0], *between, second, sounds[1], Pause(20.0, 2.0), sounds[2]], live=live
+    )
+    pause = Pause(20.0, 2.0)
+    assert order(found)[:-1] == [0, sounds[0], 1, sounds[1], pause, sounds[2]]
+    assert order(run(Scripted(), [sounds[0], first, sounds[1]]))[:-1] == [sounds[0], 0, sounds[1]]

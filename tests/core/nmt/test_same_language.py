@@ -126,3 +126,39 @@ def test_a_caption_has_a_token_for_each_word_of_its_text(words, ends):
 def test_a_draft_in_other_characters_is_steady_with_its_sentence(target, steady):
     (draft,) = translated({target: SameLanguageText(target)}, [SourceText(0, "zh", "头发", steady=1)], live=True)
     assert (draft.text, draft.steady) == ({"zh": "头发", "zh-TW": "頭髮"}[target], steady)
+
+
+class Echo:
+    """Remembers with which texts before it each is to be translated."""
+
+    def __init__(self):
+        self.asked = []
+
+    def stream(self, request):
+        self.asked.append((request.sentence.text, request.before))
+        yield TargetText(request.sentence.sentence, request.target, "Sim.", 4, complete=True)
+        yield Translation(request.sentence.sentence, request.target, "Sim.")
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_caption_of_a_sound_is_the_label_of_each_language(live):
+    music = SourceSentence(0, "en", "[music]", 0.0, 3.0, 4.5, sound="music")
+    said, translator = SourceSentence(1, "en", "Yes.", 5.0, 6.0, 6.5), Echo()
+
+    async def work():
+        inbox, outbox = asyncio.Queue(), asyncio.Queue()
+        for each in (music, said, EndOfInput()):
+            inbox.put_nowait(each)
+        context = NmtContext(lambda: live)
+        await TranslationStage({"pt-BR": translator, "en-GB": SameLanguageText("en-GB")}, inbox, outbox, context).run()
+        return [outbox.get_nowait() for _ in range(outbox.qsize())]
+
+    events = [each for each in asyncio.run(work()) if isinstance(each, TargetText | Translation)]
+    found = [each for each in events if each.sentence == 0]
+    assert {(type(each), each.language, each.text, each.steady, each.heard_s) for each in found} == {
+        (kind, language, text, len(text), 4.5)
+        for kind in (TargetText, Translation)
+        for language, text in (("pt-BR", "[música]"), ("en-GB", "[music]"))
+    }
+    assert len(found) == 4
+    assert translator.asked == [("Yes.", ())]

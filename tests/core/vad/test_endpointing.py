@@ -244,3 +244,23 @@ def test_looking_at_a_segment_so_far_changes_nothing(decisions):
     assert [(s.id, s.start_sample, len(s.samples)) for s in found] == [
         (s.id, s.start_sample, len(s.samples)) for s in expected
     ]
+
+
+@settings(max_examples=examples())
+@given(st.lists(st.tuples(st.integers(1, 80), st.sampled_from("S.aL")), max_size=12))
+def test_no_later_segment_has_speech_before_what_is_settled(stretches):
+    kinds = "".join(kind * length for length, kind in stretches)
+    endpointer, settled, found = Endpointer(VadConfig()), 0, []
+    for number, kind in enumerate(kinds):
+        for segment in endpointer.push(frame(number), kind == "S", kind == "a", kind == "L"):
+            found.append((segment, settled))
+        settled = max(settled, endpointer.settled)
+    found += [(segment, settled) for segment in endpointer.flush()]
+    assert all(segment.speech_start_sample >= before for segment, before in found)
+
+
+def test_in_silence_little_is_not_settled():
+    endpointer = Endpointer(VadConfig())
+    for number in range(500):
+        endpointer.push(frame(number), 100 <= number < 150)
+    assert endpointer.received - endpointer.settled < 1.5 * 16_000

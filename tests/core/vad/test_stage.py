@@ -11,8 +11,9 @@ from pipeline.backends.vad.detector import SpeechDetector, WebRtcVad
 from pipeline.backends.vad.silero import SileroVad
 from pipeline.core.stages import Queue
 from pipeline.core.vad.options import VadConfig
+from pipeline.core.vad.sounds import Heard
 from pipeline.core.vad.stage import VadStage
-from pipeline.events import EndOfInput, Pause, SegmentSoFar, SpeechSegment
+from pipeline.events import EndOfInput, Pause, SegmentSoFar, SoundEvent, SpeechSegment
 from tests.chain import through
 from tests.conftest import PHRASES, read_wav, spoken_texts
 
@@ -243,3 +244,33 @@ def test_no_segment_in_progress_is_put_behind_what_waits():
     )
     assert isinstance(first, SegmentSoFar)
     assert {type(item) for item in rest} == {SpeechSegment, EndOfInput}
+
+
+class Anywhere:
+    """Hears music in whatever it is given."""
+
+    def heard(self, window):
+        return Heard(0.0, 0.0, 1.0)
+
+
+def with_sounds(samples, chunk):
+    chunks = [samples[start : start + chunk] for start in range(0, len(samples), chunk)]
+    *found, _ = through(
+        lambda *queues: VadStage(VadConfig(), lambda: SpeechDetector(VadConfig()), *queues, sounds=Anywhere()), *chunks
+    )
+    return found
+
+
+@pytest.mark.parametrize("chunk", [112, 48_000])
+def test_a_sound_comes_after_the_speech_in_it_and_does_not_depend_on_how_the_audio_was_chunked(chunk):
+    samples = np.concatenate(
+        [read_wav(PHRASES)[: 16_000 * 9], np.zeros(16_000 * 3, np.int16)]
+    )  # the last sound ends with the audio
+    found = with_sounds(samples, chunk)
+    sounds = [each for each in found if isinstance(each, SoundEvent)]
+    assert [each.start_s for each in sounds] == [0, 3, 6, 9]
+    for number, each in enumerate(found):
+        if isinstance(each, SoundEvent):
+            segments = [later for later in found[number:] if isinstance(later, SpeechSegment)]
+            assert all(later.speech_start_s >= each.end_s for later in segments)
+    assert sounds == [each for each in with_sounds(samples, 1600) if isinstance(each, SoundEvent)]
