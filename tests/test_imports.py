@@ -209,11 +209,18 @@ print(*{name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_name
 
 
 @pytest.mark.slow
-def test_the_engine_alone_loads_no_model_library():
-    lines, packages = loaded_by("from pipeline.core import *")
-    print(f"the engine alone loads {lines:,} lines")
-    assert lines <= 10_000
-    assert not packages & {"av", "ctranslate2", "faster_whisper", "onnxruntime", "sentencepiece", "webrtcvad", "rich"}
+@pytest.mark.parametrize(
+    ("program", "most"),
+    [
+        pytest.param("from pipeline.core import *", 10_000, id="the engine"),
+        pytest.param("import pipeline.apps.translate", 12_500, id="what shares recordings out to processes"),
+    ],
+)
+def test_what_runs_no_model_loads_no_library_of_models(program, most):
+    lines, packages = loaded_by(program)
+    print(f"{lines:,} lines")
+    assert lines <= most
+    assert not packages & {"av", "ctranslate2", "faster_whisper", "onnxruntime", "sentencepiece", "webrtcvad"}
 
 
 def test_the_package_loads_nothing_before_a_name_is_asked_for():

@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from ..archives import SUFFIXES, OutputName, make_folder, other_language
-from ..backends import TextTranslation
 from ..config import PipelineConfig
 from ..console import report, tell
 from ..core import Masking, TextTranslator
-from ..documents import KINDS, WRITTEN_KINDS, converted, decoded, markup_free, read_document, too_long, translated_cues
+from ..documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
 from ..errors import DownloadError, ModelError, PipelineError, UsageError, described
 from ..glossary import GlossaryFile, load_masked
 from ..languages import known_language, language_tag, same_language
@@ -168,6 +167,9 @@ class _Translator:
         self._glossary = GlossaryFile(Path(file)) if file is not None else None
 
     def translate(self, path: Path, target: str, outputs: Sequence[Path]) -> None:
+        from ..backends import TextTranslation  # slow, and not needed for recordings
+        from ..documents import markup_free, too_long, translated_cues
+
         kind = _kind(path)
         assert kind is not None
         if path.stat().st_size > _MOST_BYTES:

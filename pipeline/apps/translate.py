@@ -37,7 +37,6 @@ from ..archives import (
     results_table,
     speaker_names,
     translate_in_processes,
-    translate_job,
 )
 from ..config import PipelineConfig
 from ..console import (
@@ -180,6 +179,8 @@ def for_recordings(config: PipelineConfig) -> PipelineConfig:
 
 async def translate_all(results: Sequence[Result], options: Options, turns: Turns) -> None:
     """Do every job, one after another, and fill in its result. A failure ends its recording, not the others."""
+    from ..archives import translate_job  # not for those that leave it to other processes
+
     models: Models | None = None
 
     async def load() -> Models:

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from .claims import Claims
     from .cluster import translate_on_cluster
     from .objects import add_stand_ins, check_place, stand_in, with_remote
-    from .outputs import SUFFIXES, Output, OutputName, language_tags, named_outputs
-    from .recording_run import make_folder, translate_job
+    from .outputs import SUFFIXES, Output, OutputName, language_tags, make_folder, named_outputs
+    from .recording_run import translate_job
     from .recordings import Job, Options, check_unused, plan, read_manifest
     from .results import Result, plain_lines, results_table
     from .several import Run, translate_in_processes, translate_on
@@ -23,8 +23,8 @@ else:
             "claims": "Claims",
             "cluster": "translate_on_cluster",
             "objects": "add_stand_ins check_place stand_in with_remote",
-            "outputs": "Output OutputName SUFFIXES language_tags named_outputs",
-            "recording_run": "make_folder translate_job",
+            "outputs": "Output OutputName SUFFIXES language_tags make_folder named_outputs",
+            "recording_run": "translate_job",
             "recordings": "Job Options check_unused plan read_manifest",
             "results": "Result plain_lines results_table",
             "several": "Run translate_in_processes translate_on",

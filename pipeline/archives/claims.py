@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 
 from ..console import tell
 from ..errors import PipelineError, one_line
-from .recording_run import make_folder
+from .outputs import make_folder
 from .recordings import Begin, Job
 from .results import Result
 from .turns import Turns

@@ -6,11 +6,9 @@ import re
 from contextlib import closing
 from pathlib import Path
 
-from ..backends import first_speech, guessed_languages
 from ..core import VadConfig
 from ..languages import confusable, english_name, known_language, same_language, written_language
 from ..languages.rules import has_rules
-from ..media import Recording
 
 FLAGS = frozenset({"forced", "foreign", "default", "sdh", "cc", "hi"})
 """After the language in the names of media servers (Plex, Jellyfin, Kodi). "hi" is Hindi where that is translated."""
@@ -30,6 +28,9 @@ def of_speech(path: Path, spoken: str, vad: VadConfig, recognizer: object, track
     Raises:
         PipelineError: the recording cannot be read.
     """
+    from ..backends import first_speech, guessed_languages  # slow, and not needed for subtitles
+    from ..media import Recording
+
     with closing(Recording(path, language=spoken, track=track)) as source:
         found = guessed_languages(recognizer, first_speech(source, vad))
     if not found:

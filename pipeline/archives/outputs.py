@@ -228,3 +228,13 @@ def _is_recording(path: Path) -> bool:
 
 def _hash(name: str) -> str:
     return "~" + hashlib.blake2b(os.fsencode(name), digest_size=_HASH_DIGITS // 2).hexdigest()
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder for outputs, with its parents."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot create the folder {folder} ({error.strerror}); choose another with --output-dir"
+        ) from error

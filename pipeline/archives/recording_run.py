@@ -18,7 +18,7 @@ from ..glossary import load_masked
 from ..media import Recording, Sink, close_all, is_blank, open_sinks, sink_makers, write_all
 from . import journal, other_language
 from .journal import JournalSink, KnownSpeech, known_speech, known_translation
-from .outputs import Output, label
+from .outputs import Output, label, make_folder
 from .recordings import Begin, Job, Options, begin, labels_of
 from .results import Result
 from .speakers import in_order_of_time
@@ -301,13 +301,3 @@ def _open_sinks(
     files = open_sinks(paths, job.recording, makers, config.languages.targets)
     stack.callback(close_all, files)
     return [events, *files]
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder for outputs, with its parents."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot create the folder {folder} ({error.strerror}); choose another with --output-dir"
-        ) from error

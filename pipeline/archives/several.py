@@ -20,7 +20,6 @@ from ..config import PipelineConfig
 from ..console import Bar, Bars, report, tell_loading
 from ..errors import PipelineError, StageError, UsageError, one_line
 from . import pool
-from .recording_run import translate_job
 from .recordings import Options
 from .results import Result
 from .turns import POLL_S, Turns
@@ -241,6 +240,8 @@ def _do(run: Run, index: int, result: Result) -> Result:
 
 
 async def _translate(run: Run, index: int, result: Result) -> None:
+    from .recording_run import translate_job  # in the process that does it
+
     task = asyncio.create_task(
         translate_job(
             result, run.options, lambda: asyncio.to_thread(_models, run.options.config), _Told(run.link, index)
