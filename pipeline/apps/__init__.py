@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .entry import entry_point
-    from .options import add_model_arguments, configured
-    from .program import main
-    from .translate import for_recordings
+    from .entry import *
+    from .options import *
+    from .program import *
+    from .translate import *
 else:
     __all__, __getattr__ = door(
         __name__,

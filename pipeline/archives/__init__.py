@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .claims import Claims
-    from .cluster import translate_on_cluster
-    from .objects import add_stand_ins, check_place, stand_in, with_remote
-    from .outputs import SUFFIXES, Output, OutputName, language_tags, make_folder, named_outputs
-    from .recording_run import translate_job
-    from .recordings import Job, Options, check_unused, plan, read_manifest
-    from .results import Result, plain_lines, results_table
-    from .several import Run, translate_in_processes, translate_on
-    from .shards import parse_shard
-    from .speakers import speaker_names
-    from .turns import POLL_S, Turns
+    from .claims import *
+    from .cluster import *
+    from .objects import *
+    from .outputs import *
+    from .recording_run import *
+    from .recordings import *
+    from .results import *
+    from .several import *
+    from .shards import *
+    from .speakers import *
+    from .turns import *
 else:
     __all__, __getattr__ = door(
         __name__,

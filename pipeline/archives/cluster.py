@@ -20,10 +20,10 @@ from .turns import Turns
 
 try:
     import distributed
-except ImportError as missing:
+except ImportError as _missing:
     raise UsageError(
         "--cluster needs the package distributed; install it: pip install 'streaming-speech-translation[cluster]'"
-    ) from missing
+    ) from _missing
 
 # How long to wait for the scheduler's answer, and between two counts of the workers.
 _CONNECT_S = 10

@@ -27,10 +27,10 @@ try:
     import obstore
     from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError
     from obstore.store import from_url
-except ImportError as missing:
+except ImportError as _missing:
     raise UsageError(
         "object stores need the package obstore; install it: pip install 'streaming-speech-translation[objects]'"
-    ) from missing
+    ) from _missing
 
 
 # Where S3's own tools read the address of another server; later ones count less.

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from ..console import FROM_KEYS
 
 P = ParamSpec("P")
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class ProcessEndedError(Exception):
@@ -37,10 +37,10 @@ class Processes(Executor):
         self._started: list[tuple[BaseProcess, Connection]] = []
         self._lock, self._ending = threading.Lock(), False  # of the list
 
-    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+    def submit(self, function: Callable[P, _T], /, *arguments: P.args, **named: P.kwargs) -> Future[_T]:
         return self._threads.submit(self._call, partial(function, *arguments, **named))
 
-    def _call(self, call: Callable[[], T]) -> T:
+    def _call(self, call: Callable[[], _T]) -> _T:
         if getattr(self._own, "process", None) is None:
             self._own.process = self._start()
         process, connection = self._own.process

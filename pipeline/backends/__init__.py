@@ -5,59 +5,36 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .asr_options import RECOGNIZERS, AsrConfig, DraftModel, backend_of
-    from .by_language import translator_by_language
-    from .engines import engine
-    from .guessed_language import first_speech, guessed_languages
-    from .machine import give_back_memory, keep_freed_memory, usable_cores
-    from .marian.compile.build import SHORTLIST_SIZE, compile_model
-    from .marian.compiled import (
-        cached_compiled,
-        drop_damaged_compiled,
-        find_translation_model,
-        is_compiled,
-        translator_ref,
-    )
-    from .marian.decode.settings import read_json
-    from .marian.decode.students import StudentFiles, find_student
-    from .marian.inspection import as_text, inspect_model
-    from .marian.load import find_translation_models, in_sequence, load_translation_model, loaded_as, loaded_translator
-    from .marian.model import MarianModel
-    from .marian.model_text import UNDETERMINED
-    from .marian.pivot import PivotTranslator
-    from .marian.preparation import ALL_RULES, TextRule
-    from .marian.routing import (
-        AUTO,
-        LanguagePair,
-        Pair,
-        all_pairs,
-        check_shared,
-        is_same_pair,
-        language_code,
-        looked_up,
-        may_translate,
-        names_pair,
-        resolve,
-        route,
-        route_line,
-        student_routes,
-        translates_all,
-        weights,
-    )
-    from .marian.search.sentence_text import SentenceCache
-    from .marian.terms.markup import NEXT
-    from .marian.text_translation import Markup, TextTranslation
-    from .nmt_options import NmtConfig
-    from .onnx_session import open_session, quiet_options
-    from .script import script_conversions, usual_script
-    from .turns import with_speakers
-    from .vad.detector import SpeechDetector
-    from .vad.silero import load_silero
-    from .vad.sounds import FireRedDetector
-    from .voices import VoiceModel, voice_model_folder
-    from .whisper.engine import WhisperEngine
-    from .whisper.files import find_recognizer
-    from .whisper.recognizer import WhisperRecognizer
+    from .asr_options import *
+    from .by_language import *
+    from .engines import *
+    from .guessed_language import *
+    from .machine import *
+    from .marian.compile.build import *
+    from .marian.compiled import *
+    from .marian.decode.settings import *
+    from .marian.decode.students import *
+    from .marian.inspection import *
+    from .marian.load import *
+    from .marian.model import *
+    from .marian.model_text import *
+    from .marian.pivot import *
+    from .marian.preparation import *
+    from .marian.routing import *
+    from .marian.search.sentence_text import *
+    from .marian.terms.markup import *
+    from .marian.text_translation import *
+    from .nmt_options import *
+    from .onnx_session import *
+    from .script import *
+    from .turns import *
+    from .vad.detector import *
+    from .vad.silero import *
+    from .vad.sounds import *
+    from .voices import *
+    from .whisper.engine import *
+    from .whisper.files import *
+    from .whisper.recognizer import *
 else:
     __all__, __getattr__ = door(
         __name__,
@@ -92,8 +69,8 @@ else:
             "vad.silero": "load_silero",
             "vad.sounds": "FireRedDetector",
             "voices": "VoiceModel voice_model_folder",
-            "whisper.recognizer": "WhisperRecognizer",
             "whisper.engine": "WhisperEngine",
             "whisper.files": "find_recognizer",
+            "whisper.recognizer": "WhisperRecognizer",
         },
     )

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .config import PipelineConfig, load_config, parse_config, with_overrides
-    from .loading import SharedModels, load_models, load_shared, load_translations
-    from .resources import DEMO_SPEECH, named_configs
+    from .config import *
+    from .loading import *
+    from .resources import *
 else:
     __all__, __getattr__ = door(
         __name__,

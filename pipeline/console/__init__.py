@@ -5,31 +5,10 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .bars import Bar, Bars
-    from .cli import (
-        STARTED,
-        Parser,
-        add_verbosity_arguments,
-        description_of,
-        importing,
-        is_told,
-        main_program,
-        report,
-        set_verbosity,
-        settle,
-        show_starting,
-        some_output,
-        some_path,
-        some_secret,
-        some_text,
-        standard_input,
-        tell,
-        tell_loading,
-        whole_number,
-        whole_numbers,
-    )
-    from .keys import space_bar
-    from .signals import ENDING, FROM_KEYS, handled, quiet_interrupts
+    from .bars import *
+    from .cli import *
+    from .keys import *
+    from .signals import *
 else:
     __all__, __getattr__ = door(
         __name__,

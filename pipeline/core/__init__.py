@@ -5,108 +5,43 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .asr.context import fits, gaps
-    from .asr.final import FinalRecognition
-    from .asr.groups import Groups
-    from .asr.language_segmenter import FRAME_S, levels_db
-    from .asr.matching import first_new_word, resembles_part
-    from .asr.recognizer import (
-        DEFAULT,
-        BatchRecognizer,
-        ConcurrentRecognizer,
-        DraftRecognizer,
-        DraftRefusedError,
-        LanguageDetector,
-        LanguageGuesser,
-        MultilingualRecognizer,
-        PartialText,
-        RecognitionOptions,
-        RecognitionStream,
-        Recognizer,
-        StreamingRecognizer,
-        VocabularyRecognizer,
-        by_segment,
-    )
-    from .asr.stage import AsrStage
-    from .asr.terms import HeardTerms, Replacement
-    from .bounds import CheckedOptions, mistake, name_in, one_of, within
-    from .captions.append import AppendOnlySentences, AppendOnlyText, Piece, joined_text
-    from .captions.changes import Change, ChangeEvent, Changes, Delta, SourceDelta, States, edit
-    from .captions.masking import MASK, Masking
-    from .captions.policy import rewritten
-    from .captions.states import State, TextChangeError, common_length, key, place_of
-    from .events import (
-        SAMPLE_RATE,
-        Confidence,
-        Correction,
-        EndOfInput,
-        MissingSpeech,
-        Pause,
-        PipelineEvent,
-        Samples,
-        SegmentSoFar,
-        SoundEvent,
-        SourceSentence,
-        SourceText,
-        SpeechSegment,
-        TargetText,
-        TargetToken,
-        Transcript,
-        TranscriptSoFar,
-        Translation,
-        Word,
-    )
-    from .models import AddSpeakers, Models, RunConfig
-    from .nmt.draft_tokens import PartDraft, SteadySource, Token, attends, steady_sources
-    from .nmt.same_language import SameLanguageText
-    from .nmt.stage import DirectedGlossary, NmtContext, NmtStage
-    from .nmt.targets import LateTargets, TranslationStage
-    from .nmt.translator import (
-        Decoding,
-        MultiSourceTranslator,
-        OnStart,
-        TermTranslator,
-        TextTranslator,
-        TranslationRequest,
-        passes,
-        unspellable,
-        warn_unspellable,
-    )
-    from .notices import (
-        AudioLost,
-        DeviceBack,
-        DeviceLost,
-        InputLevel,
-        LoadChanged,
-        Notice,
-        Paused,
-        Resumed,
-        SourceNotice,
-        TranslationLost,
-    )
-    from .run.options import (
-        CaptionOptions,
-        DraftOptions,
-        GlossaryOptions,
-        QueueConfig,
-        SentenceOptions,
-        SoundOptions,
-        SpeakerOptions,
-    )
-    from .run.overload import OverloadOptions
-    from .run.stats import PipelineStats
-    from .run.worker import FAILED, Worker
-    from .sentences.assembler import SentenceAssembler
-    from .sentences.splitting import fit, split_sentences, trimmed_words
-    from .sentences.stage import SentenceStage
-    from .source import CHUNK_SAMPLES, Address, AudioSource, LiveSource
-    from .stages import StageSpec, standard_stages, with_stage
-    from .translator import SpeechTranslator
-    from .vad.endpointing import Endpointer
-    from .vad.gate import FrameDecision, FrameDetector, SpeechGate
-    from .vad.options import VadConfig
-    from .vad.sounds import Heard, SoundDetector
-    from .vad.stage import VadStage
+    from .asr.context import *
+    from .asr.final import *
+    from .asr.groups import *
+    from .asr.language_segmenter import *
+    from .asr.matching import *
+    from .asr.recognizer import *
+    from .asr.stage import *
+    from .asr.terms import *
+    from .bounds import *
+    from .captions.append import *
+    from .captions.changes import *
+    from .captions.masking import *
+    from .captions.policy import *
+    from .captions.states import *
+    from .events import *
+    from .models import *
+    from .nmt.draft_tokens import *
+    from .nmt.same_language import *
+    from .nmt.stage import *
+    from .nmt.targets import *
+    from .nmt.translator import *
+    from .notices import *
+    from .run.options import *
+    from .run.overload import *
+    from .run.stats import *
+    from .run.worker import *
+    from .sentences.assembler import *
+    from .sentences.splitting import *
+    from .sentences.stage import *
+    from .source import *
+    from .stages import *
+    from .translator import *
+    from .vad.endpointing import *
+    from .vad.gate import *
+    from .vad.options import *
+    from .vad.sounds import *
+    from .vad.stage import *
 else:
     __all__, __getattr__ = door(
         __name__,
@@ -140,8 +75,8 @@ else:
             "nmt.stage": "DirectedGlossary NmtContext NmtStage",
             "nmt.targets": "LateTargets TranslationStage",
             "nmt.translator": (
-                "Decoding MultiSourceTranslator OnStart TermTranslator TextTranslator TranslationRequest passes unspellable "
-                "warn_unspellable"
+                "Decoding MultiSourceTranslator OnStart TermTranslator TextTranslator TranslationRequest passes "
+                "unspellable warn_unspellable"
             ),
             "notices": (
                 "AudioLost DeviceBack DeviceLost InputLevel LoadChanged Notice Paused Resumed SourceNotice "

@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 
 from ..errors import ConfigError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _RANGE, _CHOICES = "range", "choices"
 
 
-def within(default: T, smallest: float, largest: float) -> T:
+def within(default: _T, smallest: float, largest: float) -> _T:
     """A field for a number from ``smallest`` to ``largest``; None is allowed if it is the ``default``."""
     return field(default=default, metadata={_RANGE: (smallest, largest)})
 
 
-def one_of(default: T, *choices: object) -> T:
+def one_of(default: _T, *choices: object) -> _T:
     """A field for one of ``choices``; None is allowed if it is the ``default``."""
     return field(default=default, metadata={_CHOICES: choices})
 
 
-def name_in(default: T, table: Collection[str]) -> T:
+def name_in(default: _T, table: Collection[str]) -> _T:
     """A field for a name of ``table``, which is asked when a value is checked."""
     return field(default=default, metadata={_CHOICES: table})
 

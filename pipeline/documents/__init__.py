@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .formats import KINDS, WRITTEN_KINDS, converted, decoded, read_document
-    from .translating import markup_free, too_long, translated_cues
+    from .formats import *
+    from .translating import *
 else:
     __all__, __getattr__ = door(
         __name__,

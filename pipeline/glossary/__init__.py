@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .candidates import Candidate, term_candidates
-    from .current import CurrentGlossary, GlossaryFile
-    from .document_text import text_of_document
-    from .files import load_glossary, normalized_form, parse_glossary
-    from .masked import load_masked
-    from .near import NearMiss, NearMisses
-    from .table import TableError
-    from .terms import Glossary, Match, Term, in_word
+    from .candidates import *
+    from .current import *
+    from .document_text import *
+    from .files import *
+    from .masked import *
+    from .near import *
+    from .table import *
+    from .terms import *
 else:
     __all__, __getattr__ = door(
         __name__,

@@ -5,31 +5,15 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .chinese import Convert, converted_parts, settled, simplified, traditional
-    from .detection import detected, written_language
-    from .marks import CLAUSE_MARKS, CLOSERS, MARKS, final_marks, letters
-    from .noun_agreement import is_before_noun, numbered, plural, with_noun
-    from .numbers import in_digits
-    from .options import AUTO_SOURCE, MOST_SPOKEN, LanguageConfig, as_codes
-    from .scripts import check_script, choose_code, needed_conversion
-    from .sounds import sound_label
-    from .tags import (
-        CHINESE,
-        LONGEST_CODE,
-        LanguageTag,
-        confusable,
-        english_name,
-        is_tag_of,
-        known_language,
-        language_tag,
-        named_language,
-        nearest,
-        normalized_code,
-        same_language,
-        same_text,
-        sets_sentences_apart,
-        spaced,
-    )
+    from .chinese import *
+    from .detection import *
+    from .marks import *
+    from .noun_agreement import *
+    from .numbers import *
+    from .options import *
+    from .scripts import *
+    from .sounds import *
+    from .tags import *
 else:
     __all__, __getattr__ = door(
         __name__,

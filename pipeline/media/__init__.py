@@ -5,42 +5,35 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .audio.capture import Converter
-    from .audio.devices import (
-        find_device,
-        library_messages_logged,
-        list_devices,
-        loopback_device,
-        portaudio,
-        settings_for,
-    )
-    from .audio.level import SILENCE_DBFS
-    from .audio.microphone import Microphone
-    from .audio.network import is_stream, open_stream
-    from .audio.pcm import PcmStream
-    from .audio.recording import PcmRecording, Recording, read_audio
-    from .latency.alignment import aligned
-    from .latency.delay_measures import Reference, Scores, mean_scores, normalized_erasure, stream_scores
-    from .latency.emissions import Emission, TextSoFar, Unit, unit_of, units
-    from .sinks.blank import is_blank
-    from .sinks.cue_file import timestamp
-    from .sinks.files import FORMATS, SINKS, SPOKEN, MakeSink, file_suffix, open_sinks, sink_makers
-    from .sinks.jsonl import Text, line, read_event
-    from .sinks.latency_log import LatencyLog, open_latency_log
-    from .sinks.queued import Delivery, QueuedSink
-    from .sinks.sink import SINK_FAILURES, BlockFile, FanOut, Sink, close_all, in_use, open_locked, write_all
-    from .sinks.srt import SrtSink
-    from .sinks.terminal import TerminalClosedError, TerminalSink
-    from .sinks.vtt import VttSink
-    from .subtitles.bidi import directed
-    from .subtitles.check import ReadCue, both_languages, read_cues, violations
-    from .subtitles.cues import Cue, CueBuilder
-    from .subtitles.early import EarlySentenceBuilder
-    from .subtitles.lines import layout
-    from .subtitles.rules import PRESETS, SubtitleRules
-    from .subtitles.sentences import Sentence, SentenceBuilder
-    from .subtitles.spoken import whisper_segment
-    from .subtitles.text import line_limit, reading_ms, width
+    from .audio.capture import *
+    from .audio.devices import *
+    from .audio.level import *
+    from .audio.microphone import *
+    from .audio.network import *
+    from .audio.pcm import *
+    from .audio.recording import *
+    from .latency.alignment import *
+    from .latency.delay_measures import *
+    from .latency.emissions import *
+    from .sinks.blank import *
+    from .sinks.cue_file import *
+    from .sinks.files import *
+    from .sinks.jsonl import *
+    from .sinks.latency_log import *
+    from .sinks.queued import *
+    from .sinks.sink import *
+    from .sinks.srt import *
+    from .sinks.terminal import *
+    from .sinks.vtt import *
+    from .subtitles.bidi import *
+    from .subtitles.check import *
+    from .subtitles.cues import *
+    from .subtitles.early import *
+    from .subtitles.lines import *
+    from .subtitles.rules import *
+    from .subtitles.sentences import *
+    from .subtitles.spoken import *
+    from .subtitles.text import *
 else:
     __all__, __getattr__ = door(
         __name__,

@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .push import Pusher, PushSink
+    from .push import *
 else:
     __all__, __getattr__ = door(__name__, {"push": "PushSink Pusher"})

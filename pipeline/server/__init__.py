@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .access import Access, is_host_name, is_loopback, is_origin, is_unspecified
-    from .app import create_app
-    from .capacity import sessions_for, slowest_window_s
-    from .connections import Settings, sweep
-    from .directory import Directory
-    from .languages.offers import Offers
-    from .languages.served import ServedLanguages
-    from .limits import MOST_SESSIONS, MOST_TARGETS, ServerLimits
-    from .protocols import PROTOCOLS
-    from .protocols.wyoming import serving_wyoming
-    from .pushes import Pushes
-    from .service import Service
-    from .session_record import check_folder
-    from .speaking import SessionVoices
-    from .terms import proposed
+    from .access import *
+    from .app import *
+    from .capacity import *
+    from .connections import *
+    from .directory import *
+    from .languages.offers import *
+    from .languages.served import *
+    from .limits import *
+    from .protocols import *
+    from .protocols.wyoming import *
+    from .pushes import *
+    from .service import *
+    from .session_record import *
+    from .speaking import *
+    from .terms import *
 else:
     __all__, __getattr__ = door(
         __name__,

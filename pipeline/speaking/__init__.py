@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from .._door import door
 
 if TYPE_CHECKING:
-    from .device import DeviceOutput
-    from .speaker import Speaker, at_rate
-    from .track import SpokenTrack
-    from .voice import Voice
-    from .voices import load_voice
+    from .device import *
+    from .speaker import *
+    from .track import *
+    from .voice import *
+    from .voices import *
 else:
     __all__, __getattr__ = door(
         __name__,

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 
 from ...errors import PipelineError, StageError, one_line
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 MOST_IN_A_ROW = 3
 """So many calls that fail one after another end the run: the next one would fail too."""
@@ -34,17 +34,17 @@ def _finish_workers() -> None:
         worker.join(_EXIT_WAIT_S)
 
 
-class _Job(Generic[T]):
+class _Job(Generic[_T]):
     """A call, and the future on the caller's event loop that receives its outcome."""
 
-    def __init__(self, function: Callable[[], T], stage: str) -> None:
+    def __init__(self, function: Callable[[], _T], stage: str) -> None:
         self._function, self._stage = function, stage
         self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[T] = self._loop.create_future()
+        self.future: asyncio.Future[_T] = self._loop.create_future()
 
     def run(self) -> None:
         """Make the call on the current thread."""
-        result: T | None = None
+        result: _T | None = None
         error: Exception | None = None
         try:
             result = self._function()
@@ -56,16 +56,16 @@ class _Job(Generic[T]):
             error = StageError(self._stage, problem)
         self.deliver(result, error)
 
-    def deliver(self, result: T | None, error: Exception | None) -> None:
+    def deliver(self, result: _T | None, error: Exception | None) -> None:
         """Set the outcome, on the caller's loop."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, nobody awaits the result
             self._loop.call_soon_threadsafe(self._set_outcome, result, error)
 
-    def _set_outcome(self, result: T | None, error: Exception | None) -> None:
+    def _set_outcome(self, result: _T | None, error: Exception | None) -> None:
         if self.future.done():
             return
         if error is None:
-            self.future.set_result(cast(T, result))
+            self.future.set_result(cast(_T, result))
         else:
             self.future.set_exception(error)
 
@@ -101,7 +101,7 @@ class Worker:
                 if (left := self._jobs.popleft()) is not None:
                     left.deliver(None, self._refusal_error("has ended"))
 
-    async def run(self, function: Callable[[], T], stage: str | None = None) -> T:
+    async def run(self, function: Callable[[], _T], stage: str | None = None) -> _T:
         """Run ``function()`` on the thread and return its result. Cancelling the await does not stop the call.
 
         Args:
