@@ -154,8 +154,8 @@ def measured(
     # A reference without times covers the whole recording.
     timed = [replace(one, duration_ms=min(one.duration_ms, duration_s * 1000)) for one in references]
     return LiveMeasures(
-        _text_measures(source, source_units, ends_s, spoken_language, source_references, own),
-        _text_measures(target, target_units, target_ends_s, language, timed, own),
+        _text_measures(source, source_units, ends_s, spoken_language, source_references, own, duration_s),
+        _text_measures(target, target_units, target_ends_s, language, timed, own, duration_s),
         Spread.of(_first_text_delays(source, target)),
         None if spoken is None else word_errors([unit.text for unit in spoken], texts),
         None if wanted is None else word_errors(wanted, texts),
@@ -169,6 +169,7 @@ def _text_measures(
     language: str,
     references: Sequence[Reference],
     sentences: Sequence[SourceSentence],
+    duration_s: float,
 ) -> TextMeasures:
     unit = unit_of(language)
     displayed = _emitted(texts, unit)
@@ -186,8 +187,8 @@ def _text_measures(
         sum(one.changed for one in shown) / max(1, len(shown)),
         sum(one.changed_late for one in shown) / max(1, len(shown)),
         kept / max(1, promised),
-        lagging(displayed, unit, references, sentences),
-        lagging(final, unit, references, sentences),
+        lagging(displayed, references, sentences, duration_s),
+        lagging(final, references, sentences, duration_s),
     )
 
 
@@ -210,16 +211,18 @@ def _in_progress(state: State) -> SourceText | TargetText:
 
 def lagging(
     emitted: Mapping[int, Sequence[Emission]],
-    unit: Unit,
     references: Sequence[Reference],
     sentences: Sequence[SourceSentence],
+    duration_s: float,
 ) -> Scores | None:
-    """AL and LAAL over the sentences of ``references``, to which the text is resegmented: StreamLAAL.
+    """LAAL and LongYAAL over the sentences of ``references``, to which the text is resegmented: StreamLAAL.
 
     Without references, over the run's own sentences, each with its own text as the reference.
     """
     if references:
-        return stream_scores([one for of_sentence in emitted.values() for one in of_sentence], references)
+        return stream_scores(
+            [one for of_sentence in emitted.values() for one in of_sentence], references, 1000 * duration_s
+        )
     own = []
     for sentence in sentences:
         text = emitted.get(sentence.sentence, [])
@@ -227,7 +230,7 @@ def lagging(
             tuple(one.text for one in text), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000
         )
         own.append((reference, text))
-    return mean_scores(own)
+    return mean_scores(own, 1000 * duration_s)
 
 
 def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Reference]:

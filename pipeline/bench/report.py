@@ -81,7 +81,7 @@ def tables(results: Sequence[LiveResult]) -> list[str]:
     lines += [
         "",
         f"{'':{name_width}}   {'lagging as displayed, s':^27}   {'lagging as final, s':^27}",
-        f"{'':{name_width}}   {'AL':>6} {'LAAL':>6} {'AL+':>6} {'LAAL+':>6}   {'AL':>6} {'LAAL':>6} {'AL+':>6} {'LAAL+':>6}",
+        f"{'':{name_width}}   {'LAAL':>6} {'YAAL':>6} {'LAAL+':>6} {'YAAL+':>6}   {'LAAL':>6} {'YAAL':>6} {'LAAL+':>6} {'YAAL+':>6}",
     ]
     lines += [f"{name}   {_lagging(text)}" for name, text in rows]
     lines += [
@@ -94,7 +94,7 @@ def tables(results: Sequence[LiveResult]) -> list[str]:
 
 
 _LEGEND = (
-    "after: the end of the word; settled: stands unchanged from then on; late: changed more than 3 s after it was shown; kept: of what was called steady; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
+    "after: the end of the word; settled: stands unchanged from then on; late: changed more than 3 s after it was shown; kept: of what was called steady; YAAL: LongYAAL; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
     "wrong: word error rate of the source against the recording recognised at once; of text: against NAME.txt; CPU: of all",
     "cores; backlog: lag when the audio ended, s; drained: from then until all was translated, s",
 )
@@ -112,8 +112,8 @@ def _lagging(text: TextMeasures) -> str:
         if scores is None:
             parts.append(" ".join([f"{'–':>6}"] * 4))
             continue
-        values = (scores.al_ms, scores.laal_ms, scores.computation_aware_al_ms, scores.computation_aware_laal_ms)
-        parts.append(" ".join(f"{value / 1000:6.2f}" for value in values))
+        values = (scores.laal_ms, scores.yaal_ms, scores.computation_aware_laal_ms, scores.computation_aware_yaal_ms)
+        parts.append(" ".join(f"{'–':>6}" if value is None else f"{value / 1000:6.2f}" for value in values))
     return "   ".join(parts)
 
 

@@ -6,9 +6,11 @@ wall-clock delays instead of source time, each measure becomes computation-aware
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from .alignment import resegment
 from .emissions import Emission
@@ -43,6 +45,19 @@ def length_adaptive_average_lagging(delays: Sequence[float], source_ms: float, r
     return average_lagging(delays, source_ms, max(len(delays), reference_units))
 
 
+def long_yaal(
+    delays: Sequence[float], source_ms: float, reference_units: int, end_ms: float = math.inf
+) -> float | None:
+    """LongYAAL of one sentence of a stream: like LAAL, but of all units, however long after the sentence they came.
+
+    (1/τ) Σ_{i ≤ τ} [d_i - (i - 1)·S/max(|reference|, |output|)], where τ is the last i before the first with d_i ≥ ``end_ms``, the end
+    of the recording from the sentence's start on; None if there is none (Polák et al. 2025, https://arxiv.org/abs/2509.17349).
+    """
+    ideal = source_ms / max(len(delays), reference_units)
+    lags = [delay - i * ideal for i, delay in enumerate(takewhile(lambda delay: delay < end_ms, delays))]
+    return statistics.fmean(lags) if lags else None
+
+
 def normalized_erasure(withdrawn_units: int, final_units: int) -> float:
     """Withdrawn units per unit of the final text; 0 for append-only output.
 
@@ -64,46 +79,57 @@ class Reference:
 class Scores:
     """Means over the sentences with output."""
 
-    al_ms: float
     laal_ms: float
-    computation_aware_al_ms: float
+    yaal_ms: float | None
+    """LongYAAL; None if all text came after the end of the recording."""
     computation_aware_laal_ms: float
+    computation_aware_yaal_ms: float | None
     sentences: int
     empty: int
     """Sentences without output; they have no delay and are excluded."""
 
 
-def stream_scores(emissions: Sequence[Emission], references: Sequence[Reference]) -> Scores | None:
-    """AL and LAAL of a long stream, resegmented to the reference sentences; see ``mean_scores``.
+def stream_scores(
+    emissions: Sequence[Emission], references: Sequence[Reference], recording_ms: float = math.inf
+) -> Scores | None:
+    """LAAL and LongYAAL of a long stream, resegmented to the reference sentences; see ``mean_scores``.
 
     With LAAL this is StreamLAAL (Papi et al. 2024, https://aclanthology.org/2024.acl-long.202).
     """
     cuts = resegment([reference.units for reference in references], [emission.text for emission in emissions])
     parts = (emissions[begin:end] for begin, end in zip([0, *cuts], cuts, strict=False))
-    return mean_scores(list(zip(references, parts, strict=True)))
+    return mean_scores(list(zip(references, parts, strict=True)), recording_ms)
 
 
-def mean_scores(sentences: Sequence[tuple[Reference, Sequence[Emission]]]) -> Scores | None:
+def mean_scores(
+    sentences: Sequence[tuple[Reference, Sequence[Emission]]], recording_ms: float = math.inf
+) -> Scores | None:
     """Mean scores over sentences, each given with its emissions; delays count from the sentence's start.
 
     None if no sentence has emissions.
     """
-    rows: list[tuple[float, float, float, float]] = []
+    laal: tuple[list[float], list[float]] = ([], [])
+    yaal: tuple[list[float], list[float]] = ([], [])
     for reference, emissions in sentences:
         if not emissions:
             continue
-        source_ms, length = reference.duration_ms, len(reference.units)
-        heard = [emission.delay_ms - reference.start_ms for emission in emissions]
-        elapsed = [emission.elapsed_ms - reference.start_ms for emission in emissions]
-        rows.append(
-            (
-                average_lagging(heard, source_ms, length),
-                length_adaptive_average_lagging(heard, source_ms, length),
-                average_lagging(elapsed, source_ms, length),
-                length_adaptive_average_lagging(elapsed, source_ms, length),
-            )
-        )
-    if not rows:
+        source_ms, length, start_ms = reference.duration_ms, len(reference.units), reference.start_ms
+        for kind, at_ms in enumerate(
+            ([emission.delay_ms for emission in emissions], [emission.elapsed_ms for emission in emissions])
+        ):
+            delays = [at - start_ms for at in at_ms]
+            laal[kind].append(length_adaptive_average_lagging(delays, source_ms, length))
+            if (lag_ms := long_yaal(delays, source_ms, length, recording_ms - start_ms)) is not None:
+                yaal[kind].append(lag_ms)
+    if not laal[0]:
         return None
-    al, laal, aware_al, aware_laal = (statistics.fmean(column) for column in zip(*rows, strict=True))
-    return Scores(al, laal, aware_al, aware_laal, sentences=len(rows), empty=len(sentences) - len(rows))
+    count = len(laal[0])
+    (heard, elapsed), (long_heard, long_elapsed) = laal, yaal
+    return Scores(
+        statistics.fmean(heard),
+        statistics.fmean(long_heard) if long_heard else None,
+        statistics.fmean(elapsed),
+        statistics.fmean(long_elapsed) if long_elapsed else None,
+        sentences=count,
+        empty=len(sentences) - count,
+    )

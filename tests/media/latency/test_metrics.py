@@ -6,6 +6,8 @@ from pipeline.media.latency.delay_measures import (
     Reference,
     average_lagging,
     length_adaptive_average_lagging,
+    long_yaal,
+    mean_scores,
     normalized_erasure,
     stream_scores,
 )
@@ -49,6 +51,15 @@ def test_empty_input_has_no_lagging(delays, source_ms, units):
         average_lagging(delays, source_ms, units)
 
 
+def test_what_comes_after_the_recording_does_not_count_in_long_yaal():
+    assert long_yaal([1000, 4000, 9000, 9000], 4000, 4) == (1000 + 3000 + 7000 + 6000) / 4
+    assert long_yaal([1000, 4000, 9000, 9000], 4000, 2, 9000) == (1000 + 3000) / 2
+    assert long_yaal([9000], 4000, 1, 9000) is None
+    late = mean_scores([(Reference(("a",), 5000, 1000), [Emission("a", 9000, 9000)])], 9000)
+    assert late is not None
+    assert (late.laal_ms, late.yaal_ms, late.computation_aware_yaal_ms) == (4000, None, None)
+
+
 def test_erasure_is_what_was_withdrawn_for_each_unit_kept():
     assert normalized_erasure(3, 12) == 0.25
     assert normalized_erasure(0, 12) == 0
@@ -70,9 +81,10 @@ def test_a_streams_scores_are_means_over_its_sentences():
     scores = stream_scores(emissions, references)
     assert scores is not None
     # First sentence: (1000 + 2500 - 1000) / 2 = 1250; second: τ = 1, 5500 - 3000 = 2500.
-    assert (scores.al_ms, scores.laal_ms) == (1875, 1875)
-    # With the clock: (1100 + 2600 - 1000) / 2 = 1350; 5900 - 3000 = 2900.
-    assert (scores.computation_aware_al_ms, scores.computation_aware_laal_ms) == (2125, 2125)
+    # LongYAAL counts the last unit, too: (2500 + 2500 - 1000) / 2.
+    assert (scores.laal_ms, scores.yaal_ms) == (1875, 1625)
+    # With the clock: (1100 + 2600 - 1000) / 2 = 1350; 5900 - 3000 = 2900, and with the last unit (2900 + 3000 - 1000) / 2.
+    assert (scores.computation_aware_laal_ms, scores.computation_aware_yaal_ms) == (2125, 1900)
     assert (scores.sentences, scores.empty) == (2, 1)
 
 

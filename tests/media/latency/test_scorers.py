@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.events import TargetText, Translation
-from pipeline.media.latency.delay_measures import average_lagging, length_adaptive_average_lagging
+from pipeline.media.latency.delay_measures import average_lagging, length_adaptive_average_lagging, long_yaal
 from pipeline.media.latency.emissions import Emission, TextSoFar, Unit, units
 from pipeline.media.sinks.latency_log import open_latency_log
 from pipeline.media.sinks.srt import SrtSink
@@ -48,18 +48,19 @@ def expected(unit: Unit) -> list[Emission]:
     return text.emissions()
 
 
-def lagging(unit: Unit) -> dict[str, float]:
-    """Our AL and LAAL of the whole recording, by the names that SimulEval uses."""
+def lagging(unit: Unit) -> dict[str, float | None]:
+    """Our AL, LAAL and LongYAAL of the whole recording, by the names that SimulEval uses, which lacks the last."""
     emissions = expected(unit)
     # SimulEval counts a reference's characters with its spaces; the Chinese one has none.
     length = len(units(REFERENCES[unit], unit))
-    found = {}
+    found: dict[str, float | None] = {}
     for suffix, delays in (
         ("", [emission.delay_ms for emission in emissions]),
         ("_CA", [emission.elapsed_ms for emission in emissions]),
     ):
         found["AL" + suffix] = average_lagging(delays, DURATION_S * 1000, length)
         found["LAAL" + suffix] = length_adaptive_average_lagging(delays, DURATION_S * 1000, length)
+        found["LongYAAL" + suffix] = long_yaal(delays, DURATION_S * 1000, length)
     return found
 
 
@@ -68,7 +69,7 @@ def lagging(unit: Unit) -> dict[str, float]:
 def test_omnisteval_reads_every_unit_and_agrees(unit, tmp_path):
     from omnisteval.data import Word, load_hypothesis_jsonl
     from omnisteval.io import load_shortform_instances
-    from omnisteval.scoring import ALScorer, LAALScorer
+    from omnisteval.scoring import ALScorer, LAALScorer, YAALScorer
 
     path = tmp_path / "instances.log"
     written(path, unit, streams=2)
@@ -82,6 +83,7 @@ def test_omnisteval_reads_every_unit_and_agrees(unit, tmp_path):
     for suffix, aware in (("", False), ("_CA", True)):
         found["AL" + suffix] = ALScorer(aware)(instances)
         found["LAAL" + suffix] = LAALScorer(aware)(instances)
+        found["LongYAAL" + suffix] = YAALScorer(aware, is_longform=True)(instances)
     assert found == pytest.approx(lagging(unit), abs=0.1)
 
 
@@ -106,11 +108,11 @@ def test_simuleval_agrees(unit, tmp_path):
     scores = SentenceLevelEvaluator.from_args(options).latency
     # The options must also ask for AL and LAAL without the clock: computation_aware makes both forms aware of it.
     assert {name: value for name, value in scores.items() if name.endswith("_CA")} == pytest.approx(
-        {name: value for name, value in lagging(unit).items() if name.endswith("_CA")}, abs=0.1
+        {name: value for name, value in lagging(unit).items() if name in ("AL_CA", "LAAL_CA")}, abs=0.1
     )
     options.computation_aware = False
     assert SentenceLevelEvaluator.from_args(options).latency == pytest.approx(
-        {name: value for name, value in lagging(unit).items() if not name.endswith("_CA")}, abs=0.1
+        {name: value for name, value in lagging(unit).items() if name in ("AL", "LAAL")}, abs=0.1
     )
 
 
