@@ -108,6 +108,16 @@ def test_a_translator_needs_no_model_of_ours_for_any_target(acme, tmp_path):
     assert load_translation_model("en", "pt", config.nmt).target == "pt"
 
 
+def test_one_target_has_a_translator_of_another_package_and_the_others_have_models(acme, tmp_path):
+    languages, acme_alone = {"source": "en", "target": ["de", "pt"]}, {"pt": {"backend": "acme"}}
+    for nmt in ({"de": {"model": "firefox/en-de"}} | acme_alone, {"model": "firefox/en-de"} | acme_alone):
+        config = parse_config({"languages": languages, "nmt": nmt}, tmp_path / "acme.toml")
+        assert [(nmt.backend, len(nmt.steps)) for nmt in config.translators.values()] == [("marian", 1), ("acme", 0)]
+    others = {"backend": "acme", "de": {"backend": "marian"}}
+    with pytest.raises(ConfigError, match="no translation model is named for the target 'de'"):
+        parse_config({"languages": languages, "nmt": others}, tmp_path / "acme.toml")
+
+
 def test_a_voice_speaks_and_a_live_run_writes_a_format(acme, speech, tmp_path):
     options = ["--fast", "--speak", "acme", "--speak-to", tmp_path / "said.wav", "--file", f"acme={tmp_path / 'said'}"]
     done = run("live", speech, "--config", speech.with_name("acme.toml"), *options)
