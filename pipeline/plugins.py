@@ -19,7 +19,7 @@ class Table(Mapping[str, str]):
     """Name → where its object is: "module:attribute", or "module". The module is imported when the object is asked for.
 
     Entry points of other packages are read when a name is asked for that is not ours, and when all names are told. They cannot
-    replace ours.
+    replace ours. Those with a dot in their name are left out: in options and journals, a dot ends a name.
     """
 
     def __init__(self, group: str, kind: str, own: Mapping[str, str]) -> None:
@@ -66,7 +66,8 @@ class Table(Mapping[str, str]):
 def _entry_points(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # slow
 
-    return {point.name: point for point in entry_points(group=f"speech_translate.{group}")}
+    points = entry_points(group=f"speech_translate.{group}")
+    return {point.name: point for point in points if "." not in point.name}
 
 
 @contextmanager
@@ -79,4 +80,5 @@ def _blamed(point: EntryPoint) -> Iterator[None]:
     except Exception as error:
         package = point.dist.name if point.dist is not None else "?"
         where = f"the entry point {point.name} = {point.value} ({point.group}) of the package {package}"
-        raise UsageError(f"{where} failed: {type(error).__name__}: {one_line(error)}; update or remove it") from error
+        advice = "check its files and addresses" if isinstance(error, OSError) else "update or remove it"
+        raise UsageError(f"{where} failed: {type(error).__name__}: {one_line(error)}; {advice}") from error

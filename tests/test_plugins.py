@@ -3,9 +3,11 @@
 import importlib
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,11 +18,12 @@ from pipeline.apps.pushes import PUSHES, open_pushes, some_push
 from pipeline.archives.journal import read_journal_header
 from pipeline.backends import RECOGNIZERS, AsrConfig, NmtConfig
 from pipeline.backends.nmt_options import TRANSLATORS
-from pipeline.config import load_translations, parse_config
+from pipeline.config import SharedModels, load_translations, parse_config
 from pipeline.core import EndOfInput, SourceSentence, Translation
 from pipeline.errors import ConfigError, ModelError, UsageError
-from pipeline.media import SINKS, SubtitleRules
+from pipeline.media import SINKS, SubtitleRules, sink_makers
 from pipeline.server.app import create_app
+from pipeline.server.languages.offers import Offers
 from pipeline.server.protocols import PROTOCOLS
 from pipeline.server.service import Service
 from pipeline.speaking.voices import VOICES, load_voice
@@ -108,7 +111,17 @@ def test_a_translator_needs_no_model_of_ours_for_any_target(acme, tmp_path):
     assert load_translation_model("en", "pt", config.nmt).target == "pt"
 
 
-def test_a_voice_speaks_and_a_live_run_writes_a_format(acme, speech, tmp_path):
+def test_one_target_has_a_translator_of_another_package_and_the_others_have_models(acme, tmp_path):
+    languages, acme_alone = {"source": "en", "target": ["de", "pt"]}, {"pt": {"backend": "acme"}}
+    for nmt in ({"de": {"model": "firefox/en-de"}} | acme_alone, {"model": "firefox/en-de"} | acme_alone):
+        config = parse_config({"languages": languages, "nmt": nmt}, tmp_path / "acme.toml")
+        assert [(nmt.backend, len(nmt.steps)) for nmt in config.translators.values()] == [("marian", 1), ("acme", 0)]
+    others = {"backend": "acme", "de": {"backend": "marian"}}
+    with pytest.raises(ConfigError, match="no translation model is named for the target 'de'"):
+        parse_config({"languages": languages, "nmt": others}, tmp_path / "acme.toml")
+
+
+def test_a_voice_speaks_and_a_live_run_writes_a_format(acme, speech, tmp_path, monkeypatch):
     options = ["--fast", "--speak", "acme", "--speak-to", tmp_path / "said.wav", "--file", f"acme={tmp_path / 'said'}"]
     done = run("live", speech, "--config", speech.with_name("acme.toml"), *options)
     assert done.returncode == 0, done.stderr.decode()
@@ -116,7 +129,10 @@ def test_a_voice_speaks_and_a_live_run_writes_a_format(acme, speech, tmp_path):
     assert set((tmp_path / "said").read_text().splitlines()) == {"GOOD MORNING."}
     again = run("live", speech, "--config", speech.with_name("acme.toml"), *options[:1], *options[-2:])
     assert (again.returncode, b"said exists; name another file" in again.stderr) == (2, True)
-    assert load_voice("acme").language == "pt"
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert load_voice(Path("acme")).language == "pt"
+        Path("acme").mkdir(exist_ok=True)  # and whatever is in the current folder
 
 
 def test_captions_are_pushed(acme, tmp_path):
@@ -153,16 +169,24 @@ def test_the_command_serves_the_protocols_that_it_is_given(acme, monkeypatch):
 def test_a_family_of_models_is_asked_if_the_files_are_of_none_of_ours(install, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError) as missing:
         MarianModel.load(own)
     code = "import dataclasses\nfrom pathlib import Path\nfrom pipeline.backends.marian.decode import marian\n\n\ndef load(directory, options):\n"
     code += f"    parts = marian.load(Path({json.dumps(str(TINY))}), options)\n"
     code += '    return dataclasses.replace(parts, languages=("la", "tlh")) if (directory / "own.txt").is_file() else None\n'
-    install("own-family", {"speech_translate.families": {"own": "own_family:load"}}, own_family=code)
-    with pytest.raises(ModelError):
+    code += "\n\ndef fail(directory, _):\n    return 1 / (directory / 'quiet.txt').is_file() and None\n"
+    install(
+        "own-family",
+        {"speech_translate.families": {"own": "own_family:load", "wrong": "own_family:fail"}},
+        own_family=code,
+    )
+    with pytest.raises(ModelError, match=rf"^{re.escape(str(missing.value))}; the entry point wrong = .* ZeroDivision"):
         MarianModel.load(own)
     (own / "own.txt").touch()
     assert MarianModel.load(own).languages == ("la", "tlh")
+    (own / "own.txt").rename(own / "quiet.txt")
+    with pytest.raises(ModelError, match=f"^{re.escape(str(missing.value))}$"):
+        MarianModel.load(own)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +234,19 @@ def test_a_package_that_fails_is_named_in_one_line(code, why, install):
     assert str(failed.value) == f"{expected}; update or remove it"
 
 
+def test_a_package_is_not_told_to_go_for_a_file_that_cannot_be_opened(acme, tmp_path):
+    path = tmp_path / "missing" / "talk.acme"
+    with pytest.raises(UsageError, match="failed: FileNotFoundError: .*talk.acme'; check its files and addresses$"):
+        sink_makers(SubtitleRules(), more=["acme"])["acme"](path, languages=("pt",))
+
+
+def test_a_server_offers_students_beside_a_translator_of_another_package(acme, tmp_path):
+    config = parse_config(tomllib.loads(OWN), tmp_path / "acme.toml")
+    offers = Offers([(config, load_models(config))], SharedModels())
+    offered = offers._config("en", ("pt", "de"))
+    assert [(nmt.backend, len(nmt.steps)) for nmt in offered.translators.values()] == [("acme", 0), ("marian", 1)]
+
+
 def test_an_error_that_the_package_tells_as_ours_stays(install):
     code = "from pipeline.errors import UsageError\n\n\ndef Push(*_):\n    raise UsageError('give an address')"
     install("own-error", {"speech_translate.pushes": {"o": "own_error:Push"}}, own_error=code)
@@ -223,7 +260,9 @@ TABLES = (PROTOCOLS, PUSHES, RECOGNIZERS, SINKS, TRANSLATORS, VOICES)
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.group)
 def test_ours_are_where_the_table_says_and_no_package_replaces_them(table, install, monkeypatch):
     name = next(iter(table.own))
-    install("other", {f"speech_translate.{table.group}": {name: "other:thing", "more": "other:thing"}})
+    install(
+        "other", {f"speech_translate.{table.group}": {name: "other:thing", "more": "other:thing", "a.b": "other:thing"}}
+    )
     assert (table[name], table["more"]) == (table.own[name], "other:thing")
     assert [*table] == [*table.own, "more"]
     assert len(table) == len(table.own) + 1

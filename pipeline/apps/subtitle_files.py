@@ -54,7 +54,9 @@ def with_subtitles(named: Sequence[Path], targets: Sequence[str]) -> tuple[list[
             files |= {path: Path()} if is_subtitles(path) else {}
             others += [] if is_subtitles(path) else [path]
             continue
-        inside = [Path(here) / name for here, _, names in os.walk(path) for name in sorted(names) if name[0] != "."]
+        inside = dict.fromkeys(
+            Path(here) / name for here, _, names in os.walk(path) for name in sorted(names) if name[0] != "."
+        )
         subtitles = [
             file
             for file in inside

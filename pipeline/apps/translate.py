@@ -164,8 +164,9 @@ def some_place(text: str) -> Path | str:
 
 
 def formats(asked: str) -> list[str]:
-    """The formats in a comma-separated list, each once, in any case."""
-    kinds = list(dict.fromkeys(kind.strip().lower() for kind in asked.split(",")))
+    """The formats in a comma-separated list, each once; ours in any case."""
+    named = (kind.strip() for kind in asked.split(","))
+    kinds = list(dict.fromkeys(kind.lower() if kind.lower() in FORMATS else kind for kind in named))
     for kind in kinds:
         if kind not in SINKS:
             raise UsageError(f"unknown format {kind!r}; allowed are {', '.join(SINKS)}")

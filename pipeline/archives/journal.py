@@ -88,6 +88,8 @@ def header(
         for key, value in dataclasses.asdict(options).items()
         if key not in _OTHER_KEYS
     }
+    # None as where the key is missing: journals were written before there was another backend.
+    settings |= {key: None for key, value in settings.items() if (key[-8:], value) == (".backend", "marian")}
     settings["glossary"] = _glossary_state(config.glossary)
     masked = load_masked(config.captions.masked)
     settings["masked"] = repr(masked) if masked else None

@@ -1,4 +1,4 @@
-"""The recognisers by their names in a configuration; ``RECOGNIZERS`` of ``options.py`` says where each is."""
+"""The recognisers by their names in a configuration; ``RECOGNIZERS`` of ``asr_options.py`` says where each is."""
 
 from __future__ import annotations
 

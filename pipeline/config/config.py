@@ -111,9 +111,10 @@ class PipelineConfig(CheckedOptions):
 
     @property
     def sharing_targets(self) -> tuple[str, ...]:
-        """The targets that use the model of ``nmt``, because they have none of their own."""
+        """The targets that use the model of ``nmt``, because they have none of their own and no other package translates them."""
         others = {override.target for override in self.nmt_overrides if "model" in dict(override.values)}
-        return tuple(target for target in self.languages.translated if target not in {*others, *self.languages.mixed})
+        sharing = (target for target in self.languages.translated if target not in {*others, *self.languages.mixed})
+        return tuple(target for target in sharing if not self.nmt_for(target).plugged_in)
 
     def translator(self, source: str, target: str) -> NmtConfig:
         """The options of the translator of a pair, with its models: the configured ones, or those of the table of pairs.
@@ -197,7 +198,7 @@ def parse_config(table: dict[str, Any], path: Path) -> PipelineConfig:
         config = PipelineConfig(languages=languages, nmt_overrides=overrides, **built)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    if "model" not in common and not config.nmt.plugged_in and len(languages.translated) > 1:
+    if "model" not in common and len(languages.translated) > 1:
         for target in config.sharing_targets:
             raise ConfigError(
                 f"{path}: no translation model is named for the target {target!r}; write [nmt.{target}] model = …, or "

@@ -335,7 +335,7 @@ def _ttml_of_srt(text: str, language: str) -> str:
     text = _file_text(_parsed(text, "srt", keep_html_tags=True), "srt")  # without overrides
     root = imsc_writer.from_model(srt_reader.to_model(io.StringIO(text))).getroot()
     root.set(_XML_LANG, language)
-    return ElementTree.tostring(root, "unicode", xml_declaration=True) + "\n"
+    return ElementTree.tostring(root, "unicode", xml_declaration=True).replace(escapes.JOINER, "") + "\n"
 
 
 def _retagged(text: str, tags: str, plain: Callable[[str], str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -60,10 +60,15 @@ def translated_cues(
     translations: list[str] = []
     for run in _runs(texts, languages[0]):
         translations += [_laid_out(text.strip(), rules) for text in _translated(run, translate, languages)]
-    whole = [lead + "\n".join(translations[number] for number in numbers) for lead, numbers in shown]
+    whole = [lead + _lines_of(translations[number] for number in numbers) for lead, numbers in shown]
     if rules.bilingual:
-        return [f"{text}\n{cue.text}" if text != cue.text else text for text, cue in zip(whole, cues, strict=True)]
+        return [_lines_of(dict.fromkeys((text, cue.text))) for text, cue in zip(whole, cues, strict=True)]
     return whole
+
+
+def _lines_of(texts: Iterable[str]) -> str:
+    """Texts in lines, without a blank one, which would end a subtitle."""
+    return "\n".join(filter(None, texts))
 
 
 def markup_free(text: str) -> str:

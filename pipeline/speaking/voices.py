@@ -26,9 +26,9 @@ def load_voice(given: Path) -> Voice:
         from .kokoro import KokoroVoice
 
         return KokoroVoice.installed(name)
-    if name not in VOICES.own and os.path.exists(given):
+    if name in VOICES:
+        voice: Voice = VOICES.make(name)
+        return voice
+    if os.path.exists(given):
         return PiperVoice(given)
-    if name not in VOICES:
-        raise UsageError(f"there is no voice {name}; {WHERE}, or one of {', '.join(VOICES)}, or a voice of Kokoro")
-    voice: Voice = VOICES.make(name)
-    return voice
+    raise UsageError(f"there is no voice {name}; {WHERE}, or one of {', '.join(VOICES)}, or a voice of Kokoro")

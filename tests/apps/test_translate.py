@@ -539,8 +539,12 @@ def test_a_terminal_of_80_columns_has_room_for_each_recordings_outcome_and_speed
     ]
 
 
-def test_formats_are_named_in_any_case():
+def test_formats_are_named_in_any_case_and_those_of_other_packages_as_they_are(monkeypatch):
     assert translate.formats("SRT, vtt,Srt") == ["srt", "vtt"]
+    monkeypatch.setattr(translate, "SINKS", {"srt": "", "Acme": ""})
+    assert translate.formats("Srt, Acme") == ["srt", "Acme"]
+    with pytest.raises(UsageError, match="unknown format 'acme'; allowed are srt, Acme"):
+        translate.formats("acme")
 
 
 def test_a_file_gets_a_line_for_each_recording(results):

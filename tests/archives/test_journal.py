@@ -235,6 +235,15 @@ def test_a_run_with_captions_of_sounds_begins_anew():
     assert difference(begun, header(PHRASES, plain, ["srt"])) is None
 
 
+@pytest.mark.parametrize("targets", [("zh",), ("zh", "de")])
+def test_a_run_that_an_earlier_version_began_goes_on(targets):
+    config = with_overrides(load_config("demo-zh"), targets=targets)
+    wanted = header(PHRASES, config, ["srt"])
+    earlier = {key: value for key, value in wanted.items() if not key.startswith("nmt") or not key.endswith(".backend")}
+    assert len(wanted) - len(earlier) == len(targets)
+    assert difference(earlier, wanted) is None
+
+
 def test_a_run_with_another_glossary_begins_anew(tmp_path):
     config = load_config("demo-zh")
     terms = tmp_path / "terms.tsv"

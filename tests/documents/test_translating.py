@@ -427,6 +427,22 @@ def test_rolling_captions_are_read_once_and_lose_the_times_of_their_words():
     assert named.written(["Language: en"], "pt").endswith("\nLanguage: en\n")
 
 
+@pytest.mark.parametrize("bilingual", [False, True])
+def test_a_text_without_a_translation_leaves_no_blank_line(bilingual):
+    texts = ["One.", "One.\nTwo.", "Two.\nThree.", "Three."]
+    file = "WEBVTT\n" + "".join(f"\n00:0{n}.000 --> 00:0{n + 1}.000\n{text}\n" for n, text in enumerate(texts))
+
+    def without_two(text):
+        return text.replace("Two.", "").replace("e", "E")
+
+    document = read_document(file, "vtt")
+    rules = SubtitleRules(bilingual=bilingual)
+    written = document.written(translated_cues(document.cues, without_two, ("en", "pt"), rules))
+    shown = ["OnE.", "OnE.", "ThrEE.", "ThrEE."]
+    expected = [f"{one}\n{text}" for one, text in zip(shown, texts, strict=True)] if bilingual else shown
+    assert [cue.text for cue in read_document(written, "vtt").cues] == expected
+
+
 def test_lines_that_roll_up_in_several_subtitles_are_read_once():
     seen, texts = runs(*(FileCue(n, n + 1, f"line {n}\nline {n + 1}") for n in range(4)))
     assert seen == ["line 0 line 1 line 2 line 3 line 4"]
@@ -495,6 +511,8 @@ def test_microdvd_and_sami_are_read_and_written_as_subrip():
         (VTT_CUES.format("<ruby>東京<rt>Tokyo</rt></ruby>"), "vtt", "srt", [(1000, 9000, "東京(Tokyo)"), OTHER]),
         (VTT_CUES.format("&lt;ring&gt; a"), "vtt", "ass", [(1000, 9000, "<\u2060ring> a"), OTHER]),
         (VTT_CUES.format("Yes."), "vtt", "ttml", ["Yes.", "Both."]),
+        (VTT_CUES.format("1984"), "vtt", "ttml", ["1984", "Both."]),
+        (VTT_CUES.format("&lt;b> 3"), "vtt", "ttml", ["&lt;b&gt; 3", "Both."]),
         (SRT_CUE.format(r"{\an8}Up"), "srt", "ttml", ["Up"]),
         (SRT_CUE.format('<i><font color="FF0000">Up</font> we</i> <font color="#ff0000">go'), "srt", "ttml", ["Up we go"]),
         (TTML.replace("bought?", "&lt;got&gt;?"), "ttml", "srt", ["Where is the <i>red house</i>\nthat you & I <\u2060got>?", "Over there."]),

@@ -6,8 +6,9 @@ from pipeline.languages.sounds import _TABLE, sound_label
 def test_the_caption_is_in_the_language_and_script():
     assert sound_label("music", "en") == "[music]"
     assert sound_label("singing", "pt-BR") == "[cantando]"
-    codes = ("zh", "zh-CN", "zh-TW", "nb")
-    assert [sound_label("music", code) for code in codes] == ["[音乐]", "[音乐]", "[音樂]", "[musikk]"]
+    codes = ("zh", "zh-CN", "zh-TW", "nb", "sr", "sr-Latn")
+    labels = ["[音乐]", "[音乐]", "[音樂]", "[musikk]", "[музика]", "[muzika]"]
+    assert [sound_label("music", code) for code in codes] == labels
     assert sound_label("music", "xh") == "[♪]"
 
 

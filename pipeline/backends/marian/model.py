@@ -101,13 +101,17 @@ class MarianModel(ModelText):
             ModelError: a file is missing, damaged, or inconsistent with the others.
         """
         options = options or NmtConfig()
+        parts: ModelParts | None
         try:
             parts = next(parts for load in FAMILIES if (parts := load(directory, options)) is not None)
-        except ModelError:
-            others = [_MORE_FAMILIES.make(name, directory, options) for name in _MORE_FAMILIES]
-            if not any(others):
+        except ModelError as error:
+            others = (_MORE_FAMILIES.make(name, directory, options) for name in _MORE_FAMILIES)
+            try:
+                parts = next(filter(None, others), None)
+            except UsageError as failure:  # of another package, which may not know these files
+                raise ModelError(f"{error}; {failure}") from error
+            if parts is None:
                 raise
-            parts = next(filter(None, others))
         return cls(**vars(parts), options=options)
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:

@@ -19,7 +19,7 @@ from ...core import (
 from ...errors import PipelineError
 from ...glossary import CurrentGlossary, Glossary
 from .forced import word_alignment
-from .terms.markup import Fragment, joined_sentences, parts, parts_of_page
+from .terms.markup import Fragment, joined_sentences, masked, parts, parts_of_page
 
 Markup = Literal["text", "html", "subtitles"]
 _DIVIDED: Mapping[Markup, Callable[[str], list[str | Fragment]]] = {
@@ -75,13 +75,16 @@ class TextTranslation:
         pieces: list[str] = []
         for part in _DIVIDED[markup](text):
             if isinstance(part, str):
-                pieces.append(part)
+                pieces.append(masked(part, self._mask))
                 continue
             sentences: list[str] = []
             for sentence in part.sentences(self._source):
                 sentences.append((yield from self._sentence(sentence, terms, on_start)))
             pieces.append(joined_sentences(sentences, self._target))
         yield "".join(pieces)
+
+    def _mask(self, text: str) -> str:
+        return self._masking.text(text, self._target)
 
     def _sentence(
         self, sentence: Fragment, terms: Glossary | None, on_start: OnStart | None
@@ -94,8 +97,7 @@ class TextTranslation:
             if isinstance(event, Translation):
                 if event.error is not None:
                     raise PipelineError(event.error)
-                shown = self._masking.text(event.text, target)
-                aligned = word_alignment(model, text, source, shown, target) if sentence.needs_alignment else None
-                return sentence.written(shown, source, target, aligned)
+                aligned = word_alignment(model, text, source, event.text, target) if sentence.needs_alignment else None
+                return sentence.written(event.text, source, target, aligned, self._mask)
             yield None
         raise PipelineError("the translator ended without a translation")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from ...languages import sound_label
 from ..events import SoundEvent, Transcript
 
 # A sound that was away for less goes on.
 _AWAY_S = 10.0
-# Sounds come at most so long after their audio: a group of segments is shorter.
-_KEPT_S = 60.0
 
 
 class SoundCaptions:
@@ -19,8 +15,8 @@ class SoundCaptions:
     def __init__(self, language: str) -> None:
         """``language``: the one that is spoken, until something is."""
         self.language = language
-        self._said: deque[tuple[float, float]] = deque()
-        """When the text of the last transcripts begins and ends."""
+        self._said_until_s = 0.0
+        """When the text of the last transcript ends."""
         self._until_s: dict[str, float] = {}
         """When the sounds that have a caption were heard last, by kind."""
 
@@ -29,16 +25,15 @@ class SoundCaptions:
         if transcript.rejected is not None or not transcript.text.strip():
             return
         self.language = transcript.language
-        words = transcript.words
-        self._said.append((words[0].start_s, words[-1].end_s) if words else (transcript.start_s, transcript.end_s))
-        while self._said[0][1] < transcript.start_s - _KEPT_S:
-            self._said.popleft()
+        end_s = transcript.words[-1].end_s if transcript.words else transcript.end_s
+        self._said_until_s = max(self._said_until_s, end_s)
 
     def caption(self, sound: SoundEvent, sentence_until_s: float = 0.0) -> str | None:
-        """The text for a sound; None if it has none. ``sentence_until_s``: a sentence may go on until then."""
-        over_text = sound.start_s < sentence_until_s or any(
-            start_s < sound.end_s and end_s > sound.start_s for start_s, end_s in self._said
-        )
+        """The text for a sound; None if it has none. ``sentence_until_s``: a sentence may go on until then.
+
+        A sound before text that has come already has none: captions are in order.
+        """
+        over_text = sound.start_s < max(sentence_until_s, self._said_until_s)
         goes_on = sound.start_s - self._until_s.get(sound.kind, float("-inf")) < _AWAY_S
         if over_text and not goes_on:
             return None

@@ -11,7 +11,7 @@ import numpy as np
 from ..events import SAMPLE_RATE, Samples, SoundEvent
 
 WINDOW_S = 3
-"""SoundEvent that is judged at once, and the length of a ``SoundEvent``: long enough for the detector, and for a caption."""
+"""Seconds of audio that are judged at once, and the length of a ``SoundEvent``: long enough for the detector, and for a caption."""
 # More speech in a window is a word; as much of a sound fills it. Measured: docs/benchmarks.md.
 _WORD, _MOST = 0.1, 0.8
 

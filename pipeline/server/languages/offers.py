@@ -177,9 +177,10 @@ class Offers:
             asr = dataclasses.replace(base.asr, prompt="", hotwords="", script=None, draft=DraftModel())
             base = dataclasses.replace(base, asr=asr, glossary=dataclasses.replace(base.glossary, file=None))
         config = with_overrides(base, source=source, targets=targets)
+        students = dataclasses.replace(base.nmt, backend=NmtConfig.backend)
         for target in config.languages.translated:
             pair = config.languages.pair(target)
-            config = config.with_nmt(target, self._own(pair) or looked_up(pair, base.nmt))
+            config = config.with_nmt(target, self._own(pair) or looked_up(pair, students))
         return config
 
     def _hearing(self, source: str) -> list[PipelineConfig]:

@@ -60,6 +60,20 @@ def test_masked_words_are_masked_in_the_translation_and_not_in_tags():
     assert model.translate('A red <a href="/house">house</a>') == 'A RED <a href="/house">H****</a>'
 
 
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("A <b>house</b> is red.", "A <b>H****</b> IS RED."),
+        ("Go @house now.", "GO @h**** NOW."),
+        ("#house", "#h****"),
+        ('<pre class="house">house</pre><style>house</style>', '<pre class="house">h****</pre><style>house</style>'),
+    ],
+)
+def test_masked_words_do_not_move_tags_and_are_masked_where_nothing_is_translated(text, masked):
+    model = TextTranslation(Capitals(), "en", "pt", masking=Masking([("pt", "house")]))
+    assert model.translate(text, "html") == masked
+
+
 def test_the_glossary_is_asked_before_each_text_unless_the_translator_knows_none():
     targets = iter(["casa", "lar"])
 

@@ -42,22 +42,18 @@ def test_a_sound_that_goes_on_has_one_caption_and_one_that_comes_back_another():
 def test_there_is_none_where_something_is_said():
     assert shown(said(1.0, 2.0), music(0), music(3)) == [3]
     assert shown(said(2.9, 8.0), music(0)) == []
-    assert shown(said(3.0, 8.0), music(0)) == [0]
     words = (Word("So", 4.0, 4.5), Word(" it is.", 5.0, 5.5))  # only a part of the segment has words
-    assert shown(said(0.0, 9.0, words=words), music(0), music(6)) == [0]
     assert shown(said(0.0, 9.0, words=words), music(3), music(6)) == [6]
+
+
+def test_there_is_none_before_text_that_has_come_already():
+    assert shown(said(3.0, 8.0), music(0)) == []
+    assert shown(said(3.0, 8.0), said(8.0, 12.0, rejected="repetition"), music(0), music(9)) == [9]
 
 
 @pytest.mark.parametrize("reason", ["silence", "repetition", "uncertain", "empty"])
 def test_text_that_is_not_shown_leaves_room(reason):
     assert shown(said(0.0, 3.0, rejected=reason), music(0)) == [0]
-
-
-def test_the_memory_of_a_long_run_is_bounded():
-    found = captions()
-    for number in range(1_000):
-        found.heard(said(number, number + 1.0))
-    assert len(found._said) < 70
 
 
 def run(*items, sounds=True, glossary=Glossary(())):  # noqa: B008  # never changed

@@ -11,7 +11,7 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, count, takewhile
 
@@ -43,6 +43,7 @@ _BLOCK = re.compile(
     |footer|nav|main|aside|blockquote|d[ltd]|figure|figcaption|form|option|select|title|head|html|body|caption|address|label|button)\b [^<>]* > )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_SHOWN = re.compile(r"<(?:script|style)\b.*|<[^<>]*>|(?P<shown>[^<]+|<)", re.DOTALL | re.IGNORECASE)
 _CODE_END = re.compile(r"</(script|style|pre|textarea)\s*>", re.IGNORECASE)
 _DASH = re.compile(r"\s*(?:[-–—‐]+|>>+)(?=\s|[^\W\d])\s*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,30});", re.IGNORECASE)
@@ -88,8 +89,18 @@ class Fragment:
             replace(self, text=text.rstrip(), marks=tuple(of_it)) for text, of_it in zip(texts, inside, strict=True)
         ]
 
-    def written(self, translation: str, source: str, target: str, alignment: Alignment | None = None) -> str:
-        """The translation of a sentence with its marks, and no more of a sentence than the text is."""
+    def written(
+        self,
+        translation: str,
+        source: str,
+        target: str,
+        alignment: Alignment | None = None,
+        mask: Callable[[str], str] = str,
+    ) -> str:
+        """The translation of a sentence with its marks, and no more of a sentence than the text is.
+
+        ``mask``: hides words of a text, whose length it keeps.
+        """
         text = as_fragment(self.text, translation, target)
         lost = [
             Mark(f" {name}", self.text.index(name) + len(name), after=True)
@@ -97,6 +108,7 @@ class Fragment:
             if name in self.words and name not in text
         ]
         found = Places(self.text, source, text, target, alignment).of([*self.marks, *lost])
+        text = mask(text)  # now that the places are known
         pieces, before = [], 0
         for at, mark in sorted(found, key=lambda one: (one[0], not one[1].after, not one[1].line)):
             piece = text[before:at]
@@ -104,12 +116,12 @@ class Fragment:
             pieces += [mark.text if at or mark not in lost else f"{mark.text.lstrip()} "]
             before = at
         whole = "".join([*pieces, self._with_entities(text[before:])])
-        return _STAND_IN_PLACE.sub(self._word, whole)
+        return _STAND_IN_PLACE.sub(lambda found: self._word(found, mask), whole)
 
-    def _word(self, found: re.Match[str]) -> str:
+    def _word(self, found: re.Match[str], mask: Callable[[str], str]) -> str:
         before, name, after = found.groups()
         blanks = ("" if (name, side) in self.touching else blank for side, blank in ((False, before), (True, after)))
-        return self.words.get(name, name).join(blanks)
+        return masked(self.words.get(name, name), mask).join(blanks)
 
     def _with_entities(self, text: str) -> str:
         return "".join(self.entities.get(character, character) for character in text) if self.entities else text
@@ -168,6 +180,11 @@ def joined_sentences(sentences: Sequence[str], target: str) -> str:
     for sentence in sentences:
         text += (blank if text and sentence and not sentence[0].isspace() else "") + sentence
     return text
+
+
+def masked(text: str, mask: Callable[[str], str]) -> str:
+    """Text that is not translated, with words hidden by ``mask``; tags, scripts and styles stay."""
+    return _SHOWN.sub(lambda found: mask(found.group()) if found["shown"] else found.group(), text)
 
 
 def as_fragment(source: str, translation: str, target: str) -> str:
