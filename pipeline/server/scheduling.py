@@ -35,6 +35,7 @@ _MOST_S = 10.0
 _LONGEST_S = 5.0
 # How often a call that waits looks whether any is answered.
 _LOOK_S = 1.0
+_LEFT = "the session has ended, and its speech is not recognised"
 
 
 class Priority(IntEnum):
@@ -154,15 +155,16 @@ class Scheduler:
         self._lock = threading.Lock()
 
     @contextmanager
-    def slot(self, priority: Priority, age_s: float = 0.0) -> Iterator[None]:
+    def slot(self, priority: Priority, age_s: float = 0.0, left: Callable[[], bool] = lambda: False) -> Iterator[None]:
         """Wait for a slot of the recogniser, and hold it inside the block.
 
         Args:
             age_s: seconds since what is to be recognised was spoken; of a draft, since the session's last one.
+            left: whether nobody wants the result any more.
 
         Raises:
             DraftRefusedError: a draft, and others need the recogniser more.
-            PipelineError: a recording, and the recogniser answers nothing.
+            PipelineError: a recording, and the recogniser answers nothing; or ``left``.
         """
         now_s = self.clock()
         call = Call(priority, now_s - age_s)
@@ -176,6 +178,8 @@ class Scheduler:
             while not call.ready.wait(_LOOK_S):
                 if self.hung and priority == Priority.RECORDING:
                     raise PipelineError("the recogniser does not answer; the server has to be restarted")
+                if left():
+                    raise PipelineError(_LEFT)
         except BaseException:  # such as KeyboardInterrupt; without this, nobody would be let in again
             with self._lock:
                 now_s = self.clock()
@@ -185,6 +189,8 @@ class Scheduler:
         if call.gave_way:
             raise DraftRefusedError
         try:
+            if left():
+                raise PipelineError(_LEFT)
             yield
         finally:
             with self._lock:
@@ -229,6 +235,8 @@ class ScheduledRecognizer:
         """See ``SharedRecognizer``."""
         self.waits = False
         """Whether a call waits for those of others."""
+        self.left = False
+        """Whether nobody wants what is recognised any more."""
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """See ``Recognizer``."""
@@ -253,7 +261,7 @@ class ScheduledRecognizer:
     def _slot(self, priority: Priority, age_s: float) -> Iterator[None]:
         self.waits = True
         try:
-            with self._scheduler.slot(priority, age_s):
+            with self._scheduler.slot(priority, age_s, lambda: self.left):
                 self.waits = False
                 yield
         finally:

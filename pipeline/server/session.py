@@ -106,13 +106,12 @@ class Session:
         self._telling = asyncio.Lock()
         corrections = Corrections(limits, self._history, masking, clock)
         self.operator = Operator(corrections, self.intake, self._telling, self._tell)
-        self._resets = 0  # of readers who have gone
-        self._all_gone, self._settled = asyncio.Event(), asyncio.Event()
+        self._resets = self._confirming = 0  # of readers who have gone; connections that have yet to confirm
+        self._all_gone, self._settled, self._no_more = (asyncio.Event() for _ in range(3))
         self._began_s = self._heard_s = clock()
         self._lost_s: float | None = None
         self._missed_s = -math.inf  # when a connection last went without the last text
-        self._confirming = 0  # connections that have been sent everything, and have not answered yet
-        self._said = self._stopped = self.over = False  # over: there is no more text
+        self._said = self._stopped = self._discarded = self.over = False  # over: there is no more text
         self._speaker: object | None = None
         self._speakers_feed: Feed | None = None
 
@@ -155,17 +154,18 @@ class Session:
 
     async def run(self) -> None:
         """Translate until the end. Never raises but when cancelled; see ``failure``."""
-        watching: asyncio.Task[None] | None = None
         try:
             async with self._translator:
-                feeding = asyncio.create_task(self._feed())
-                watching = asyncio.create_task(self._watch())
+                feeding, watching = asyncio.create_task(self._feed()), asyncio.create_task(self._watch())
                 try:
                     async for event in self._translator.events():
                         self.sentences += isinstance(event, SourceSentence)
                         async with self._telling:
                             await self._tell(event)
+                    if self._discarded:
+                        await watching
                 finally:
+                    watching.cancel()
                     feeding.cancel()
                     await asyncio.gather(feeding, return_exceptions=True)
         except asyncio.CancelledError:
@@ -175,10 +175,9 @@ class Session:
             log.error("session %s failed: %s", self.name, error, exc_info=not isinstance(error, PipelineError))
             self.failure = ProtocolError("failed", "the session failed; the server's log says why")
         finally:
-            if watching is not None:
-                watching.cancel()
             self.intake.end()
             self.over = True
+            self._no_more.set()
             for feed in self._feeds:
                 feed.end()
             if self.voices is not None:
@@ -346,10 +345,11 @@ class Session:
             self._speakers_feed.failure = ProtocolError("room-busy", reason)
         self.stop()
 
-    def discard(self) -> None:
-        """End the session without the text of what was heard and has none yet."""
+    async def discard(self) -> None:
+        """End without the text of what was heard and has none yet. Waits for the model's call in progress, which keeps the place."""
         self.stop()
-        self.over = True
+        self._discarded = True
+        await self._no_more.wait()
 
     async def _feed(self) -> None:
         with suppress(PipelineError, ValueError):  # a failed stage, which ``run`` reports, or one that was cancelled
@@ -363,6 +363,9 @@ class Session:
             now_s = self._clock()
             if not self.intake.ended:
                 self._look(now_s)
+            if self._discarded:
+                await self._translator.cancel()
+                self.over = not self.calls.leave()
             if (hung := self.calls.hung(now_s)) is not None:
                 await self._give_up(*hung)
         await self._translator.cancel()

@@ -63,6 +63,12 @@ class ModelCalls:
         into = f" into {target}" if target else ""
         return f"the {_MODELS[stage]}{into} has not answered for {self._unanswered.limit_s:.0f} s", target
 
+    def leave(self) -> bool:
+        """Have the recogniser take no more calls; those that wait for it give up. Returns whether any call is in progress."""
+        for each in self._recognizers:
+            each.left = True
+        return bool(self.in_progress(waits=False))
+
     def in_progress(self, *, waits: bool) -> dict[Hashable, tuple[str, str]]:
         """Each call, without those given up. One of the recogniser that ``waits`` for others' is another one after each answer."""
         answered = {"asr": self._scheduler.answered} if waits else {}

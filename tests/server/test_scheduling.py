@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -451,14 +452,24 @@ def test_a_recording_does_not_wait_for_a_recogniser_that_answers_nothing(monkeyp
         pass
 
 
+def test_a_call_of_which_nobody_wants_the_result_takes_no_turn():
+    scheduler = Scheduler()
+    recognizer = ScheduledRecognizer(Slow(), scheduler, lambda _: 0.0)
+    recognizer.left = True
+    segment = SpeechSegment(0, 0, np.zeros(1, np.int16), speech_end_sample=1, heard_sample=1)
+    with pytest.raises(PipelineError, match="has ended"):
+        recognizer.transcribe([segment], DEFAULT)
+    assert is_free(scheduler)
+
+
 def test_the_time_that_a_draft_takes_is_without_its_wait():
     slow = Slow()
 
     class Waited(Scheduler):
         @contextmanager
-        def slot(self, priority: Priority, age_s: float = 0.0) -> Iterator[None]:
+        def slot(self, *asked: Any) -> Iterator[None]:
             slow.now_s += 7.0
-            with super().slot(priority, age_s):
+            with super().slot(*asked):
                 yield
 
     drafter = ScheduledRecognizer(slow, Waited(clock=lambda: slow.now_s), lambda _: 0.0)

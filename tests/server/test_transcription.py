@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 
+from pipeline.server import scheduling
 from pipeline.server.access import Access
 from pipeline.server.limits import ServerLimits
+from pipeline.server.scheduling import Priority
 from pipeline.server.service import Service
 from pipeline.server.session_record import Record
 from tests.conftest import HANG_S
+from tests.core.asr.scripted import Scripted
 from tests.server.running import Running, running, serving, until
 from tests.server.test_realtime import SPEECH
 from tests.server.test_unanswered import Hangs
@@ -112,17 +115,51 @@ async def test_what_is_wrong_is_answered_and_the_session_goes_on(message, code, 
         assert (await connection.recv()).session.audio.input.transcription.language == "en-GB"
 
 
-async def test_what_is_cleared_has_no_text_and_its_session_ends_whatever_is_being_recognised(demo_config, demo_models):
+async def test_what_is_cleared_has_no_text_and_keeps_its_place_while_it_is_recognised(demo_config, demo_models):
     hangs = Hangs()
     service = serving(demo_config, replace(demo_models, recognizer=hangs, drafter=None))
     async with running(service) as server, connected(server) as connection:
         await connection.input_audio_buffer.append(audio=base64.b64encode(SPEECH).decode())
+        await until(lambda: bool(service.sessions))
+        (session,) = service.sessions.values()
+        await until(lambda: ("asr", "") in session.stats.calls.values())
         await connection.input_audio_buffer.clear()
+        await until(lambda: not session._translator.running)
+        assert service.taken == 1
+        hangs.answers.set()
         assert (await connection.recv()).type == "input_audio_buffer.cleared"
+        assert service.taken == 0
         await until(lambda: not service.sessions)
         await connection.input_audio_buffer.commit()
         assert (await connection.recv()).error.code == "input_audio_buffer_commit_empty"
+
+
+async def test_what_is_cleared_waits_no_longer_for_a_recogniser_than_for_one_that_hangs(demo_config, demo_models):
+    hangs = Hangs()
+    service = serving(demo_config, replace(demo_models, recognizer=hangs, drafter=None), model_s=1.0)
+    async with running(service) as server, connected(server) as connection:
+        await connection.input_audio_buffer.append(audio=base64.b64encode(SPEECH).decode())
+        await until(lambda: any(("asr", "") in each.stats.calls.values() for each in service.sessions.values()))
+        await connection.input_audio_buffer.clear()
+        assert (await connection.recv()).type == "input_audio_buffer.cleared"
+        assert (service.taken, service.hung) == (0, True)
         hangs.answers.set()
+        await until(lambda: not service.hung)
+
+
+async def test_what_is_cleared_is_not_recognised_when_its_turn_comes(demo_config, demo_models, monkeypatch):
+    monkeypatch.setattr(scheduling, "_LOOK_S", 0.01)
+    recognizer = Scripted()
+    service = serving(demo_config, replace(demo_models, recognizer=recognizer, drafter=None))
+    async with running(service) as server, connected(server) as connection:
+        with service.scheduler.slot(Priority.FINAL):
+            await connection.input_audio_buffer.append(audio=base64.b64encode(SPEECH).decode())
+            await until(lambda: service.scheduler.waiting == 1)
+            await connection.input_audio_buffer.clear()
+            assert (await connection.recv()).type == "input_audio_buffer.cleared"
+            assert (service.scheduler.waiting, service.taken) == (0, 0)
+        await until(lambda: not service.sessions)
+        assert not recognizer.calls
 
 
 @pytest.mark.parametrize("event", ["commit", "clear"])

@@ -92,9 +92,9 @@ class TranscriptionConnection(RealtimeConnection):
                     await self._complete(item, "", 0.0)
                 await self._end()
             case "input_audio_buffer.clear":
-                if self._utterance is not None:
-                    self._utterance.session.discard()
-                await self._end()
+                if (utterance := self._utterance) is not None:
+                    await self._end()
+                    await utterance.session.discard()
                 await self._tell("input_audio_buffer.cleared")
             case "session.update":
                 await self._configure(object_in(record, "session"))
