@@ -113,7 +113,7 @@ class Session:
         self._missed_s = -math.inf  # when a connection last went without the last text
         self._said = self._stopped = self._discarded = self.over = False  # over: there is no more text
         self._speaker: object | None = None
-        self._speakers_feed: Feed | None = None
+        self._gave_way: ProtocolError | None = None  # why, as its speaker is told
 
     @property
     def stats(self) -> PipelineStats:
@@ -283,11 +283,11 @@ class Session:
         """The speaker is there, or there again; an earlier connection of it counts as lost."""
         self._speaker, self._lost_s = connection, None
         self.intake.resume()
-        self._speakers_feed = self._fed(None)
-        return self._speakers_feed
+        return self._fed(None, self._gave_way)
 
-    def _fed(self, language: str | None) -> Feed:
+    def _fed(self, language: str | None, failure: ProtocolError | None = None) -> Feed:
         feed = Feed(self._history, language, self._limits.waiting_events)
+        feed.failure = failure
         self._feeds.add(feed)
         if self.over:  # the session's last text is still being delivered to others
             feed.end()
@@ -341,8 +341,9 @@ class Session:
 
     def give_way(self, reason: str) -> None:
         """Another session has the room: end as if the speaker had finished, and tell the speaker why."""
-        if self._speakers_feed is not None:
-            self._speakers_feed.failure = ProtocolError("room-busy", reason)
+        self._gave_way = ProtocolError("room-busy", reason)
+        for feed in self._feeds - self._readers.keys():
+            feed.failure = feed.failure or self._gave_way  # a reader's, whose place another one has
         self.stop()
 
     async def discard(self) -> None:
