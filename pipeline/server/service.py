@@ -87,6 +87,8 @@ class Service:
         self.served = 0
         """Sessions that have ended."""
         self.scheduler = Scheduler(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
+        self.texts_hung: Callable[[], bool] = lambda: False
+        """Whether a translator of texts gives no answer."""
         self.recordings = 0  # in progress
         self._recording_tasks: set[asyncio.Task[Any]] = set()
         self.subtitles = config.subtitles
@@ -112,9 +114,9 @@ class Service:
 
     @property
     def hung(self) -> bool:
-        """Whether a model still gives no answer for which sessions, or a language of one, were ended."""
+        """Whether a model still gives no answer for which sessions, a language of one, or texts were given up."""
         self._lost = [calls for calls in self._lost if calls.lost]
-        return bool(self._lost) or any(session.calls.lost for session in self.sessions.values())
+        return self.texts_hung() or bool(self._lost) or any(session.calls.lost for session in self.sessions.values())
 
     def busy_s(self) -> Counter[str]:
         """Working time of each stage, in seconds, over all sessions."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import threading
 import weakref
 from dataclasses import replace
 from urllib.error import HTTPError
@@ -20,6 +21,7 @@ from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
 from pipeline.server.protocols import libretranslate
 from pipeline.server.service import Service
+from tests.conftest import HANG_S
 from tests.server.running import running, serving, until
 from tests.server.test_unanswered import Hangs
 
@@ -198,12 +200,49 @@ async def test_a_translator_that_hangs_is_told(demo_config, demo_models, caplog)
     service = serving(demo_config, replace(demo_models, translations={"zh": hangs}), model_s=0.5)
     async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:
         body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
-        assert (await client.post("/translate", json=body)).status_code == 500
+        for _ in range(2):  # the thread is busy with the first
+            refused = await client.post("/translate", json=body)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+            assert "the translator has not answered for 0.5 s" in refused.json()["error"]
+            assert (await client.get("/readyz")).status_code == 503
         assert "the translator has not answered for 0.5 s" in caplog.text
-        assert (await client.post("/translate", json=body)).status_code == 503  # the thread is busy
         hangs.answers.set()
         await until(lambda: service.ready)
         assert (await client.post("/detect", json=body)).status_code == 200
+
+
+async def test_while_a_translator_hangs_requests_are_read(demo_config, demo_models):
+    hangs = Hangs()
+    service = serving(demo_config, replace(demo_models, translations={"zh": hangs}), model_s=1.0)
+    async with running(service) as server, httpx.AsyncClient(base_url=server.url) as client:
+        body = {"q": SENTENCES[0], "source": "en", "target": "zh"}
+        assert (await client.post("/translate", data=body)).status_code == 503
+        assert (await client.post("/translate", data=body | {"q": ""})).status_code == 400
+        hangs.answers.set()
+
+
+async def test_a_turn_that_waits_for_others_which_are_answered_is_not_given_up(new_service, monkeypatch):
+    texts = libretranslate._Texts(new_service(model_s=HANG_S))
+    one, two, passed = threading.Event(), threading.Event(), []
+    waiting = asyncio.wait
+
+    async def wait(answers, **limit):
+        passed.append(limit)
+        if len(passed) == 3:  # the first is answered while the third waits, and the second takes longer than that
+            one.set()
+            await first
+            return set(), answers
+        if len(passed) > 3:
+            two.set()
+        return await waiting(answers, **limit)
+
+    monkeypatch.setattr(asyncio, "wait", wait)
+    first, second, third = [
+        asyncio.create_task(texts._run(work)) for work in (one.wait, two.wait, lambda: "translated")
+    ]
+    assert await third == "translated"
+    assert await second
+    assert passed == [{"timeout": HANG_S}] * 4
 
 
 async def test_a_conversation_translates_both_ways(demo_config, demo_models):

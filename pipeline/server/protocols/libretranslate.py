@@ -147,19 +147,38 @@ class _Texts:
         self._thread = ThreadPoolExecutor(1, "texts")  # no session waits for it
         self._count = 0
         """Requests in progress."""
+        self._answered = 0  # pieces of work
+        self._given_up: int | None = None  # how many were answered then
+        service.texts_hung = lambda: self._given_up == self._answered
 
     async def _run(self, work: Callable[[], T]) -> T:
         """Do a short piece of work on the thread of texts.
 
         Raises:
-            _RefusedError: it has no answer for as long as a model may take.
+            _RefusedError: the thread has answered nothing for as long as a model may take.
         """
+
+        def counted() -> T:
+            try:
+                return work()
+            finally:
+                self._answered += 1
+
+        limit_s = self._service.limits.model_s
+        answer = asyncio.get_running_loop().run_in_executor(self._thread, counted)
         try:
-            async with asyncio.timeout(limit_s := self._service.limits.model_s):
-                return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        except TimeoutError:
-            message = f"the translator has not answered for {limit_s:g} s; the server has to be restarted"
-            raise _RefusedError(503, message) from None
+            answered = -1
+            while not answer.done():
+                if answered == self._answered:
+                    self._given_up = answered
+                    reason = f"the translator has not answered for {limit_s:g} s; the server has to be restarted"
+                    log.error("texts: %s", reason)
+                    raise _RefusedError(503, reason)
+                answered = self._answered
+                await asyncio.wait([answer], timeout=limit_s)
+            return answer.result()
+        finally:
+            answer.cancel()
 
     async def fields(self, request: Request) -> dict[str, Any]:
         """The fields of the body, JSON or a form, or of the query."""
@@ -167,8 +186,8 @@ class _Texts:
         try:
             if kind == "multipart/form-data":
                 form = await counting.form(max_files=0, max_fields=_MOST_FIELDS)
-                return {**await self._run(partial(_parsed, "", b"", query)), **form}
-            return await self._run(partial(_parsed, kind, await counting.body(), query))
+                return {**await asyncio.to_thread(_parsed, "", b"", query), **form}
+            return await asyncio.to_thread(_parsed, kind, await counting.body(), query)
         except (HTTPException, ValueError) as error:
             why = error.detail if isinstance(error, HTTPException) else described(error)
             raise _RefusedError(400, f"Invalid request: the body is neither a JSON object nor a form ({why})") from None
@@ -316,6 +335,8 @@ class _Texts:
             while (whole := await self._run(turn)) is None:
                 pass
             return whole
+        except _RefusedError:
+            raise
         except Exception as error:
             log.error("a text was not translated: %s", described(error))
             raise _RefusedError(500, "Cannot translate text; the server's log says why") from error
