@@ -19,14 +19,18 @@ from wyoming.ping import Ping
 from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import wyoming_address
 from pipeline.apps.serve import run
+from pipeline.core import SameLanguageText
 from pipeline.errors import UsageError
 from pipeline.events import Samples
+from pipeline.server import session
 from pipeline.server.protocols import wyoming
 from pipeline.server.protocols.wyoming import serving_wyoming
 from pipeline.server.service import Service
 from pipeline.server.shares import Pace
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
+from tests.core.asr.scripted import Scripted
 from tests.server.running import resampled, serving, translated, until
+from tests.server.test_unanswered import hangs as hangs
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 FORMAT = {"rate": 16_000, "width": 2, "channels": 1}
@@ -323,6 +327,21 @@ async def test_a_conversation_has_one_program_that_translates(demo_config, demo_
         events = [Transcribe(name="translate"), *recording(SPEECH)]
         whole = (await answers(client, events, "transcript"))[-1]
         assert Transcript.from_event(whole).text
+
+
+@pytest.mark.parametrize(("program", "last"), [("translate", "error"), ("transcribe", "transcript")])
+async def test_a_translation_that_is_not_complete_is_an_error(
+    program, last, demo_config, demo_models, hangs, monkeypatch
+):
+    monkeypatch.setattr(session, "_WATCH_S", 0.02)
+    config = replace(demo_config, languages=replace(demo_config.languages, source="auto", targets=("zh", "en")))
+    translations = {"zh": hangs, "en": SameLanguageText("en")}
+    models = replace(demo_models, recognizer=Scripted(), drafter=None, translations=translations)
+    service = serving(config, models, model_s=1.0)
+    async with listening(service) as uri, AsyncClient.from_uri(uri) as client:
+        whole = (await answers(client, [Transcribe(name=program), *recording(SPEECH)], last))[-1]
+        assert ("the translator into zh has not answered" in whole.data["text"]) == (last == "error")
+        assert last != "error" or await client.read_event() is None
 
 
 @pytest.mark.parametrize(

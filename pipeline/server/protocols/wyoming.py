@@ -23,7 +23,7 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, joined_text
+from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, TranslationLost, joined_text
 from ...languages import AUTO_SOURCE, same_language
 from ..feed import Feed, News
 from ..languages.served import ServedLanguages
@@ -268,6 +268,7 @@ class WyomingConnection:
 
     async def _deliver(self, session: Session, feed: Feed, program: Program) -> None:
         """Send steady text as it comes, then the whole, which is final."""
+        lost: ProtocolError | None = None
         try:
             text, final, whole, news = AppendOnlyText(), AppendOnlyText(), "", News()
             languages = session.config.languages
@@ -280,9 +281,11 @@ class WyomingConnection:
                         await self._write(TranscriptChunk(piece))
                     if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
                         whole += joined_text(final.push(event))
+                    if isinstance(event, TranslationLost) and program.translates:
+                        lost = ProtocolError("failed", event.reason)
             session.stats.appended_otherwise += text.differing
-            if session.failure is not None:
-                await self._write_error(session.failure)
+            if (failure := session.failure or lost) is not None:
+                await self._write_error(failure)
             else:
                 await self._write(Transcript(whole, language=language))
                 await self._write(TranscriptStop())
@@ -292,7 +295,7 @@ class WyomingConnection:
             await self._write_error(_told(error))
             self._writer.close()  # the client may be waiting
         finally:
-            if session.failure is not None or self._service.draining:
+            if session.failure or lost or self._service.draining:
                 self._writer.close()  # the client may be waiting
 
     async def _write_error(self, error: ProtocolError) -> None:
