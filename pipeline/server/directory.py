@@ -258,7 +258,7 @@ class Directory:
         return self.peers.in_room(room, *() if session is None else (self._claim(session),))
 
     def _claim(self, session: Session) -> Claim:
-        state = int(not session.has_speaker) if session.id in self._service.sessions else 2
+        state = 2 if session.over else int(not session.has_speaker)
         return Claim(state, "" if state else session.name, session.id, self.address)
 
     def check(self, first: object, access: Access, query: Mapping[str, str]) -> None:
@@ -381,18 +381,16 @@ class Directory:
 
     def _report(self) -> bytes:
         service = self._service
+        sessions = [*service.sessions.values(), *service.rooms.values()]  # of a room, the newest comes last
+        kept = {each.id: each.room or "" for each in sessions if each.over}
         languages = [(one.source, one.targets) for one in service.languages.configured]
         report = {
             "address": self.address,
             "capacity": service.limits.max_sessions,
             "languages": languages,
             "draining": service.draining or service.hung,  # it takes nobody
-            "sessions": {session.id: session.room or "" for session in service.sessions.values()},
-            "speaking": {each.id: each.name for each in service.sessions.values() if each.room and each.has_speaker},
-            "kept": dict(
-                [(session.id, room) for room, session in service.rooms.items() if session.id not in service.sessions][
-                    -_MOST_ENDED:
-                ]
-            ),
+            "sessions": {each.id: each.room or "" for each in sessions if not each.over},
+            "speaking": {each.id: each.name for each in sessions if each.room and each.has_speaker},
+            "kept": dict(list(kept.items())[-_MOST_ENDED:]),
         }
         return json.dumps(report).encode()

@@ -99,7 +99,7 @@ def test_a_room_here_stays_here_and_what_is_known_of_a_room_is_told(here):
     assert here.found("r" * 22) == {"session": None, "server": None, "ended": True}
     assert here.found("unknown") == {"session": None, "server": None, "ended": False}
     here._service.rooms[ROOM] = here._service.sessions["mine"] = SimpleNamespace(
-        id="mine", name=EARLY, has_speaker=True
+        id="mine", name=EARLY, has_speaker=True, over=False
     )
     assert here.found(ROOM) == {"session": "mine", "server": "http://here", "ended": False}
     here.check(Start(room_key=KEY), Access(), {})
@@ -115,14 +115,22 @@ def test_a_report_has_the_last_rooms_whose_sessions_have_ended(here, monkeypatch
     monkeypatch.setattr(type(here._service), "hung", False)
     for number in range(4):
         here._service.rooms[f"room-{number}"] = SimpleNamespace(
-            id=f"id-{number}", room=f"room-{number}", name=EARLY, has_speaker=number == 0
+            id=f"id-{number}", room=f"room-{number}", name=EARLY, has_speaker=number == 0, over=number > 0
         )
     here._service.sessions["id-0"] = here._service.rooms["room-0"]
-    here._service.sessions["alone"] = SimpleNamespace(id="alone", room=None, has_speaker=True)
+    here._service.sessions["alone"] = SimpleNamespace(id="alone", room=None, has_speaker=True, over=False)
     said = json.loads(here._report())
     assert said["sessions"] == {"id-0": "room-0", "alone": ""}
     assert said["speaking"] == {"id-0": EARLY}
     assert said["kept"] == {"id-2": "room-2", "id-3": "room-3"}
+    for number in (2, 4):  # whose last text is being delivered
+        here._service.sessions[f"id-{number}"] = SimpleNamespace(
+            id=f"id-{number}", room="room-2" if number == 2 else None, name=EARLY, has_speaker=False, over=True
+        )
+    monkeypatch.setattr(directory, "_MOST_ENDED", 4)
+    said = json.loads(here._report())
+    assert said["sessions"] == {"id-0": "room-0", "alone": ""}
+    assert said["kept"] == {"id-2": "room-2", "id-4": "", "id-1": "room-1", "id-3": "room-3"}
 
 
 def test_the_newest_of_what_has_ended_is_remembered_and_of_the_servers_so_many(monkeypatch):
