@@ -11,13 +11,25 @@ import pytest
 from playwright.async_api import Browser
 
 from pipeline.events import PipelineEvent, SourceText, TargetText
+from pipeline.server.protocol import snapshot_text
 from tests.browser.browser import page_of_files
-from tests.streams import spoken, translated
+from tests.streams import changes, spoken, translated
 
+# Hides at once what is hidden after a time, when told; and the connection.
+_HIDES = """
+  const later = setTimeout;
+  window.setTimeout = (work, ms) => (ms === 8000 ? ((window.hide = work), 0) : later(work, ms));
+  const dispatch = EventTarget.prototype.dispatchEvent;
+  EventTarget.prototype.dispatchEvent = function (event) {
+    if (event.type === "message") window.socket = this;
+    return dispatch.call(this, event);
+  };
+"""
 Pixels = npt.NDArray[np.uint8]
 """[height, width, 4]: red, green, blue, opacity."""
 HEIGHT = 600
 SHORT = [*spoken(0, "A sentence."), *translated(0, ["一句话。"])]
+DRAFTED: list[PipelineEvent] = [*SHORT, SourceText(1, "en", "Half", 4, 1.0, 2.0, 2.0), TargetText(1, "zh", "半句", 1)]
 LONG = [*spoken(0, "A sentence."), *translated(0, ["很长的一句话" * 40])]
 SEVERAL = [
     event for number in range(5) for event in (*spoken(number, "A sentence."), *translated(number, ["一句话。"]))
@@ -100,14 +112,23 @@ def test_drafts_are_dimmed(runner, browser):
 
 
 def test_whole_sentences_alone_are_shown_if_asked(runner, browser):
-    drafted: list[PipelineEvent] = [
-        *SHORT,
-        SourceText(1, "en", "Half", 4, 1.0, 2.0, 2.0),
-        TargetText(1, "zh", "半句", 1),
-    ]
     both, whole, alone = (
         height(picture(runner, browser, query, events))
-        for query, events in (("", drafted), ("whole=1", drafted), ("", SHORT))
+        for query, events in (("", DRAFTED), ("whole=1", DRAFTED), ("", SHORT))
     )
     assert both > 1.5 * whole
     assert whole == alone
+
+
+def test_what_has_been_hidden_is_not_drawn_again_by_drafts_that_are_not_shown(runner, browser):
+    async def work(events: Sequence[PipelineEvent]) -> str:
+        async with page_of_files(browser, "/overlay/x?whole=1&lines=1", SHORT, init=_HIDES) as page:
+            await page.locator("#lines p").wait_for()
+            await page.evaluate("hide()")
+            told = "(data) => socket.dispatchEvent(new MessageEvent('message', { data }))"
+            await page.evaluate(told, snapshot_text(changes(events)))
+            return await page.locator("#lines").inner_text()
+
+    again = [*spoken(1, "A sentence."), *translated(1, ["一句话。"])]
+    assert runner.run(work(DRAFTED)) == ""
+    assert runner.run(work([*SHORT, *again])) == "一句话。"

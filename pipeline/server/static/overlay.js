@@ -24,10 +24,12 @@ const lines = document.getElementById("lines");
 const wanted = query.get("language");
 let language = "";
 let timer;
+let last = ""; // what was drawn last, and may be hidden again
 
 follow(session, {
   onBegin({ targets }) {
     texts = new Texts();
+    last = "";
     language = targets.includes(wanted) ? wanted : targets[0];
   },
   onEvent(event) {
@@ -38,8 +40,12 @@ follow(session, {
 
 function draw() {
   const newest = texts.shown().filter((each) => isReady(textFor(each, language)) || (withSource && isReady(each.source))).slice(-count);
-  const drawn = newest.flatMap((each) => rows(each, language));
-  lines.replaceChildren(...drawn.filter((each) => (withSource || each.className === "target") && (!whole || each.hasAttribute("data-done"))));
+  const isShown = (row) => (withSource || row.className === "target") && (!whole || row.hasAttribute("data-done"));
+  const drawn = newest.flatMap((each) => rows(each, language)).filter(isShown);
+  const now = [...newest.map((each) => each.number), ...drawn.map((row) => row.outerHTML)].join();
+  if (now === last) return;
+  last = now;
+  lines.replaceChildren(...drawn);
   clearTimeout(timer);
   timer = setTimeout(() => lines.replaceChildren(), HIDE_MS);
 }
