@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 from dataclasses import replace
+from types import SimpleNamespace
 from urllib.error import HTTPError
 
 import httpx
@@ -21,7 +22,6 @@ from pipeline.languages.options import LanguageConfig
 from pipeline.server.access import Access
 from pipeline.server.protocols import libretranslate
 from pipeline.server.service import Service
-from tests.conftest import HANG_S
 from tests.server.running import running, serving, until
 from tests.server.test_unanswered import Hangs
 
@@ -221,28 +221,26 @@ async def test_while_a_translator_hangs_requests_are_read(demo_config, demo_mode
         hangs.answers.set()
 
 
-async def test_a_turn_that_waits_for_others_which_are_answered_is_not_given_up(new_service, monkeypatch):
-    texts = libretranslate._Texts(new_service(model_s=HANG_S))
-    one, two, passed = threading.Event(), threading.Event(), []
-    waiting = asyncio.wait
-
-    async def wait(answers, **limit):
-        passed.append(limit)
-        if len(passed) == 3:  # the first is answered while the third waits, and the second takes longer than that
-            one.set()
-            await first
-            return set(), answers
-        if len(passed) > 3:
-            two.set()
-        return await waiting(answers, **limit)
-
-    monkeypatch.setattr(asyncio, "wait", wait)
-    first, second, third = [
-        asyncio.create_task(texts._run(work)) for work in (one.wait, two.wait, lambda: "translated")
-    ]
-    assert await third == "translated"
-    assert await second
-    assert passed == [{"timeout": HANG_S}] * 4
+async def test_a_translator_hangs_when_a_turn_of_it_does_whoever_still_waits(new_service, monkeypatch):
+    now_s, service = [0.0], new_service(model_s=10.0)
+    monkeypatch.setattr(libretranslate, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    texts = libretranslate._Texts(service)
+    one, two = threading.Event(), threading.Event()
+    first, second = [asyncio.create_task(texts._run(work)) for work in (one.wait, two.wait)]
+    await until(lambda: texts._began_s == 0.0)
+    now_s[0] = 9.0
+    one.set()
+    assert await first
+    await until(lambda: texts._began_s == 9.0)
+    now_s[0] = 18.0
+    assert not service.texts_hung(), "it waited for another one"
+    second.cancel()  # its client leaves
+    now_s[0] = 19.0
+    assert service.texts_hung()
+    with pytest.raises(libretranslate._RefusedError, match="has not answered for 10 s"):
+        await texts._run(str)
+    two.set()
+    await until(lambda: not service.texts_hung())
 
 
 async def test_a_conversation_translates_both_ways(demo_config, demo_models):

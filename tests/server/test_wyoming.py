@@ -20,11 +20,12 @@ from pipeline import Models, PipelineConfig
 from pipeline.apps.listening import wyoming_address
 from pipeline.apps.serve import run
 from pipeline.core import SameLanguageText
+from pipeline.core.notices import TranslationLost
 from pipeline.errors import UsageError
-from pipeline.events import Samples
+from pipeline.events import Samples, Translation
 from pipeline.server import session
 from pipeline.server.protocols import wyoming
-from pipeline.server.protocols.wyoming import serving_wyoming
+from pipeline.server.protocols.wyoming import _why_lost, serving_wyoming
 from pipeline.server.service import Service
 from pipeline.server.shares import Pace
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
@@ -342,6 +343,12 @@ async def test_a_translation_that_is_not_complete_is_an_error(
         whole = (await answers(client, [Transcribe(name=program), *recording(SPEECH)], last))[-1]
         assert ("the translator into zh has not answered" in whole.data["text"]) == (last == "error")
         assert last != "error" or await client.read_event() is None
+
+
+@pytest.mark.parametrize("event", [TranslationLost("zh", "no"), Translation(0, "zh", "", error="no")])
+def test_what_was_not_translated_makes_a_translation_incomplete(event):
+    assert _why_lost(event) == "no"
+    assert _why_lost(Translation(0, "zh", "是。")) is None
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class TerminalSink:
         self, console: Console, languages: Sequence[str] = (), rewritten: Sequence[str] = (), *, whole: bool = False
     ) -> None:
         """``languages``: those translated into, in the order shown. ``rewritten``: those that are what was said in another script.
-        ``whole``: sentences are shown when they are complete, and not in progress.
+        ``whole``: the texts of sentences are shown when they are final, and not before.
 
         By default, a sentence is complete with its first translation.
         """
@@ -120,6 +120,8 @@ class TerminalSink:
     def _take(self, event: PipelineEvent) -> None:
         self._start()
         match event:
+            case SourceText() | TargetText() if self._whole:
+                return
             case SourceText() | SourceSentence():
                 self._open.setdefault(event.sentence, _Open(event)).source = event
             case TargetText(sentence=number) | Translation(sentence=number) if self._shows(event):
@@ -153,9 +155,7 @@ class TerminalSink:
     def _draw(self) -> None:
         if self._live:
             growing = [
-                drawn(self._passage(each, growing=True), growing=True)
-                for each in self._open.values()
-                if not each.blank and not self._whole
+                drawn(self._passage(each, growing=True), growing=True) for each in self._open.values() if not each.blank
             ]
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)

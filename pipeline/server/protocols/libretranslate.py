@@ -147,9 +147,8 @@ class _Texts:
         self._thread = ThreadPoolExecutor(1, "texts")  # no session waits for it
         self._count = 0
         """Requests in progress."""
-        self._answered = 0  # pieces of work
-        self._given_up: int | None = None  # how many were answered then
-        service.texts_hung = lambda: self._given_up == self._answered
+        self._began_s: float | None = None  # when the piece of work in progress was begun
+        service.texts_hung = lambda: self._hung_in_s() <= 0
 
     async def _run(self, work: Callable[[], T]) -> T:
         """Do a short piece of work on the thread of texts.
@@ -158,27 +157,30 @@ class _Texts:
             _RefusedError: the thread has answered nothing for as long as a model may take.
         """
 
-        def counted() -> T:
+        def timed() -> T:
+            self._began_s = time.monotonic()
             try:
                 return work()
             finally:
-                self._answered += 1
+                self._began_s = None
 
-        limit_s = self._service.limits.model_s
-        answer = asyncio.get_running_loop().run_in_executor(self._thread, counted)
+        answer = asyncio.get_running_loop().run_in_executor(self._thread, timed)
         try:
-            answered = -1
             while not answer.done():
-                if answered == self._answered:
-                    self._given_up = answered
+                if (left_s := self._hung_in_s()) <= 0:
+                    limit_s = self._service.limits.model_s
                     reason = f"the translator has not answered for {limit_s:g} s; the server has to be restarted"
                     log.error("texts: %s", reason)
                     raise _RefusedError(503, reason)
-                answered = self._answered
-                await asyncio.wait([answer], timeout=limit_s)
+                await asyncio.wait([answer], timeout=left_s)
             return answer.result()
         finally:
             answer.cancel()
+
+    def _hung_in_s(self) -> float:
+        """Seconds until the thread of texts counts as hung, if it answers nothing."""
+        began_s, now_s = self._began_s, time.monotonic()
+        return self._service.limits.model_s - (now_s - began_s if began_s is not None else 0.0)
 
     async def fields(self, request: Request) -> dict[str, Any]:
         """The fields of the body, JSON or a form, or of the query."""

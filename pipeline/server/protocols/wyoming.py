@@ -23,7 +23,16 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.ping import Pong
 
-from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, TranslationLost, joined_text
+from ...core import (
+    AppendOnlyText,
+    PipelineEvent,
+    SourceSentence,
+    SourceText,
+    TargetText,
+    Translation,
+    TranslationLost,
+    joined_text,
+)
 from ...languages import AUTO_SOURCE, same_language
 from ..feed import Feed, News
 from ..languages.served import ServedLanguages
@@ -281,8 +290,8 @@ class WyomingConnection:
                         await self._write(TranscriptChunk(piece))
                     if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
                         whole += joined_text(final.push(event))
-                    if isinstance(event, TranslationLost) and program.translates:
-                        lost = ProtocolError("failed", event.reason)
+                    if program.translates and (reason := _why_lost(event)):
+                        lost = ProtocolError("failed", reason)
             session.stats.appended_otherwise += text.differing
             if (failure := session.failure or lost) is not None:
                 await self._write_error(failure)
@@ -304,6 +313,13 @@ class WyomingConnection:
     async def _write(self, event: Eventable) -> None:
         async with asyncio.timeout(_SEND_S):
             await async_write_event(event.event(), self._writer)
+
+
+def _why_lost(event: PipelineEvent) -> str | None:
+    """Why a translation is not complete."""
+    if isinstance(event, TranslationLost):
+        return event.reason
+    return event.error if isinstance(event, Translation) else None
 
 
 def _told(error: Exception) -> ProtocolError:

@@ -67,11 +67,20 @@ def test_masked_words_are_masked_in_the_translation_and_not_in_tags():
         ("Go @house now.", "GO @h**** NOW."),
         ("#house", "#h****"),
         ('<pre class="house">house</pre><style>house</style>', '<pre class="house">h****</pre><style>house</style>'),
+        ("<pre><style>house</style> house</pre>", "<pre><style>house</style> h****</pre>"),
+        ("@house <style>\n#house", "@h**** <style>\n#h****"),
+        ("{house}", "{house}"),
+        ("Hello {house} `rm house` %(house)s.", "HELLO {house} `rm house` %(house)s."),
     ],
 )
 def test_masked_words_do_not_move_tags_and_are_masked_where_nothing_is_translated(text, masked):
     model = TextTranslation(Capitals(), "en", "pt", masking=Masking([("pt", "house")]))
     assert model.translate(text, "html") == masked
+
+
+def test_a_masked_word_that_looks_like_a_stand_in_loses_nothing_that_is_put_back():
+    model = TextTranslation(Capitals(), "en", "pt", masking=Masking([("pt", "x1")]))
+    assert model.translate("Hello @bob now.") == "HELLO @bob NOW."
 
 
 def test_the_glossary_is_asked_before_each_text_unless_the_translator_knows_none():

@@ -68,9 +68,12 @@ def test_the_translation_grows_token_by_token():
 
 
 def test_whole_sentences_alone_are_shown_if_asked():
-    *before, complete = steps(EVENTS[:7], terminal=True, whole=True)[:7]
+    events = [*EVENTS[:2], *EVENTS[3:6], EVENTS[2], *translated(0, ["早上好。"])]
+    *before, ended, _, complete = steps(events, terminal=True, languages=["zh"], whole=True)[: len(events)]
     assert "".join(before).strip() == ""
-    assert re.search(r"Good morning\.\s+早上好。\s*$", complete)
+    assert "Good morning." in ended
+    assert "早上" not in ended, "its translation is not final"
+    assert "早上好。" in complete
 
 
 def test_a_pipe_gets_whole_lines():

@@ -43,7 +43,10 @@ _BLOCK = re.compile(
     |footer|nav|main|aside|blockquote|d[ltd]|figure|figcaption|form|option|select|title|head|html|body|caption|address|label|button)\b [^<>]* > )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_SHOWN = re.compile(r"<(?:script|style)\b.*|<[^<>]*>|(?P<shown>[^<]+|<)", re.DOTALL | re.IGNORECASE)
+_SCRIPT = re.compile(r"<(script|style)\b", re.IGNORECASE)
+_SCRIPT_END = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
+# What is no text of its own, such as a tag or a placeholder; and what is.
+_SHOWN = re.compile(r"<[^<>]*>|`[^`\n]*`|\{[^{}\n]*\}|%\(\w+\)\w|(?P<shown>[^<`{%]+|.)", re.DOTALL)
 _CODE_END = re.compile(r"</(script|style|pre|textarea)\s*>", re.IGNORECASE)
 _DASH = re.compile(r"\s*(?:[-–—‐]+|>>+)(?=\s|[^\W\d])\s*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,30});", re.IGNORECASE)
@@ -54,6 +57,7 @@ _GOES_ON = re.compile(r"[^\W\d_A-Z]|I\b")
 _NEAR = 8
 """Tokens looked at on either side of a line break."""
 _STAND_IN = re.compile(r"\bX(\d+)\b")
+_STAND_IN_ALONE = re.compile(r"\b(X\d+)\b")
 _LAST_STAND_IN, _STAND_IN_PLACE = re.compile(r"\bX\d{1,8}$"), re.compile(r"( ?)\b(X\d+)\b( ?)")
 # A first word that is no name, and may be written in small letters within a sentence.
 _FIRST_WORD = re.compile(r"(?!I\b)[^\W\d_][^\WA-Z\d_]*(?![\w.])")
@@ -108,7 +112,8 @@ class Fragment:
             if name in self.words and name not in text
         ]
         found = Places(self.text, source, text, target, alignment).of([*self.marks, *lost])
-        text = mask(text)  # now that the places are known
+        # Now that the places are known; words that are put back are masked there.
+        text = "".join(each if each in self.words else mask(each) for each in _STAND_IN_ALONE.split(text))
         pieces, before = [], 0
         for at, mark in sorted(found, key=lambda one: (one[0], not one[1].after, not one[1].line)):
             piece = text[before:at]
@@ -183,7 +188,17 @@ def joined_sentences(sentences: Sequence[str], target: str) -> str:
 
 
 def masked(text: str, mask: Callable[[str], str]) -> str:
-    """Text that is not translated, with words hidden by ``mask``; tags, scripts and styles stay."""
+    """Text that is not translated, with words hidden by ``mask``; tags, scripts, styles, placeholders and code stay."""
+    pieces, at = [], 0
+    while (code := _SCRIPT.search(text, at)) is not None:
+        if (end := _SCRIPT_END[code[1].lower()].search(text, code.end())) is None:
+            break
+        pieces += [_masked(text[at : code.start()], mask), text[code.start() : end.start()]]
+        at = end.start()
+    return "".join([*pieces, _masked(text[at:], mask)])
+
+
+def _masked(text: str, mask: Callable[[str], str]) -> str:
     return _SHOWN.sub(lambda found: mask(found.group()) if found["shown"] else found.group(), text)
 
 

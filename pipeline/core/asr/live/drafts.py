@@ -146,9 +146,10 @@ class LiveDrafts:
         found, steady = list[Transcript](), True
         for segment in group:
             complete = any(same_audio(one, segment) for one in whole)
-            if (heard := self._heard.get(segment.start_sample)) is None:
+            heard, newest = self._heard.get(segment.start_sample), segment is group[-1]
+            if heard is None or not (heard.text or complete or newest):
                 break
-            if segment is not group[-1]:
+            if not newest:
                 heard = _ended(segment, heard, complete=complete)
             found.append(heard if steady else replace(heard, steady_words=0))
             steady = steady and complete

@@ -71,6 +71,13 @@ def test_later_speech_is_not_shown_while_earlier_speech_has_no_text():
     assert texts(shown) == ["It was the best"]
 
 
+def test_later_speech_is_not_shown_while_no_word_of_earlier_speech_is_shown():
+    found = drafts(Scripted())
+    found.look((), FIRST, pausing=False)
+    found._heard[FIRST.start_sample] = replace(found._heard[FIRST.start_sample], text="", words=())
+    assert texts(found.look((FIRST,), SECOND, pausing=False)) == []
+
+
 def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
     recognizer = Scripted()
     found = drafts(recognizer)
