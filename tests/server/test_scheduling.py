@@ -1,7 +1,7 @@
 """Calls of one recogniser for several sessions: one at a time, what was spoken first before the rest; drafts give way."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -242,8 +242,8 @@ def test_every_call_of_a_shared_recogniser_is_one_turn(demo_models):
         taken: list[tuple[Priority, float]]
 
         @contextmanager
-        def slot(self, priority: Priority, age_s: float = 0.0) -> Iterator[None]:
-            with super().slot(priority, age_s):
+        def slot(self, priority: Priority, age_s: float = 0.0, left: Callable[[], bool] = bool) -> Iterator[None]:
+            with super().slot(priority, age_s, left):
                 self.taken.append((priority, age_s))
                 yield
 
