@@ -145,6 +145,7 @@ class _Texts:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._thread = ThreadPoolExecutor(1, "texts")  # no session waits for it
+        self._reader = ThreadPoolExecutor(1, "bodies")  # several would each keep the memory of the largest
         self._count = 0
         """Requests in progress."""
         self._began_s: float | None = None  # when the piece of work in progress was begun
@@ -188,11 +189,14 @@ class _Texts:
         try:
             if kind == "multipart/form-data":
                 form = await counting.form(max_files=0, max_fields=_MOST_FIELDS)
-                return {**await asyncio.to_thread(_parsed, "", b"", query), **form}
-            return await asyncio.to_thread(_parsed, kind, await counting.body(), query)
+                return {**await self._read("", b"", query), **form}
+            return await self._read(kind, await counting.body(), query)
         except (HTTPException, ValueError) as error:
             why = error.detail if isinstance(error, HTTPException) else described(error)
             raise _RefusedError(400, f"Invalid request: the body is neither a JSON object nor a form ({why})") from None
+
+    async def _read(self, kind: str, body: bytes, query: bytes) -> dict[str, Any]:
+        return await asyncio.get_running_loop().run_in_executor(self._reader, _parsed, kind, body, query)
 
     async def languages(self) -> list[dict[str, Any]]:
         """The languages, each with those into which it is translated, or can be."""
