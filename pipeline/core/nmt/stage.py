@@ -178,7 +178,8 @@ class NmtStage:
                 if isinstance(event, Exception):
                     completed = await self._lose(sentence, opened, event, final=final)
                     break
-                event = replace(event, heard_s=sentence.heard_s)  # the lag is measured by it
+                if event.heard_s != sentence.heard_s:  # the lag is measured by it, whatever a translator says
+                    event = replace(event, heard_s=sentence.heard_s)
                 if isinstance(event, TargetText):
                     opened.shown = event
                     self.stats.token(event.heard_s)

@@ -56,8 +56,7 @@ _ENDED = re.compile(rf"[{MARKS}:;][{re.escape(CLOSERS)}\s]*$")
 _GOES_ON = re.compile(r"[^\W\d_A-Z]|I\b")
 _NEAR = 8
 """Tokens looked at on either side of a line break."""
-_STAND_IN = re.compile(r"\bX(\d+)\b")
-_STAND_IN_ALONE = re.compile(r"\b(X\d+)\b")
+_STAND_IN = re.compile(r"\b(X\d+)\b")
 _LAST_STAND_IN, _STAND_IN_PLACE = re.compile(r"\bX\d{1,8}$"), re.compile(r"( ?)\b(X\d+)\b( ?)")
 # A first word that is no name, and may be written in small letters within a sentence.
 _FIRST_WORD = re.compile(r"(?!I\b)[^\W\d_][^\WA-Z\d_]*(?![\w.])")
@@ -113,7 +112,7 @@ class Fragment:
         ]
         found = Places(self.text, source, text, target, alignment).of([*self.marks, *lost])
         # Now that the places are known; words that are put back are masked there.
-        text = "".join(each if each in self.words else mask(each) for each in _STAND_IN_ALONE.split(text))
+        text = "".join(each if each in self.words else mask(each) for each in _STAND_IN.split(text))
         pieces, before = [], 0
         for at, mark in sorted(found, key=lambda one: (one[0], not one[1].after, not one[1].line)):
             piece = text[before:at]
