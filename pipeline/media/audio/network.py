@@ -8,7 +8,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,9 +24,9 @@ from av.stream import Discard
 from ...core import CHUNK_SAMPLES, SAMPLE_RATE, Address, DeviceBack, DeviceLost, Samples, SourceNotice
 from ...errors import AudioError, UsageError
 from .capture import backoff_s
-from .overlap import LOOKED_AT, overlap
 from .recording import Recording
 from .spool import SpooledSource
+from .timeline import LOOKED_AT, place, silence_due
 from .tracks import open_input
 
 log = logging.getLogger(__name__)
@@ -37,8 +36,8 @@ SCHEMES = frozenset({"http", "https", "rtmp", "rtmps", "rtsp", "rtsps", "rtp", "
 _ANSWER_S = 10.0
 # Connections in a row without audio before a stream is given up: about half a minute, and the time they take.
 MOST_ATTEMPTS = 9
-# A server may keep so much for those who connect (Icecast: 64 KB), which comes within the other time.
-_HELD_S, _SETTLING_S = 5.0, 1.0
+# What a server has kept for those who connect comes within this time.
+_SETTLING = SAMPLE_RATE
 _POLL_S = 0.1
 _LIST_BYTES = 1 << 16
 
@@ -64,7 +63,7 @@ def open_stream(
     first = connect()
     if first.duration_s is not None:
         return first
-    return StreamSource(NetworkStream(first.path, first, connect, began_s=began_s), limit_s)
+    return StreamSource(NetworkStream(first.path, first, connect, lambda: time.monotonic() - began_s), limit_s)
 
 
 def check_address(url: str) -> None:
@@ -161,11 +160,7 @@ class _Connection(Recording):
 
 
 class NetworkStream:
-    """A live stream, over as many connections as it takes. Silence takes the place of the time that no connection delivers.
-
-    A server may begin with the past seconds, so that what was missed comes after all. So silence is given only once the
-    stream has been away for longer, and of a new connection what was heard already is left out.
-    """
+    """A live stream, over as many connections as it takes. Silence takes the place of the time that no connection delivers."""
 
     duration_s: float | None = None
     overflows = 0
@@ -176,46 +171,37 @@ class NetworkStream:
         name: str,
         first: Recording,
         connect: Callable[[], Recording],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float],
         wait: Callable[[float], object] | None = None,
-        began_s: float | None = None,
     ) -> None:
-        """``connect``: opens another connection. ``wait``: sleeps for so many seconds, or until the stream is closed.
-
-        ``began_s``: when the first connection was asked for; None: now.
-        """
+        """``connect``: opens another connection. ``clock``: seconds since the first was asked for. ``wait``: sleeps so long."""
         self.name = name
         self._connection: Recording | None = first
-        self._connect, self._clock = connect, clock
-        self._closed, self._reading = threading.Event(), threading.Lock()
-        self._wait = wait or self._closed.wait
-        self._notify: Callable[[SourceNotice], None] = lambda notice: None
-        self._began_s = self._heard_at_s = clock() if began_s is None else began_s
-        self._delivered = 0  # samples
-        self._lead = -SAMPLE_RATE // 2  # samples that the first connection gave before their time, at most
-        self._ready: Samples = np.zeros(0, np.int16)  # what is delivered before more is read
-        self._heard: Samples = self._ready  # the end of what was delivered before the stream broke off
-        self._recent: deque[Samples] = deque(maxlen=LOOKED_AT // CHUNK_SAMPLES)
-        self._lost_at = 0  # where it broke off, in samples delivered
-        self._beginning: list[Samples] | None = None  # of a connection whose place in time is not known yet
-        self._began_again_s = 0.0
-        self._first_sound: Samples | None = None  # of a connection
-        self._fresh = True  # the connection has given none yet
-        self._attempts = 0
         self._opening: Future[Recording] | None = None
-        self._reason = ""
+        self._closed, self._reading = threading.Event(), threading.Lock()
+        self._connect, self._wait = connect, wait or self._closed.wait
+        self._notify: Callable[[SourceNotice], None] = lambda notice: None
+        self._now: Callable[[], int] = lambda: round(clock() * SAMPLE_RATE)  # samples since the stream began
+        self._delivered = 0  # samples
+        self._recent: Samples = np.zeros(0, np.int16)  # the end of them
+        self._first_sound = self._recent  # of the latest connection
+        self._reason = ""  # why there is no connection
+        self._audio = self._deliver()
 
     def listen(self, notify: Callable[[SourceNotice], None]) -> None:
-        """See ``LiveSource``."""
+        """Have ``notify`` called when the stream breaks off and comes back."""
         self._notify = notify
 
     def read(self) -> Samples | None:
         """The next audio, or silence in its place; None if the stream has ended or is given up."""
         with self._reading:
-            found = self._next()
+            chunk = next(self._audio, None)
+            if chunk is not None:
+                self._delivered += len(chunk)
+                self._recent = np.concatenate([self._recent, chunk])[-LOOKED_AT:]
         if self._closed.is_set():
             self._release()
-        return found
+        return chunk
 
     def close(self) -> None:
         """Stop reading, and close the connection. A read in progress ends within ten seconds, and closes it then."""
@@ -234,105 +220,89 @@ class NetworkStream:
             finally:
                 self._reading.release()
 
-    def _next(self) -> Samples | None:
-        while not self._closed.is_set():
-            if len(self._ready):
-                chunk, self._ready = self._ready[:CHUNK_SAMPLES], self._ready[CHUNK_SAMPLES:]
-                return self._counted(chunk)
-            if self._connection is None:
-                if not self._connected_again():
-                    return None
-                continue
-            try:
-                found, self._reason = self._connection.read(), "it ended"
-            except AudioError as error:
-                found, self._reason = None, self._said(error)
-            if found is None:
-                self._lose()
-            elif self._begins_again(found):
-                return None
-            elif self._beginning is not None:
-                self._began_again_s = self._began_again_s if self._beginning else self._clock()
-                self._beginning.append(found)
-                if self._clock() - self._began_again_s >= _SETTLING_S:
-                    self._settle()
+    def _deliver(self) -> Iterator[Samples]:
+        """The audio of one connection after another, each at its time, in chunks of about ``CHUNK_SAMPLES``."""
+        chunks, heard_at, lost_at, lead = self._chunks(), 0, 0, -SAMPLE_RATE // 2
+        while True:
+            for chunk in chunks:
+                heard_at = self._now()
+                if not lost_at:
+                    lead = max(lead, self._delivered + len(chunk) - heard_at)
+                yield chunk
+            if self._closed.is_set():
+                return
+            lost_at, heard = self._delivered, self._recent
+            self._notify(DeviceLost(lost_at / SAMPLE_RATE, self.name, self._reason))
+            for attempt in range(MOST_ATTEMPTS):
+                yield from self._reconnect(attempt, lead)
+                chunks = self._chunks()
+                start, came_at = self._beginning(chunks)
+                if self._closed.is_set():
+                    return
+                position, new = place(
+                    start, heard, lost_at, self._delivered, came_at=came_at, now=self._now(), lead=lead
+                )
+                if len(new) or self._connection is not None:
+                    break
             else:
-                self._heard_at_s = self._clock()
-                if not self._lost_at:
-                    self._lead = max(self._lead, self._delivered + len(found) - self._passed)
-                return self._counted(found)
-        return None
+                log.warning("%s is given up after %d attempts: %s", self.name, MOST_ATTEMPTS, self._reason)
+                return
+            self._notify(DeviceBack(position / SAMPLE_RATE, self.name, (came_at - heard_at) / SAMPLE_RATE))
+            heard_at, new = self._now(), np.concatenate([np.zeros(position - self._delivered, np.int16), new])
+            for begin in range(0, len(new), CHUNK_SAMPLES):
+                yield new[begin : begin + CHUNK_SAMPLES]
 
-    @property
-    def _passed(self) -> int:
-        """In samples."""
-        return round((self._clock() - self._began_s) * SAMPLE_RATE)
+    def _chunks(self) -> Iterator[Samples]:
+        """The audio of the connection until it breaks off. One that begins as that before is a recording: the stream is over."""
+        if (connection := self._connection) is None:
+            return
+        silent = True
+        try:
+            while not self._closed.is_set() and (chunk := connection.read()) is not None:
+                if silent and chunk.any():
+                    before, self._first_sound, silent = self._first_sound, chunk, False
+                    if np.array_equal(before, chunk):
+                        self._closed.set()
+                        break
+                yield chunk
+            self._reason = "it ended"
+        except AudioError as error:
+            self._reason = self._said(error)
+        self._connection = None
+        connection.close()
+
+    def _beginning(self, chunks: Iterator[Samples]) -> tuple[Samples, int]:
+        """The first second of a connection, with all that comes at once, and when it began to come."""
+        start, came_at = [np.zeros(0, np.int16)], 0
+        for chunk in chunks:
+            came_at = came_at or self._now()
+            start.append(chunk)
+            if self._now() - came_at >= _SETTLING:
+                break
+        return np.concatenate(start), came_at
+
+    def _reconnect(self, attempt: int, lead: int) -> Iterator[Samples]:
+        """Try to connect, and give silence meanwhile. What has a length by now, as a completed playlist has, has ended."""
+        pool = ThreadPoolExecutor(1, "connecting")
+        pool.submit(self._wait, backoff_s(attempt))
+        self._opening = pool.submit(self._connect)
+        pool.shutdown(wait=False)
+        while not futures.wait([self._opening], _POLL_S).done:
+            if self._closed.is_set():
+                return
+            if due := silence_due(self._delivered, self._now(), lead):
+                yield np.zeros(due, np.int16)
+        opened, self._opening = self._opening, None
+        try:
+            self._connection = opened.result()
+            if self._connection.duration_s is not None:
+                self._closed.set()
+        except (AudioError, UsageError) as error:
+            self._reason = self._said(error)
 
     def _said(self, error: Exception) -> str:
         """The message of an error, without the name, which stands before it already."""
         return str(error).replace(f"{self.name} ", "it ", 1)
-
-    def _counted(self, samples: Samples) -> Samples:
-        self._delivered += len(samples)
-        self._recent.append(samples)
-        return samples
-
-    def _begins_again(self, chunk: Samples) -> bool:
-        """Whether a connection begins as the one before: with a recording, which would be the same to its end."""
-        if self._fresh and chunk.any():
-            before, self._first_sound, self._fresh = self._first_sound, chunk, False
-            return before is not None and np.array_equal(before, chunk)
-        return False
-
-    def _lose(self) -> None:
-        assert self._connection is not None
-        self._settle()
-        self._connection.close()
-        self._connection = self._beginning = None
-        if not self._attempts:  # else it was away already
-            self._lost_at = self._delivered + len(self._ready)
-            self._heard = np.concatenate([*self._recent, self._ready])[-LOOKED_AT:]
-            self._notify(DeviceLost(self._lost_at / SAMPLE_RATE, self.name, self._reason))
-
-    def _connected_again(self) -> bool:
-        """Try to connect, and give silence meanwhile; False if that has been tried often enough."""
-        if self._opening is None:
-            if self._attempts == MOST_ATTEMPTS:
-                log.warning("%s is given up after %d attempts: %s", self.name, self._attempts, self._reason)
-                return False
-            pool = ThreadPoolExecutor(1, "connecting")
-            pool.submit(self._wait, backoff_s(self._attempts))
-            self._opening = pool.submit(self._connect)
-            pool.shutdown(wait=False)
-            self._attempts += 1
-        if not futures.wait([self._opening], _POLL_S).done:
-            held = max(0, round(_HELD_S * SAMPLE_RATE) - self._lead)
-            self._ready = np.zeros(max(0, self._passed - held - self._delivered), np.int16)
-            return True
-        opened, self._opening = self._opening, None
-        try:
-            self._connection, self._beginning, self._fresh = opened.result(), [], True
-        except (AudioError, UsageError) as error:
-            self._reason = self._said(error)
-        # With a length, as that of a playlist has which has been completed, the stream is now a recording.
-        return self._connection is None or self._connection.duration_s is None
-
-    def _settle(self) -> None:
-        """Find the place of the beginning of another connection in the time of the stream."""
-        chunks, self._beginning = self._beginning, None
-        if not chunks:
-            return
-        start = np.concatenate(chunks)
-        kept = max(0, len(start) - round((self._clock() - self._began_again_s) * SAMPLE_RATE))  # by the server
-        known = overlap(self._heard, start)
-        if 0 < known <= kept + SAMPLE_RATE // 2:
-            known, missing = known + self._delivered - self._lost_at, 0
-        else:
-            known, missing = 0, max(0, self._passed + min(self._lead, kept) - self._delivered - len(start))
-        self._ready = np.concatenate([np.zeros(missing, np.int16), start[known:]])
-        if len(self._ready):
-            self._attempts, away_s, self._heard_at_s = 0, self._began_again_s - self._heard_at_s, self._clock()
-            self._notify(DeviceBack((self._delivered + missing) / SAMPLE_RATE, self.name, away_s))
 
 
 def _close(opened: Future[Recording]) -> None:
