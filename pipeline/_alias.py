@@ -29,7 +29,7 @@ class _Loader(Loader):
         module.__spec__ = self._own  # importlib has set that of the second name
 
     def get_code(self, name: str) -> CodeType | None:
-        """For ``python -m``."""
+        """The module's code, for ``python -m``."""
         code: CodeType | None = self._own.loader.get_code(self._own.name)
         return code
 

@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 STANDARD_OUTPUT = Path("-")
-"""As an output path, standard output. To write a file named ``-``, give its folder as well."""
+"""The path that stands for standard output. To write a file named ``-``, give its folder as well."""
 
 # Format characters (category Cf) that stay: the joiners of emoji and of Persian and Indic words, and the marks of
 # Arabic, Syriac and Kaithi that span numbers, which are visible (Unicode 16, section 9.2.1, "Prepended Concatenation

@@ -22,7 +22,7 @@ class _Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
     help: str
     examples: tuple[str, ...]
-    """As ``Parser`` takes them."""
+    """Invocations, each with what it does, for the help; see ``Parser``."""
 
 
 _EXAMPLES = ("%(prog)s list --pairs", "%(prog)s pull en-zh", "%(prog)s compile opus-mt-en-de my-model")

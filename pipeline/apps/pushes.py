@@ -21,7 +21,7 @@ PUSHES = Table("pushes", "kind of --push", {kind: f"push.{kind}:Push" for kind i
 
 
 class Where(NamedTuple):
-    """One --push."""
+    """Where captions are pushed to: a parsed --push."""
 
     kind: str
     language: str

@@ -52,7 +52,7 @@ def uses_device(options: argparse.Namespace) -> bool:
 
 
 class Speech:
-    """What speaks in a run; nothing without --speak."""
+    """The voice and output of a run; none without --speak."""
 
     def __init__(self, options: argparse.Namespace, targets: Sequence[str]) -> None:
         """Load the voice.

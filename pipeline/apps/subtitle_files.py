@@ -21,12 +21,12 @@ from ..languages import known_language, language_tag, same_language
 _MOST_BYTES = 1 << 25
 _UNFINISHED = ".unfinished"
 _LONGEST_NAME = 255 - len(_UNFINISHED)
-"""Bytes."""
+"""The length of a file's name in bytes that leaves room for the suffix."""
 
 
 @dataclass(frozen=True)
 class SubtitleOptions:
-    """What holds for all files of a run."""
+    """Options of all files of a run."""
 
     config: PipelineConfig
     kinds: Sequence[str]

@@ -148,7 +148,7 @@ class _Files:
         return True
 
     def mark(self, claim: str) -> str | None:
-        """What changes when a claim is touched; None if there is none."""
+        """A value that changes when a claim is touched; None if there is no claim."""
         try:
             found = os.stat(claim)
         except OSError:

@@ -106,7 +106,7 @@ def header(
 
 
 def _glossary_state(options: GlossaryOptions) -> str | None:
-    """What changes with the glossary's terms and their use; None without a glossary."""
+    """A value that changes with the glossary's terms and their use; None without a glossary."""
     if options.file is None:
         return None
     glossary = load_glossary(Path(options.file))
@@ -200,12 +200,12 @@ class KnownSpeech:
         return self._next is not None
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions = DEFAULT) -> list[Transcript]:
-        """See ``Recognizer``."""
+        """The journal's transcripts of the segments; what it does not have is recognised."""
         (found,) = self._recognised([segments], lambda _: [self._recognizer.transcribe(segments, options)])
         return found
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
-        """See ``LanguageDetector``."""
+        """The recogniser's probability of each language in the samples [n]; empty if it detects none."""
         return self._recognizer.detect(samples) if isinstance(self._recognizer, LanguageDetector) else {}
 
     def _recognised(
@@ -260,7 +260,7 @@ class _KnownBatchSpeech(KnownSpeech):
     def transcribe_batch(
         self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
     ) -> list[list[Transcript]]:
-        """See ``BatchRecognizer``."""
+        """The transcripts of several groups, as ``transcribe`` returns those of one."""
         recognizer = self._recognizer
         assert isinstance(recognizer, BatchRecognizer)
         return self._recognised(groups, lambda others: recognizer.transcribe_batch(others, options))
@@ -298,7 +298,7 @@ class KnownTranslation:
         """The number of the speaker's last sentence read, which counts only theirs."""
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
-        """See ``TextTranslator``."""
+        """The events of a sentence's translation, from the journal or else from the other translator."""
         known = self._finished(request.sentence)
         return iter(known or self._translation.stream(request))
 
@@ -323,7 +323,7 @@ class KnownTranslation:
 
 
 class _KnownTermTranslation(KnownTranslation):
-    """The same of a translator that knows glossaries."""
+    """``KnownTranslation`` for a translator that knows glossaries."""
 
     def __init__(self, translation: TermTranslator, journal: Path, target: str, speaker: str | None = None) -> None:
         super().__init__(translation, journal, target, speaker)

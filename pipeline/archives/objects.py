@@ -49,7 +49,7 @@ def _ours(url: str) -> Iterator[None]:
 
 
 def _said(message: str) -> str:
-    """What a store said: the message in its XML, or the first line without what is no text."""
+    """A store's error message: that in its XML, or the first line without control characters."""
     if told := re.search(r"<Message>\s*([^<\n]+)", message):
         return told[1].rstrip(" .")
     return re.split(r"\n|: *[<{]", message, maxsplit=1)[0]

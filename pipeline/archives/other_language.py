@@ -51,7 +51,7 @@ def of_name(path: Path, spoken: str) -> str | None:
 
 
 def said(language: str, spoken: str) -> str:
-    """What is wrong with a file in another language, and what to do."""
+    """The message for a file in another language: what is wrong, and what to do."""
     return f"in {english_name(language)}, not in {english_name(spoken)}: give --source {language}"
 
 

@@ -83,11 +83,11 @@ class Processes(Executor):
 
 
 _to_first: Connection | None = None
-"""In a process of ``Processes``: the connection to the one that started it."""
+"""The connection to the process that started this one, in a process of ``Processes``."""
 
 
 def tell_first_process(message: object) -> None:
-    """In a call: send a message to the process that made it. Raises OSError if that has ended."""
+    """Send a message to the process that made the current call. Raises OSError if that process has ended."""
     assert _to_first is not None
     _to_first.send(("told", message))
 

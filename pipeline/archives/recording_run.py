@@ -149,7 +149,7 @@ async def translate_recording(
 
 
 def _other_language(recording: Path, options: Options, models: Models) -> str:
-    """What is said of a recording that is not in the configured language; "" if it is, or nothing tells."""
+    """The message for a recording that is not in the configured language; "" if it is, or its language is not certain."""
     spoken = options.config.languages.only_spoken
     if spoken is None:
         return ""
@@ -201,7 +201,7 @@ async def _write_files(
     pending: list[PipelineEvent] = []
     end: EndOfInput | None = None
     heard_s = {False: 0.0, True: 0.0}
-    """In another language, and not."""
+    """Seconds of speech in another language (True), and in the configured one (False)."""
     duration_s = next(iter(sources.values())).duration_s
     with ExitStack() as stack:
         sinks = _open_sinks(result, config, begun_with, paths, stack)

@@ -47,7 +47,7 @@ class Remote:
 
     recording: str | None
     folder: str | None
-    """Of the subtitles."""
+    """The address at which the subtitles are stored."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Job:
 
     @property
     def journal(self) -> Path:
-        """One for all target languages."""
+        """The path of the journal, which has all target languages."""
         return self.names.journal
 
     @property
@@ -87,12 +87,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Options:
-    """What holds for all recordings of a run."""
+    """Options of all recordings of a run."""
 
     config: PipelineConfig
     overwrite: bool = False
     audio_track: int | None = None
-    """Of each recording, counted from 1; None chooses by the source language."""
+    """The number of the audio track in each recording, from 1; None chooses by the source language."""
     speakers: tuple[str, ...] = ()
     """The names of those who speak, one in each channel; empty: the channels are mixed."""
     aside: bool = False

@@ -44,7 +44,7 @@ class Result:
     """The addresses of outputs that were put into an object store."""
     how: Begin = Begin.NEW
     damage: tuple[str, ...] = ()
-    """What was missing in the recording, for display."""
+    """The damage that was found in the recording, for display."""
     truncated: int = 0
     """Number of sentences whose translation looped or reached a limit and was cut."""
     without_cue: bool = False
@@ -52,7 +52,7 @@ class Result:
     error: str = ""
     """Why it failed, in one line."""
     other_language: str = ""
-    """In which language it is, if not in the configured one, for display."""
+    """The message for a recording in another language than the configured one; empty for others."""
 
     def take(self, other: Result, **changes: object) -> None:
         """Say the same as another result of this job, such as that of another process, but for ``changes``."""
@@ -96,7 +96,7 @@ class Result:
         return escaped(remote.recording) if remote and remote.recording else _shown(self.job.recording)
 
     def details(self) -> list[str]:
-        """What was withheld, and the files that were written, for display."""
+        """Lines about what was withheld, and the files that were written, for display."""
         heard = [f"heard and not shown: {self.withheld}"] if self.withheld else []
         files = [_shown(path) for path in self.outputs.values() if os.path.isfile(path)]
         return [*heard, *map(escaped, self.put), *files]

@@ -35,7 +35,7 @@ Message = tuple[Any, ...]
 
 
 class Link:
-    """What a job has of the process that submitted it; pickled with the job. This one, for executors of others, has nothing."""
+    """A job's connection to the process that submitted it; pickled with the job. This class, for other executors, has none."""
 
     def tell(self, message: Message) -> None:
         """Send a message."""
@@ -45,7 +45,7 @@ class Link:
         return False
 
     def worker(self) -> str:
-        """Where the job runs, for the beginning of an error."""
+        """The place where the job runs, for the beginning of an error; empty on this machine."""
         return ""
 
 
@@ -63,7 +63,7 @@ class Run:
     folders: tuple[Path, ...] = ()
     """Folders that every worker must see."""
     level: int = logging.WARNING
-    """Of the messages that are forwarded."""
+    """The level from which log messages are forwarded."""
     version: str = __version__
 
     def problem(self) -> str | None:

@@ -64,7 +64,7 @@ class Row:
     withheld: int = 0
     """Rejected transcripts that contain words."""
     right_withheld: int = 0
-    """Of these, the ones whose words are a contiguous part of the reference."""
+    """Rejected transcripts whose words are a contiguous part of the reference."""
     transcripts: int = 0
     seconds: float = 0.0
     phrases_s: float = 0.0

@@ -283,7 +283,7 @@ async def _tried(models: Sequence[str], samples: Samples, number: int, readers: 
 
 
 def _reasons(group: BaseExceptionGroup[Any]) -> list[str]:
-    """What each failure of a group says, once."""
+    """The messages of a group's failures, each once."""
     found: list[str] = []
     for error in group.exceptions:
         found += _reasons(error) if isinstance(error, BaseExceptionGroup) else [str(error) or type(error).__name__]

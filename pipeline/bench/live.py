@@ -35,7 +35,7 @@ _HUMAN_SPEECH = DEMO_SPEECH.with_name("novel.wav")
 
 
 def variants(config: PipelineConfig, *, compare: bool) -> dict[str, PipelineConfig]:
-    """What is played, by its name in the report: ``config`` and, to ``compare``, the same without drafts before it."""
+    """The configurations that are played, by name in the report: ``config`` and, to ``compare``, one without drafts before it."""
     without = dataclasses.replace(config, drafts=dataclasses.replace(config.drafts, enabled=False))
     return {"none": without, "drafts": config} if compare else {"drafts": config}
 
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Session:
-    """What was played, and what is needed to measure it."""
+    """A recording that was played, and what is needed to measure it."""
 
     config: PipelineConfig
     played: list[tuple[str, Path, PlayedRun]] = field(default_factory=list)
@@ -148,7 +148,7 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
 
 
 def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:
-    """What is said in each recording that has a text file beside it; a file given as a translation is none."""
+    """The text of each recording that has a text file beside it; a file given as a translation is left out."""
     translations = {path.resolve() for path in references}
     texts: dict[Path, str] = {}
     for path in paths:

@@ -51,7 +51,7 @@ class Spread:
 
     @classmethod
     def of(cls, values_s: Sequence[float]) -> Spread | None:
-        """None without values."""
+        """The spread of values in seconds; None without values."""
         if not values_s:
             return None
         p50_s, p90_s = (float(value) for value in np.percentile(values_s, [50, 90]))
@@ -66,11 +66,11 @@ class TextMeasures:
     units: int
     """Units of the final text, split at spaces; punctuation belongs to its word."""
     first_shown: Spread | None
-    """From the end of each word until it was first shown; None if word times are unknown."""
+    """Delay from the end of each word until it was first shown; None if word times are unknown."""
     settled: Spread | None
-    """From the end of each word until it stood where and as it does in the end."""
+    """Delay from the end of each word until it stood where and as it does in the end."""
     final: Spread | None
-    """From the end of each word until it was declared final."""
+    """Delay from the end of each word until it was declared final."""
     erasure: float
     """Units withdrawn per unit of the final text."""
     changed: float
@@ -80,9 +80,9 @@ class TextMeasures:
     kept: float
     """Share of the words that were called steady that the final text has, in order."""
     displayed_lagging: Scores | None
-    """Of the text as displayed: a unit counts from its last display."""
+    """Lagging of the text as displayed: a unit counts from its last display."""
     final_lagging: Scores | None
-    """Of the final text."""
+    """Lagging of the final text."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class WordErrors:
     """Differences of the final source text from a reference, in words (or characters) without case and punctuation."""
 
     units: int
-    """Of the reference."""
+    """Number of words (or characters) of the reference."""
     substituted: int
     missing: int
     extra: int
@@ -108,7 +108,7 @@ class LiveMeasures:
     source: TextMeasures
     target: TextMeasures
     target_after_source: Spread | None
-    """For each sentence, from its first recognised text to the first text of its translation."""
+    """Delay from the first recognised text of each sentence to the first text of its translation."""
     against_offline: WordErrors | None
     """The recognised text against that of the whole recording recognised at once; None if that is unknown."""
     against_text: WordErrors | None
@@ -120,7 +120,7 @@ class SpokenUnit:
     """A word, or a character in a language without spaces, and when it had been said."""
 
     text: str
-    """Without case and punctuation; see ``pipeline.bench.words.scored_units``."""
+    """The word without case and punctuation; see ``pipeline.bench.words.scored_units``."""
     end_s: float
 
 

@@ -40,12 +40,12 @@ class PlayedRun:
     backlog_s: float
     """The lag when the last audio came; see ``PipelineStats.lag_s``."""
     drained_s: float
-    """From the end of the audio until everything was translated and received."""
+    """Time from the end of the audio until everything was translated and received."""
     memory_mb: float
     memory_growth_mb: float
     memory_peak_mb: float
     received: list[ReceivedEvent] = field(repr=False)
-    """All events."""
+    """All events, in the order in which they were received."""
 
     @property
     def real_time_factor(self) -> float:

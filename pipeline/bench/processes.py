@@ -16,7 +16,7 @@ _SAMPLE_S = 0.5
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process and its descendants have used."""
+    """Memory and processor time of a process and its descendants."""
 
     cpu_s: float
     """CPU time; includes that of children that have ended."""
@@ -27,7 +27,7 @@ class Usage:
 
 
 def usage_of(process: int) -> Usage | None:
-    """What a process and its descendants have used; None if it has ended, or there is no /proc.
+    """Memory and processor time of a process and its descendants; None if it has ended, or there is no /proc.
 
     /proc/PID/stat and /proc/PID/statm are described in proc(5).
     """
@@ -94,14 +94,14 @@ def peak_mb() -> float:
 
 @dataclass(frozen=True)
 class Load:
-    """What the server used during one part of the run."""
+    """Processor time and memory of the server during one part of the run."""
 
     cpu_share: float
-    """Of all cores that it may use, 0 to 1."""
+    """The share used of all cores that the server may use, 0 to 1."""
     peak_mb: float
     others_share: float
-    """Of all cores of the machine, 0 to 1, used by all other processes, the clients among them. A measurement beside much
-    else is worth little."""
+    """The share of all cores of the machine, 0 to 1, that all other processes used, the clients among them. A measurement
+    beside much else is worth little."""
 
 
 class Sampler:

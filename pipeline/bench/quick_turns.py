@@ -43,12 +43,12 @@ class QuickTurns:
 
 @dataclass
 class Count:
-    """What became of the words of a reference."""
+    """Counts of the words of a reference that were lost, doubled or misheard."""
 
     name: str
     words: int = 0
     wrong: int = 0
-    """Edit distance."""
+    """Edit distance between what was recognised and the reference, in words."""
     lost: list[str] = field(default_factory=list)
     """Runs of three or more words that are not in the text."""
     doubled: list[str] = field(default_factory=list)

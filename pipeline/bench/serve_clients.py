@@ -18,7 +18,7 @@ from ..errors import PipelineError
 
 _CHUNK = SAMPLE_RATE // 10
 LOST = (OSError, TimeoutError, WebSocketException)
-"""What ends a connection."""
+"""The errors that end a connection."""
 
 
 class ServerError(PipelineError):
@@ -27,7 +27,7 @@ class ServerError(PipelineError):
 
 @dataclass
 class Reception:
-    """What a speaker or reader received."""
+    """Texts and delays that a speaker or reader received."""
 
     session: str = ""
     shown_s: list[float] = field(default_factory=list)
@@ -125,7 +125,7 @@ class PlayedSession:
 
     @property
     def losses(self) -> list[str]:
-        """What was not delivered; empty if everything was."""
+        """What was not delivered, a line for each failure; empty if everything was."""
         failures = [self.speaker.failure] if self.speaker.failure else []
         if self.speaker.duration_s is None:
             failures.append("the speaker got no end")

@@ -49,7 +49,7 @@ class PublishedClip:
     platform: str
     """Platform tag of the wheel; empty for a source archive."""
     sha256: str
-    """Hash of the archive."""
+    """SHA-256 of the archive."""
     member: str
     """Path of the recording in the archive."""
     start: str

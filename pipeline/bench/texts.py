@@ -116,7 +116,7 @@ def read_translations(path: Path) -> dict[str, str]:
 
 
 def rows_of(model: MarianModel, sources: Sequence[str]) -> list[Row]:
-    """Without rules, with all, and without each. A text that a rule does not change comes from the model's cache."""
+    """Rows without rules, with all, and without each. A text that a rule does not change comes from the model's cache."""
     every = {"no rules": frozenset[TextRule](), "all rules": ALL_RULES}
     rows = []
     for name, rules in {**every, **{f"without {rule}": ALL_RULES - {rule} for rule in TextRule}}.items():
@@ -131,7 +131,7 @@ def rows_of(model: MarianModel, sources: Sequence[str]) -> list[Row]:
 
 
 def pair(rows: Sequence[Row], row: Row) -> tuple[Row, Row]:
-    """What a row is compared with: all rules with none, and each rule with its absence."""
+    """The two rows that are compared: no rules with all, or the absence of a rule with all."""
     return (rows[0], row) if row is rows[1] else (row, rows[1])
 
 

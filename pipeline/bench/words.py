@@ -21,7 +21,7 @@ from ..media import Unit, aligned
 from ..media import units as text_units
 
 FRAME_S = 1 / 60
-"""What comes within the time of one picture on a screen is seen at once."""
+"""Duration of one picture on a screen: what comes within it is seen at once."""
 LATE_S = 3.0
 """A word that changes later than this after it was shown has probably been read."""
 # Units of the final text with which what is shown is compared beyond its own length.
@@ -91,7 +91,7 @@ class ShownUnit:
     text: str
     sentence: int
     placed_s: float = math.inf
-    """When a unit was first shown in its place, this or another one."""
+    """When any unit was first shown in this place."""
     shown_s: float = math.inf
     """When it was first shown."""
     settled_s: float = math.inf

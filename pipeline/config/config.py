@@ -43,7 +43,7 @@ class NmtOverride:
 
     target: str
     values: tuple[tuple[str, Any], ...]
-    """(key of ``NmtConfig``, value)."""
+    """The options of ``NmtConfig`` that have other values for the target, as (key, value)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class PipelineConfig(CheckedOptions):
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     sounds: SoundOptions = field(default_factory=SoundOptions)
     nmt_overrides: tuple[NmtOverride, ...] = ()
-    """At most one per target."""
+    """Translation options of single targets, at most one override per target."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

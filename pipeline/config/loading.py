@@ -150,7 +150,7 @@ class _Speech:
 
     @property
     def weights(self) -> tuple[str, str, str, str, int]:
-        """What decides whether recognisers can share a model in memory."""
+        """The part of the options by which recognisers can share a model in memory if it is equal."""
         asr = self.asr
         return asr.backend, os.path.realpath(self.directory), asr.device, asr.compute_type, asr.threads
 
@@ -194,7 +194,7 @@ class SharedModels:
         return self._voices[path]
 
     def sound_detector(self, options: SoundOptions) -> SoundDetector | None:
-        """What hears music and singing, if that is wanted."""
+        """The detector of music and singing; None unless they have captions."""
         if options.captions and self._sounds is None:
             from ..backends import FireRedDetector
 
@@ -256,12 +256,12 @@ class SharedModels:
 
 @dataclass(frozen=True)
 class _Found:
-    """Where the models of a configuration are."""
+    """The paths of the models of a configuration."""
 
     recognizer: _Speech
     drafter: _Speech | None
     translators: Mapping[LanguagePair, tuple[NmtConfig, Sequence[tuple[NmtConfig, Path]]]]
-    """Of each target from one language: its options, and its one or two models."""
+    """For each target, from one language: the translation options, and the one or two models."""
 
 
 def _find(config: PipelineConfig, options: Mapping[LanguagePair, NmtConfig]) -> _Found:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 FROM_KEYS: list[int] = [getattr(signal, name) for name in ("SIGINT", "SIGBREAK") if hasattr(signal, name)]
-"""What Ctrl-C sends, and Ctrl-Break on Windows."""
+"""The signals that Ctrl-C sends and, on Windows, Ctrl-Break."""
 ENDING = [*FROM_KEYS, signal.SIGTERM]
 
 

@@ -64,7 +64,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def mistake(option: Field[Any], value: object, hint: object) -> str | None:
-    """What is wrong with a value of an option: its name, what was found and what was expected. None: it is allowed.
+    """The error in the value of an option: its name, what was found and what was expected. None: the value is allowed.
 
     ``hint``: the option's type.
     """

@@ -83,8 +83,8 @@ class Word:
     start_s: float
     end_s: float
     heard: str | None = field(default=None, kw_only=True)
-    """What was recognised where a term of the glossary replaced it; empty if an earlier word of the term has it. None: this
-    word was recognised."""
+    """The text that was recognised where a term of the glossary replaced it; empty if an earlier word of the term has it.
+    None: this word was recognised."""
     probability: float | None = field(default=None, kw_only=True)
     """The recogniser's, 0 to 1: the mean of its tokens'. None if unknown."""
 
@@ -98,7 +98,7 @@ class MissingSpeech:
     reason: str
     """Why what was found there is left out; see ``Transcript.rejected``."""
     text: str = ""
-    """What was found: it may be invented."""
+    """The text that was found there: it may be invented."""
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,13 @@ class Transcript:
     words: tuple[Word, ...] = ()
     """All words; their texts, joined, are ``text``. Empty if word times are unknown."""
     steady_words: int = 0
-    """Of a segment in a ``TranscriptSoFar``: the number of words at the beginning that are expected to stay."""
+    """Number of words at the beginning that are expected to stay, in a segment of a ``TranscriptSoFar``."""
     missing: tuple[MissingSpeech, ...] = ()
     """The stretches that are not in the text; none if all of it is ``rejected``."""
     turns: tuple[int, ...] = ()
     """The words, by index, with which another voice begins to speak: a sentence ends before each."""
     speaker: str | None = None
-    """Who speaks, by name or number; None if unknown. Segments are counted for each speaker."""
+    """The speaker's name or number; None if unknown. Segments are counted for each speaker."""
 
     @property
     def is_noise(self) -> bool:
@@ -183,10 +183,10 @@ class SegmentSoFar:
 
 @dataclass(frozen=True)
 class TranscriptSoFar:
-    """What is heard so far of the speech that has no final text yet. A newer one replaces it."""
+    """The transcripts so far of the speech that has no final text yet. A newer one replaces it."""
 
     transcripts: tuple[Transcript, ...]
-    """One for each segment, the last perhaps in progress. They are drafts: final transcripts of the segments follow."""
+    """The draft of each segment, the last perhaps in progress. Final transcripts of the segments follow."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class SourceText(_Growing):
     heard_s: float = 0.0
     """Audio received when the text was cut; no later sound affects it."""
     speaker: str | None = None
-    """See ``Transcript``."""
+    """The speaker's name or number; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -267,9 +267,9 @@ class SourceSentence:
     terms: tuple[str, ...] = ()
     """The terms of the glossary in the text, in order, as the glossary has them."""
     speaker: str | None = None
-    """See ``Transcript``."""
+    """The speaker's name or number; None if unknown."""
     uncertain: bool = False
-    """See ``Transcript``. Its translations may be wrong, too."""
+    """Whether words may be misheard; then its translations may be wrong, too."""
     sound: str | None = None
     """"music" or "singing": nothing is said, and the text says what is heard. None: it was said."""
 
@@ -298,7 +298,7 @@ class TargetToken(NamedTuple):
     """A token of a translation."""
 
     id: int | None
-    """Its id in the model's vocabulary. None if it stands for several, as in text read back from changes."""
+    """The token's id in the model's vocabulary. None if the token stands for several, as in text read back from changes."""
     log_probability: float
     """Natural logarithm."""
     end: int
@@ -338,7 +338,7 @@ class Translation:
     text: str
     """May be empty: the model wrote nothing, or the source has nothing to translate."""
     confidence: Confidence | None = None
-    """None if nothing was translated."""
+    """Probabilities of the translation's tokens; None if nothing was translated."""
     truncated: bool = False
     """True if the token limit or time limit ended the translation, or if it looped and was cut."""
     searched_again: bool = False
@@ -350,7 +350,7 @@ class Translation:
     terms: tuple[str, ...] = ()
     """The terms of the glossary in the source, in order, as the glossary has them."""
     missed_terms: tuple[str, ...] = ()
-    """Those without an accepted translation in the text. The others are kept."""
+    """The terms of these without an accepted translation in the text. The others are kept."""
     doubtful: bool = False
     """True if the text is what was said, because there is no translator from its language."""
     error: str | None = None
@@ -379,7 +379,7 @@ class Correction:
     """The language translated into; empty: what was said is corrected."""
     text: str = ""
     speaker: str | None = None
-    """Who said it, with a correction of what was said; empty: nobody in particular. None: nobody corrected that."""
+    """The speaker's name, with a correction of what was said; empty: nobody in particular. None: nobody corrected that."""
 
 
 PipelineEvent = Transcript | SourceText | SourceSentence | TargetText | Translation | Correction | Notice | EndOfInput

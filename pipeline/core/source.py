@@ -51,7 +51,7 @@ class RecordedSource(AudioSource, Protocol):
 
     @property
     def read_once(self) -> bool:
-        """Whether it comes through a pipe or from a server, where a read may stall."""
+        """Whether the recording comes through a pipe or from a server, where a read may stall."""
         ...
 
 

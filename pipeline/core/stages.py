@@ -42,7 +42,7 @@ class Stage(Protocol):
 
 @dataclass(frozen=True)
 class StageContext:
-    """What a stage may need of the run it is in."""
+    """The things of a run that its stages may need."""
 
     config: RunConfig
     models: Models

@@ -61,12 +61,12 @@ class FileCue:
     """A subtitle of a file."""
 
     start_ms: int | None
-    """None if only the file's other elements say so, like ``end_ms``."""
+    """The begin in milliseconds; None, like ``end_ms``, if only the file's other elements tell it."""
     end_ms: int | None
     text: str
-    """With its line breaks and markup."""
+    """The text with its line breaks and markup."""
     voice: str = ""
-    """Who speaks, or its style: what differs is no part of the same sentence."""
+    """The speaker, or the style: a sentence does not go on in a subtitle with another one."""
 
 
 class Document(Protocol):

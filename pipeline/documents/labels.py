@@ -28,7 +28,7 @@ _SENTENCE = re.compile(rf"[{MARKS}]\s*$")
 
 
 def labels(text: str, languages: tuple[str, str]) -> Iterator[tuple[int, int]]:
-    """Where labels begin and end in a text, without their brackets: at its ends, and between its sentences.
+    """The begin and end of each label in a text, without its brackets: at the text's ends, and between its sentences.
 
     Round brackets have other text, too, unless they are all of a text or the table has it.
     """

@@ -17,7 +17,7 @@ from .labels import NOTE, TAG, labels, translated_label
 _LONG_PAUSE_MS = 5_000
 """No sentence goes on after it."""
 _TOUCH_MS = 100
-"""At most between a subtitle and one that shows its text again: two frames."""
+"""The most milliseconds between a subtitle and one that shows its text again: two frames."""
 _RECENT = 8
 """Subtitles before one that may have its text: a sign's layers come in turn."""
 _ROLLING = 0.25
@@ -45,7 +45,7 @@ class _Text:
     cue: FileCue
     text: str
     goes_on: bool
-    """Whether it is a line that goes on from the one before it in its subtitle."""
+    """Whether this line goes on from the one before it in its subtitle."""
 
 
 def translated_cues(

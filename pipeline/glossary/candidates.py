@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..languages.rules import rules
 
 MOST = 60
-"""Candidates of a text."""
+"""The most candidates that a text gives."""
 _WORD = re.compile(r"[^\W\d_](?:[\w'’.&-]*\w)?")
 _TITLE = re.compile(r"《([^《》\n]{2,40})》")
 _ENDS = re.compile(r"[.!?:;•…\n。！？：；|\t]")
@@ -40,7 +40,7 @@ class Candidate:
 class _Word:
     text: str
     first: bool
-    """Whether it begins a sentence, where any word has a capital."""
+    """Whether the word begins a sentence, where any word has a capital."""
     joined: bool
     """Whether only a blank is between it and the word before."""
 

@@ -51,7 +51,7 @@ class GlossaryFile:
             return self._glossary
 
     def _seen(self) -> tuple[int, int, int] | None:
-        """What changes with the file's contents; None if it is missing."""
+        """A value that changes with the file's contents; None if the file is missing."""
         try:
             found = self._path.stat()
         except OSError:

@@ -21,7 +21,7 @@ from ..errors import UsageError, described
 
 MOST_BYTES = 32 << 20
 MOST_CHARACTERS = 1_000_000
-"""What follows is not read."""
+"""The most characters that are read of a document."""
 _LIMIT_S = 60.0
 # How often a reader is ended for which nobody waits any more.
 _LOOK_S = 0.2

@@ -14,7 +14,7 @@ from .table import DELIMITERS, DELIMITERS_OF, Head, TableError, read_head, rows
 from .terms import Glossary, Term
 
 KEPT = "="
-"""In the target column of a TSV file: the term keeps its spelling."""
+"""The mark in the target column of a TSV file for a term that keeps its spelling."""
 MOST_TERMS = 5_000
 MOST_BYTES = 1 << 20
 _LONGEST = 100  # characters of a form: longer text is no term

@@ -29,7 +29,7 @@ class NearMiss:
     start: int
     end: int
     form: str
-    """What would be written there: a form of the term, with the possessive ending of the text."""
+    """The text to write there: a form of the term, with the possessive ending of the text."""
     term: Term
     likeness: float
     """0 to 1: how much they look and sound alike."""

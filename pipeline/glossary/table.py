@@ -14,9 +14,9 @@ from ..names import escaped
 
 COLUMNS = ("source", "target", "variants", "target_variants", "case")
 DELIMITERS = "\t;,"
-"""In a text of unknown kind. A semicolon comes before a comma, which text has more often."""
+"""Delimiters to try in a text of unknown kind. A semicolon comes before a comma, which text has more often."""
 DELIMITERS_OF = {".tsv": "\t", ".csv": ";,\t"}
-"""By the suffix of a file."""
+"""Delimiters to try, by the suffix of a file."""
 _MOST_COLUMNS, _LONGEST_HEAD = 50, 100
 _SYNONYMS = {"term": "source", "translation": "target"}
 # The head of a column, such as "source:en", "Source term" and "Target (Chinese)": its name and language.
@@ -25,7 +25,7 @@ _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # Excel's
 
 
 class TableError(Exception):
-    """What is wrong with a row."""
+    """An error in a row of a table."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Head:
     """The first row of a table that names its columns."""
 
     columns: tuple[str, ...] = COLUMNS
-    """One of ``COLUMNS`` for each; "" for a column without a name."""
+    """The name of each column, one of ``COLUMNS``; "" for a column without a name."""
     languages: tuple[str, str] | None = None
-    """As they are written; "" for one that is not given."""
+    """The languages of the columns as they are written; "" for one that is not given."""
 
     def values(self, cells: Sequence[str]) -> dict[str, str]:
         """The cells of a row, by column.

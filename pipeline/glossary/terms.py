@@ -28,9 +28,9 @@ class Term:
     """A term of the spoken language and how it is translated."""
 
     source: str
-    """As it is written in a transcript."""
+    """The term as it is written in a transcript."""
     target: str | None
-    """Its translation; None keeps the spelling of ``source``."""
+    """The term's translation; None keeps the spelling of ``source``."""
     variants: tuple[str, ...] = ()
     """Other forms in the spoken language, such as inflections and abbreviations."""
     target_variants: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ def _boundary(text: str, at: int) -> bool:
 
 @functools.lru_cache(maxsize=8192)
 def in_word(character: str) -> bool:
-    """Whether it is a letter, digit or combining mark of a script that separates words with spaces."""
+    """Whether a character is a letter, digit or combining mark of a script that separates words with spaces."""
     if not (character.isalnum() or unicodedata.category(character).startswith("M")):
         return False
     return not any(first <= ord(character) <= last for first, last in _UNSPACED)

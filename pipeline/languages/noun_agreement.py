@@ -16,7 +16,7 @@ def with_noun(before: list[str], noun: str, after: str, language: str) -> tuple[
 
 
 def is_before_noun(word: str, language: str) -> bool:
-    """Whether it is an article, a possessive or the like."""
+    """Whether a word is an article, a possessive or the like."""
     return word.strip().lower() in rules(language).before_nouns
 
 

@@ -75,7 +75,7 @@ class LanguageConfig:
         return [(source, target) for source in self.spoken if one or not same_language(source, target)]
 
     def pair(self, target: str) -> tuple[str, str]:
-        """That of the only translation into ``target``; of several, the first."""
+        """The source and target of the only translation into ``target``; of several, the first."""
         return self.pairs(target)[0]
 
     @property
@@ -91,7 +91,7 @@ def as_codes(languages: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _conflicts(source: str, targets: tuple[str, ...]) -> Iterator[str]:
-    """What is wrong with the languages: one sentence each."""
+    """Errors in the choice of languages, a sentence each."""
     if len(spoken := [code.strip() for code in source.split(",")]) > MOST_SPOKEN:
         yield f"{len(spoken)} languages are named as spoken, and {MOST_SPOKEN} may be; name one target and the source {AUTO_SOURCE!r} instead"
         return

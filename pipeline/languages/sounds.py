@@ -21,6 +21,6 @@ def sound_label(sound: str, language: str) -> str:
 
 @cache
 def _labels() -> Mapping[str, Mapping[str, str]]:
-    """By language, or language and script."""
+    """The labels of sounds, by language, or language and script."""
     with _TABLE.open(encoding="utf-8", newline="") as lines:
         return {row["language"]: row for row in csv.DictReader(lines, delimiter="\t")}

@@ -43,7 +43,7 @@ class LanguageTag:
     script: str | None = None
     """Given in the tag, or implied by its region if the language is Chinese: Hans, Latn."""
     region: str | None = None
-    """Such as TW or 419."""
+    """The region, such as TW or 419."""
 
     @property
     def usual_script(self) -> str:

@@ -57,10 +57,10 @@ class Push:
         self._first = blocks[-1][0] + 1 if blocks else 0
         """Number of the segment at media time 0."""
         self._written = 0
-        """Segments of this run."""
+        """Number of segments written in this run."""
         self._builder, self._rules, self._gap_s = CueBuilder(rules, languages[0]), rules, rules.gap_ms / 1000
         self._end_s = -self._gap_s
-        """Of the last cue."""
+        """The end of the last cue, in seconds."""
         self._cues: list[Cue] = []
         self._clock: Clock | None = None
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -83,7 +83,7 @@ class Push:
                     self._write_segment()
 
     def close(self) -> None:
-        """End the playlist. Idempotent."""
+        """End the playlist. Later calls do nothing."""
         self._closed.set()
         self._thread.join()
         with self._lock:

@@ -65,7 +65,7 @@ class PushSink(Protocol):
     lost: int
     """Sentences that were not sent."""
     problem: str
-    """What is not sent now, and why; empty: nothing is missing."""
+    """The reason why sentences are not sent now, and which; empty: all are."""
 
     def begin(self, clock: Clock) -> None: ...
     def write(self, event: PipelineEvent) -> None: ...
@@ -246,7 +246,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class _Remaining(io.RawIOBase):
-    """What a socket receives until a deadline. A socket's own timeout begins again with each byte."""
+    """The bytes that a socket receives until a deadline. A socket's own timeout begins again with each byte."""
 
     def __init__(self, received: Any, sock: socket.socket, by_s: float) -> None:
         self._received, self._sock, self._by_s = received, sock, by_s

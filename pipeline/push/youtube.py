@@ -14,7 +14,7 @@ from .push import HttpPusher
 
 
 class Push(HttpPusher):
-    """Sends to one stream."""
+    """Sends captions to the ingestion URL of one live stream."""
 
     kind, early = "youtube", True
 

@@ -48,7 +48,7 @@ class DeviceOutput:
         self._open()
 
     def play(self, samples: Samples) -> None:
-        """See ``Output``."""
+        """Play int16 samples [n] at the voice's rate; wait until they are nearly over, or the device is closed."""
         if self._closed:
             return
         if self._stream is None:
@@ -60,13 +60,13 @@ class DeviceOutput:
         self._wait(_AHEAD_S)
 
     def finish(self) -> None:
-        """See ``Output``."""
+        """Wait until the device has played everything, or is closed."""
         self._wait(0.0)
         if (stream := self._stream) is not None and not self._closed and self._is_alive(stream):
             stream.stop()  # plays what the device has already been given
 
     def close(self) -> None:
-        """See ``Output``."""
+        """Stop playing at once, and close the device. Later calls do nothing."""
         with self._changed:
             self._closed = True
             stream, self._stream = self._stream, None

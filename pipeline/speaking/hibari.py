@@ -31,7 +31,7 @@ class HibariVoice:
         self.say("English")  # the first time takes longer
 
     def say(self, text: str, speed: float = 1.0) -> Samples:
-        """See ``Voice``."""
+        """A sentence as int16 samples [n] at ``rate``; none if it has nothing that is spoken."""
         if not any(map(str.isalnum, text)):
             return np.zeros(0, np.int16)
         try:

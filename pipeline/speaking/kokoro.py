@@ -79,7 +79,7 @@ class KokoroVoice:
         return cls(name, folder, styles)
 
     def say(self, text: str, speed: float = 1.0) -> Samples:
-        """See ``Voice``."""
+        """A sentence as int16 samples [n] at ``rate``; none if it has nothing that is spoken."""
         try:
             phonemes = self._phonemes(text) if any(map(str.isalnum, text)) else ""
             signs = "".join(sign for sign in phonemes if sign in self._ids)
@@ -108,7 +108,7 @@ def untied(phonemes: str) -> str:
 
 
 def _speller(name: str) -> Callable[[str], str]:
-    """What makes phonemes of a text in the language of a voice.
+    """The function that makes phonemes of a text in the language of a voice.
 
     Raises:
         UsageError: it is not installed.

@@ -45,7 +45,7 @@ def _phrase(characters: str) -> str:
 
 
 def _syllable(initial: str, final: str) -> str:
-    """In IPA; nothing if it is no usual syllable, as of "嗯"."""
+    """A syllable in IPA; empty if it is no usual syllable, as of "嗯"."""
     vowel, tone = final[:-1], final[-1:]
     ipa = "ɨ0" if vowel == "i" and initial in _SIBILANTS else _FINALS.get(vowel, "")
     return _INITIALS.get(initial, "") + ipa.replace("0", _TONES.get(tone, ""))

@@ -41,7 +41,7 @@ class Utterance(NamedTuple):
 
 
 class UtteranceQueue:
-    """What waits to be spoken. Pure.
+    """Sentences that wait to be spoken. Pure.
 
     When an utterance begins, at most one other waits, and then it is spoken faster: older ones are skipped.
     """
@@ -55,7 +55,7 @@ class UtteranceQueue:
 
     @property
     def since(self) -> float:
-        """When the oldest was known."""
+        """When the oldest sentence in the queue was known, in seconds."""
         return self._utterances[0].since
 
     def add(self, text: str, now: float) -> None:
@@ -88,12 +88,12 @@ def at_rate(samples: Samples, rate: int, wanted_rate: int) -> Samples:
 
 
 def said_of_skipped(texts: list[str]) -> str:
-    """A line for people."""
+    """The log line for sentences that are skipped."""
     return f"the voice is behind, and does not speak: {' '.join(texts)}"
 
 
 class Output(Protocol):
-    """Where speech is heard. Called on the speaker's thread, but for ``close``."""
+    """A device or file that speech goes to. Called on the speaker's thread, but for ``close``."""
 
     def play(self, samples: Samples) -> None:
         """Play int16 samples [n] at the voice's rate; wait until they are nearly over, or the output is closed.
@@ -106,7 +106,7 @@ class Output(Protocol):
         """Wait until everything is over, or the output is closed."""
 
     def close(self) -> None:
-        """End at once. Idempotent."""
+        """Stop the output at once. Later calls do nothing."""
 
 
 class Speaker:
@@ -124,7 +124,7 @@ class Speaker:
         self.spoken = self.skipped = self.lost = 0
         """Sentences that were spoken, that were left out to keep up, and that the output or the voice failed for."""
         self.lags_s: deque[float] = deque(maxlen=_MEASURED)
-        """From when a sentence is known until its speech is given to the output, for the newest ones."""
+        """Seconds from when a sentence is known until its speech is given to the output, for the newest ones."""
         self._sentences, self._waiting = AppendOnlySentences(), UtteranceQueue(language)
         self._failing = self._closing = self._finishing = False
         self._changed = threading.Condition()

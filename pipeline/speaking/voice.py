@@ -18,7 +18,7 @@ from ..languages import known_language, normalized_code
 from .espeak import require_espeak, spelled, with_marks
 
 WHERE = "give the .onnx file of a Piper voice, with its .onnx.json beside it (docs/live.md says where voices are)"
-"""What to do about a voice that is not there, for messages."""
+"""Advice for a voice that is not there, for messages."""
 # Phonemes that each voice has: before all others, between them, and after them.
 _BEGIN, _BETWEEN, _END = "^", "_", "$"
 _INPUTS = {"input", "input_lengths", "scales"}
@@ -28,7 +28,7 @@ class Voice(Protocol):
     """Speaks one language. May be called from several threads."""
 
     name: str
-    """As --speak takes it."""
+    """The voice's name as --speak takes it."""
     language: str
     rate: int
     """Sample rate in Hz."""

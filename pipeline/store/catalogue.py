@@ -14,7 +14,7 @@ _STATUSES = ("Release", "Release Desktop", "Release Android", "Nightly")
 _ARCHITECTURES = ("base-memory", "base", "tiny")
 _TYPES = ("model", "vocab", "srcvocab", "trgvocab", "lex")
 MOST_BYTES = 1 << 29
-"""Of a catalogue, and of a file when it is unpacked."""
+"""The most bytes of a catalogue, and of a file when it is unpacked."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class CatalogueFile:
     """A file of a model."""
 
     name: str
-    """When it is unpacked."""
+    """The file's name when it is unpacked."""
     url: str
     packing: str
     """"gz", "zst" or "": how it is packed."""
     size: int | None = None
-    """Of the unpacked file in bytes, if the catalogue lists it."""
+    """Bytes of the unpacked file, if the catalogue lists it."""
     sha256: str | None = None
 
 
@@ -51,9 +51,10 @@ def best_in_models_json(pair: str, catalogue: dict[str, Any]) -> tuple[Catalogue
 
 
 def best_in_records(pair: str, records: dict[str, Any], attachments: str) -> tuple[CatalogueFile, ...]:
-    """As ``best_in_models_json``, from records of Remote Settings (translations-models, translations-models-v2): one for each file.
+    """The files of the best model of a pair, the model first, from records of Remote Settings: one record for each file.
 
-    The newest version is taken that is for everybody. ``attachments``: the address at which the files' locations begin.
+    The records are those of translations-models or translations-models-v2; the newest version that is for everybody is
+    taken. ``attachments``: the address at which the files' locations begin.
     """
     versions: dict[tuple[Any, ...], dict[str, Any]] = {}
     for record in records["data"]:

@@ -31,7 +31,7 @@ _MANIFEST = "files.json"
 _NAME = re.compile(r"firefox/[a-z]{2,3}(?:_[a-z]+)?-[a-z]{2,3}(?:_[a-z]+)?")
 _BLOCK = 1 << 16
 _MODEL_SHARE = 0.8
-"""Of all bytes of a student, those of the model, about."""
+"""The model's share of all bytes of a student, about."""
 
 
 def is_student(name: str) -> bool:
@@ -99,7 +99,7 @@ def _manifest(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def _files(name: str) -> tuple[CatalogueFile, ...]:
-    """Those of the best model of a pair in the catalogue; the model first."""
+    """The files of the best model of a pair in the catalogue; the model first."""
     url, pair = os.environ.get(VARIABLE) or CATALOGUE, name.removeprefix(PREFIX)
     try:
         catalogue = json.loads(_read(url, name))

@@ -11,10 +11,10 @@ class KnownFile:
 
     name: str
     size: int
-    """Bytes."""
+    """The file's size in bytes."""
     sha256: str
     url: str = ""
-    """Where it is fetched from; "" if packages or the hub have it."""
+    """The address from which the file is fetched; "" if packages or the hub have it."""
     within: str = ""
     """The pattern of a larger file of the package that holds it, from ``begins``, its first bytes, on; "" if it is a file."""
     begins: bytes = b""
@@ -30,7 +30,7 @@ class Thresholds:
     doubtful_no_speech: float = 0.9
     """Above this no-speech probability, half of ``log_probability`` is required."""
     text_log_probability: float = -2.0
-    """For texts of one or two words: of the whole text, in place of the mean."""
+    """The least log probability of the whole text, in place of the mean, for texts of one or two words."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class FileSet:
 
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
-    """Also fetched if present."""
+    """Names of files that are fetched if they are there."""
     rank: int = 0
     """Lower ranks are preferred: a higher one is chosen only if the repository has no set of a lower one."""
 

@@ -23,16 +23,16 @@ _KEPT = "what arrived is kept; "
 
 @dataclass(frozen=True)
 class ModelRef:
-    """What is meant by a model's name: where the model is from, and what of it is needed."""
+    """A model's name, resolved: where the model is from, and which of its files are needed."""
 
     source: str
     """A directory, a hub id, or a student of Firefox Translations, such as firefox/en-de."""
     revision: str | None = None
-    """Of a hub id: the commit, tag or branch; None: the newest."""
+    """The commit, tag or branch of a hub id; None: the newest."""
     files: tuple[FileSet, ...] = ()
     """Any one of these sets is enough."""
     licence: str | None = None
-    """None: not known."""
+    """The model's licence; None: not known."""
 
     @classmethod
     def named(cls, source: str, revision: str | None, *files: FileSet) -> ModelRef:
@@ -43,7 +43,7 @@ class ModelRef:
 
     @property
     def known(self) -> KnownModel | None:
-        """Its entry in the table of known models."""
+        """The model's entry in the table of known models; None if it has none."""
         return known_model(self.source, self.revision)
 
     @property

@@ -24,7 +24,7 @@ _BLOCK = 1 << 16
 
 
 def fetched_to(file: KnownFile) -> Path:
-    """Where a file with a URL is kept, whether it is there or not."""
+    """The path at which a file with a URL is kept, whether it is there or not."""
     return assets() / file.name
 
 

@@ -47,7 +47,7 @@ class FinalRecognition:
         self._before: Group = ()
         """The last segments of the groups before."""
         self._newest: Transcript | None = None
-        """That of the last of them."""
+        """The transcript of the last of these segments."""
         self._calls = FailedCalls()
 
     def parts(self, segment: SpeechSegment) -> list[SpeechSegment]:
@@ -115,7 +115,7 @@ class FinalRecognition:
         return found
 
     def _leads(self, groups: Sequence[Group]) -> list[Group]:
-        """What the next groups are each heard with."""
+        """The segments of earlier groups that each of the next groups is heard with."""
         if not isinstance(self.recognizer, BatchRecognizer) or self.several_languages:
             return [()] * len(groups)
         before, found = self._before, []

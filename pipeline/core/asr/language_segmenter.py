@@ -41,7 +41,7 @@ class LanguageSegmenter:
 
     @classmethod
     def told_by(cls, recognizer: Recognizer | None) -> LanguageSegmenter:
-        """Those that a recogniser can tell; None: one language is spoken."""
+        """A segmenter for the languages that a recogniser can detect; None: one language is spoken, and segments stay whole."""
         return cls(recognizer.detect if isinstance(recognizer, LanguageDetector) else None)
 
     def parts(self, segment: SpeechSegment) -> list[SpeechSegment]:

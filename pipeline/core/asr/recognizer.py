@@ -25,7 +25,7 @@ class RecognitionOptions:
     terms: HeardTerms | None = None
     """The glossary of the stream."""
     expected: str = ""
-    """What the last draft heard after the context."""
+    """The text that the last draft heard after the context."""
 
 
 DEFAULT = RecognitionOptions()
@@ -34,7 +34,7 @@ _SLACK_S = 1.0
 
 
 class DraftRefusedError(Exception):
-    """Others need the recogniser more. Nothing was recognised; ask again with more speech."""
+    """Raised for a draft when others need the recogniser more. Nothing was recognised; ask again with more speech."""
 
 
 class Recognizer(Protocol):
@@ -58,7 +58,7 @@ class Recognizer(Protocol):
 
 @runtime_checkable
 class DraftRecognizer(Recognizer, Protocol):
-    """Also recognises a segment in progress, again and again."""
+    """A recogniser that also recognises a segment in progress, again and again."""
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         """Recognise what has been said of a segment; None if what was heard is doubtful.
@@ -73,10 +73,10 @@ class DraftRecognizer(Recognizer, Protocol):
 
 @dataclass(frozen=True)
 class PartialText:
-    """What a stream has heard so far."""
+    """The words that a stream has heard so far."""
 
     words: Sequence[Word]
-    """With times in seconds from the first sample of the stream."""
+    """The words, with times in seconds from the first sample of the stream."""
     stable: int
     """Number of words at the beginning that later results begin with, too."""
     language: str
@@ -142,7 +142,7 @@ class ConcurrentRecognizer(Protocol):
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it computes on a GPU."""
+        """Whether the recogniser computes on a GPU."""
 
     def run_encoder(self, samples: Samples) -> object:
         """Run the encoder on ``samples`` [n]."""
@@ -154,7 +154,7 @@ class MultilingualRecognizer(Protocol):
     """Knows more languages than those that it is configured for."""
 
     def knows(self, language: str) -> bool:
-        """Whether it recognises the language."""
+        """Whether the recogniser was trained for the language."""
         ...
 
 
@@ -230,16 +230,16 @@ class StreamedSegments:
         """Number of samples fed."""
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
-        """See ``DraftRecognizer``."""
+        """Recognise a segment in progress: its stream is fed what is new."""
         return _transcript(segment, self._recognised(segment, options, ended=False))
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
-        """See ``Recognizer``."""
+        """Recognise segments that have ended or pause: the stream of each is fed the rest."""
         found = [_transcript(segment, self._recognised(segment, options, ended=True)) for segment in segments]
         return [replace(transcript, steady_words=0) for transcript in found]
 
     def _recognised(self, segment: SpeechSegment, options: RecognitionOptions, *, ended: bool) -> PartialText:
-        """What is heard in the segment. A stream that has ended, failed or heard more than the segment is replaced."""
+        """The text heard in the segment. A stream that has ended, failed or heard more than the segment is replaced."""
         stream, begin = self._stream, self._length
         self._stream = None
         if stream is None or self._segment != (segment.id, segment.start_sample) or begin > len(segment.samples):

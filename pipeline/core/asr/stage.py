@@ -48,9 +48,9 @@ class AsrStage:
         self._groups, self._final, self._drafts, self._load = groups, final, drafts, load
         self._live, self._reading = live, reading
         self._closed: list[Group | Pause | SoundEvent] = []
-        """What is to be put out next."""
+        """Groups, pauses and sounds that are put out next, in order."""
         self._sounds: list[SoundEvent] = []
-        """Those heard since the open group began: they follow it."""
+        """Sounds heard since the open group began: they follow it."""
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""

@@ -48,7 +48,7 @@ class HeardTerms:
         return [term.source for term in chosen][: self._options.prompt_terms]
 
     def heard(self, transcript: Transcript) -> None:
-        """This was recognised: its terms are likely to be said again, and so are those that it is a little like."""
+        """Note the terms of a transcript as likely to be said again, and those that its words are a little like."""
         self._update(transcript.language)
         said = [match.term for match in self._glossary.found_in(transcript.text)]
         similar = [each.term for each in self._near.found_in(transcript.text, loosely=_LOOSELY)]

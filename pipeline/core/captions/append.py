@@ -20,11 +20,11 @@ _CHARACTER = re.compile(r"\S")
 
 @dataclass(frozen=True)
 class Piece:
-    """What is appended to a sentence."""
+    """Text that is appended to a sentence."""
 
     sentence: int
     text: str
-    """With the space before it."""
+    """The text, with the space before it."""
 
 
 def joined_text(pieces: Iterable[Piece]) -> str:
@@ -42,13 +42,13 @@ class AppendOnlyText:
         self._texts: dict[int, State] = {}
         """The sentences in progress, and the finished one in front of them."""
         self._said = ""
-        """What was appended of them."""
+        """The text that was appended of these sentences."""
         self._begun = False
         self.differing = 0
         """Units (words, or characters of a language without spaces) of finished text that were appended otherwise, or not."""
 
     def push(self, state: State, convert: Convert | None = None) -> list[Piece]:
-        """What the newest state of a sentence appends, often nothing.
+        """The pieces that the newest state of a sentence appends, often none.
 
         ``convert``: into other Chinese characters. Those that later text may change are not steady.
         """
@@ -99,7 +99,7 @@ class AppendOnlyText:
 
 
 class AppendOnlySentences:
-    """The same for a reader of whole sentences: each as soon as it is steady and more follows, at the latest when it is final.
+    """Append-only text in whole sentences: each as soon as it is steady and more follows, at the latest when it is final.
 
     What is left of a sentence that turns out otherwise comes as one more piece.
     """
@@ -110,7 +110,7 @@ class AppendOnlySentences:
 
     @property
     def differing(self) -> int:
-        """See ``AppendOnlyText.differing``."""
+        """Units of finished text that were appended otherwise, or not; see ``AppendOnlyText``."""
         return self._text.differing
 
     def push(self, state: State) -> list[Piece]:
@@ -147,7 +147,7 @@ def _distance(first: list[str], second: list[str]) -> list[int]:
 
 
 def _continuation(said: str, whole: str, language: str) -> int:
-    """Where ``whole`` goes on after the words that correspond to ``said``, which it does not begin with."""
+    """The position in ``whole`` after the words that correspond to ``said``, which it does not begin with."""
     costs = _distance(_units(said, language), _units(whole, language))
     count = max(range(len(costs)), key=lambda at: (-costs[at], at))
     if not count:

@@ -27,7 +27,7 @@ class _Unit(NamedTuple):
     start: int
     end: int
     text: str
-    """In a form in which case and composed letters make no difference."""
+    """The word in a form in which case and composed letters make no difference."""
 
 
 class Masking:
@@ -51,7 +51,7 @@ class Masking:
             insort(self._phrases.setdefault(language and language_tag(language).language, []), phrase)
 
     def fresh(self) -> Masking:
-        """One of the same words, for another stream."""
+        """A masking of the same words, for another stream."""
         copy = Masking()
         copy._longest = self._longest
         copy._phrases = {language: list(phrases) for language, phrases in self._phrases.items()}
@@ -105,7 +105,7 @@ class Masking:
         return [self._phrases[code] for code in codes if code in self._phrases]
 
     def _spans(self, text: str, language: str | None) -> Iterator[tuple[int, int]]:
-        """Where listed words are, as (start, end); they may overlap."""
+        """The positions of listed words, as (start, end); they may overlap."""
         units = _units(text)
         known = self._lists(language)
         for at, unit in enumerate(units):

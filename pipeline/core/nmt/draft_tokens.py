@@ -53,7 +53,7 @@ class PartDraft:
     """The translation of one part of a sentence in progress."""
 
     tokens: tuple[Token, ...]
-    """With the end token."""
+    """The tokens, with the end token."""
     texts: tuple[str, ...]
     """The text of each token."""
     language: str
@@ -61,7 +61,7 @@ class PartDraft:
     attention: NDArray[np.float32] | None
     """Attention of the tokens over the source: [tokens, S]. None if the translation was cut."""
     last: bool = True
-    """Whether no part follows."""
+    """Whether this is the last part so far."""
 
 
 class DraftTokens:
@@ -71,7 +71,7 @@ class DraftTokens:
         self.source = ""
         """The steady text of the source. The caller sets it before each translation."""
         self._shown: dict[int, tuple[int, ...]] = {}
-        """For each part, the ids that are shown."""
+        """The ids that are shown, by part."""
         self._steady_parts = 0  # of the newest draft, the parts at its beginning that are steady as a whole
 
     def shown(self, part: int) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ class SameLanguageText:
         self.convert = needed_conversion(target, None)
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
-        """What was said, in its words, as the translation of the sentence."""
+        """The source text as the translation of the sentence."""
         sentence = request.sentence
         number, language, text = sentence.sentence, request.target or sentence.language, self.written(sentence.text)
         words = [word.text for word in sentence.words]

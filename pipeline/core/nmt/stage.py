@@ -29,14 +29,14 @@ Text = SourceText | SourceSentence
 
 
 class Outbox(Protocol):
-    """Where the stage puts its events: an ``asyncio.Queue``, or something like it."""
+    """The queue of the stage's events: an ``asyncio.Queue``, or something like it."""
 
     async def put(self, event: TargetText | Translation | EndOfInput, /) -> None: ...
 
 
 @dataclass(frozen=True)
 class NmtContext:
-    """What the translations of one run share."""
+    """Objects that the translations of one run share."""
 
     live: Callable[[], bool] = lambda: False
     """Whether sentences in progress are translated too."""
@@ -86,7 +86,7 @@ class NmtStage:
         """The newest sentences by number, each with its translation."""
         self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
-        """The sentences in progress."""
+        """The sentences in progress, by number."""
 
     async def run(self) -> None:
         """Run until the end of input has been passed on."""
@@ -246,7 +246,7 @@ class NmtStage:
         yield from updates(opened.shown, found, final=final)
 
     def _caption(self, sentence: SourceSentence, sound: str) -> Iterator[TargetText | Translation]:
-        """That of a sound."""
+        """The caption of a sound, as the events of its translation."""
         number, language, heard_s = sentence.sentence, self.target or sentence.language, sentence.heard_s
         text = sound_label(sound, language)
         yield TargetText(number, language, text, len(text), heard_s=heard_s, complete=True)
@@ -282,13 +282,13 @@ class _Open:
 
     def __init__(self, options: DraftOptions) -> None:
         self.source: SourceText | None = None
-        """The newest text."""
+        """The newest text of the sentence."""
         self.waits = False
-        """Whether it is not translated yet."""
+        """Whether the newest text is not translated yet."""
         self.restart(options)
 
     def restart(self, options: DraftOptions) -> None:
-        """Begin the translation."""
+        """Forget the translation, so that the next text is translated anew."""
         self._translated = ("", 0)
         """The text that was translated last, and how much of it was steady; see ``gained``."""
         self.shown: TargetText | None = None

@@ -113,7 +113,7 @@ class TranslationStage:
         await self.outbox.put(item)
 
     def _add(self, target: str, model: TextTranslator) -> bool:
-        """See ``LateTargets.add``."""
+        """Translate into one more language from now on; False if the run has ended or not begun."""
         if self._ending or self._late is None:
             return False
         language = _Language(target, model, self.outbox, self._capacity, self._context)
@@ -169,7 +169,7 @@ class TranslationStage:
                 self._failure.set_exception(error)
 
     async def _give_up(self, target: str, reason: str) -> bool:
-        """See ``LateTargets.lose``."""
+        """Go on without a language, for a reason; False if it is the only one."""
         language = next((one for one in self._languages if one.target == target), None)
         if language is not None and language.task is not None:
             if len(self._languages) == 1:
@@ -210,7 +210,7 @@ class _Language:
 
     @cached_property
     def worker(self) -> Worker:
-        """Of a source that is not live, and of past sentences; ``stage.run`` has its own."""
+        """The thread for a source that is not live, and for past sentences; ``stage.run`` has its own."""
         return Worker(TranslationStage.name)  # failures name the stage
 
     async def catch_up(self, past: Sequence[SourceSentence]) -> None:

@@ -88,7 +88,7 @@ class MultiSourceTranslator(TextTranslator, Protocol):
 
 
 def passes(model: TextTranslator) -> bool:
-    """Whether it gets sentences in the target language too, which stay as they are; see ``ByLanguage``."""
+    """Whether the model gets sentences in the target language too, which stay as they are; see ``ByLanguage``."""
     return bool(getattr(model, "passes", False))
 
 

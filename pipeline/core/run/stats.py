@@ -70,7 +70,7 @@ class PipelineStats:
     reconnections: int = 0
     """How often the microphone was lost and came back."""
     load_level: int = 0
-    """See ``pipeline.core.run.overload``."""
+    """Level of the measures that are taken against overload, from 0; see ``pipeline.core.run.overload``."""
     longest_lag_s: float = 0.0
     drafts: int = 0
     """How often speech in progress was recognised."""
@@ -108,7 +108,7 @@ class PipelineStats:
     load_s: float = 0.0
     started: float = field(default_factory=time.perf_counter)
     first_token_s: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
-    """For each segment, the time from when it was cut to its first target token."""
+    """Seconds from when a segment was cut to its first target token, for the newest segments."""
     clock: Callable[[], float] = time.perf_counter
     languages: set[str] = field(default_factory=set)
     """The languages that are translated into. Empty: those that translations came in."""
@@ -117,7 +117,7 @@ class PipelineStats:
     _pending: dict[int, _Pending] = field(default_factory=dict)
     """Segments that are not yet completely translated and read, oldest first."""
     _translated_s: dict[str, float] = field(default_factory=dict)
-    """For each language, the audio heard of which everything is translated."""
+    """Seconds of audio heard of which everything is translated, by language."""
     _first_audio: float | None = None
     _numbers: Iterator[int] = field(default_factory=itertools.count, repr=False, compare=False)
     _counting: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

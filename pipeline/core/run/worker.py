@@ -16,7 +16,7 @@ from ...errors import PipelineError, StageError, one_line
 _T = TypeVar("_T")
 
 MOST_IN_A_ROW = 3
-"""So many calls that fail one after another end the run: the next one would fail too."""
+"""Number of calls in a row whose failure ends the run: the next one would fail too."""
 FAILED = "failed"
 """``Transcript.rejected`` of a segment whose recognition failed."""
 # A model call that still runs while the interpreter shuts down crashes the process. The exit waits for it this long.

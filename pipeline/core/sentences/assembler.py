@@ -42,7 +42,7 @@ class _Text:
 
     text: str
     words: tuple[Word, ...]
-    """At least one; the texts, joined and stripped, are ``text``."""
+    """The words, at least one; their texts, joined and stripped, are ``text``."""
     language: str
     start_s: float
     end_s: float
@@ -50,11 +50,11 @@ class _Text:
     earlier: int
     """Length of the text that was heard before the last segment."""
     earlier_s: float
-    """``heard_s`` of that text."""
+    """``heard_s`` of the text that was heard before the last segment."""
     timed: bool
     """Whether word times are known for all of the text."""
     uncertain: bool
-    """See ``Transcript``."""
+    """Whether words may be misheard; see ``Transcript.uncertain``."""
 
     @classmethod
     def of(cls, transcript: Transcript) -> _Text:
@@ -90,7 +90,7 @@ class SentenceAssembler:
         self._open: _Text | None = None
         self._sentence = 0
         self._drafts: tuple[Transcript, ...] = ()
-        """What is heard so far of the segments without a transcript."""
+        """The drafts of the segments without a final transcript."""
         self._shown: dict[int, SourceText] = {}
         """The sentences in progress as they were put out last."""
 
@@ -114,7 +114,7 @@ class SentenceAssembler:
 
     @property
     def goes_on_until_s(self) -> float:
-        """What is said by then may go on with the open sentence."""
+        """Until when speech may go on with the open sentence, in seconds; 0 without one."""
         return self._open.end_s + self._ending_pause_ms(self._open) / 1000 if self._open is not None else 0.0
 
     def sound(self, sound: SoundEvent, caption: str, language: str) -> list[SourceEvent]:

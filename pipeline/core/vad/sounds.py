@@ -25,7 +25,7 @@ class Heard(NamedTuple):
 
     @property
     def kind(self) -> str | None:
-        """That of the sound that fills the window; None if there is none, or somebody speaks."""
+        """The kind of sound that fills the window; None if there is none, or somebody speaks."""
         if self.speech >= _WORD:
             return None
         return "singing" if self.singing >= _MOST else "music" if self.music >= _MOST else None
@@ -35,7 +35,7 @@ class SoundDetector(Protocol):
     """Tells speech, singing and music apart. Thread-safe."""
 
     def heard(self, window: Samples) -> Heard:
-        """What is heard in ``WINDOW_S`` of audio [48000]."""
+        """The shares of speech, singing and music in ``WINDOW_S`` of audio [48000]."""
 
 
 class HeardSounds:

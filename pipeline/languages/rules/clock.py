@@ -19,13 +19,13 @@ class Clock:
     pattern: str = rf"{NOT_IN_NUMBER}{HOUR}:(?P<minute>[0-5]\d)"
     """A time in a text, with the groups hour, minute or clock, and, as they exist, part, sign (of the hour) and half."""
     parts: Mapping[str, Container[int]] = field(default_factory=dict)
-    """What is said with a time → the hours that it may be said with."""
+    """Phrase for a part of the day → the hours that may be said with it."""
     forms: Sequence[str] = ("{}:{:02}", "{:02}:{:02}", "{}.{:02}", "{}h{:02}", "{} h {:02}")
     """Ways to write hour and minute, the preferred one first."""
     whole_hours: Sequence[str] = ()
     """Ways to write an hour alone."""
     alone: str = ""
-    """What a whole hour has at its end only if no part of the day is written."""
+    """Text after a whole hour, only if no part of the day is written."""
     half_hour: str = ""
     """Another way to write an hour and a half."""
     named: Mapping[int, Sequence[str]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Clock:
     counts_to_24: bool = False
     """Whether hours are usually counted to 24."""
     lasting: re.Pattern[str] | None = None
-    """What stands before a duration that is written like a time (2h30). Without it, a time needs a word before it."""
+    """The words before a duration that is written like a time (2h30). Without it, a time needs a word before it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SpokenTimes:
     """Times in words."""
 
     pattern: re.Pattern[str]
-    """With the groups hour and minute, or minute, the word for "to", and hour."""
+    """A time in words, with the groups hour and minute, or minute, the word for "to", and hour."""
     hours: Mapping[str, int]
     minutes: Mapping[str, int]
     """Words, with hyphens between them → minutes."""

@@ -38,7 +38,7 @@ def _ordinal(value: int) -> str:
 
 
 def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]:
-    """With the article a or an."""
+    """The words before the noun, with the article a or an as the noun sounds."""
     if before and before[-1].lower() in ("a", "an"):
         before = [*before[:-1], before[-1][0] + "n" * (noun[:1].lower() in "aeio")]
     return before, after

@@ -39,7 +39,7 @@ _BEFORE = 3
 
 
 def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]:
-    """With articles, pronouns and adjectives in the gender of the noun; those after a verb if the noun begins the clause."""
+    """The words around a noun, with articles, pronouns and adjectives in the gender of the noun; those after a verb if the noun begins the clause."""
     made, first = list(before), len(before)
     if not noun or noun[0].isupper():
         return made, after

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from .clock import Clock, SpokenTimes
 
 Affixes = Sequence[tuple[str, str]]
-"""What stands before and after a number."""
+"""The texts before and after a number, such as a currency's."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Rules:
     stutter: re.Pattern[str] = re.compile("(?!)()")
     """Words that are said twice only by mistake."""
     corrections: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = ()
-    """What is written otherwise in print, and how; one after the other."""
+    """Patterns of what is written otherwise in print, and their replacements, applied one after the other."""
     question: re.Pattern[str] | None = None
     """The beginning of a question. Without it, a sentence gets no mark at its end."""
     spoken_times: SpokenTimes | None = None
@@ -77,7 +77,7 @@ class Rules:
     dotted_i: bool = False
     """Whether the capitals of i and ı are İ and I."""
     encoding: str = "cp1252"
-    """What text that is not Unicode probably is."""
+    """The probable encoding of text that is not Unicode."""
 
     # Numbers.
     digits: str = ""
@@ -95,13 +95,13 @@ class Rules:
     grouped: bool = True
     """Whether numbers usually have separators of thousands."""
     scales: Sequence[tuple[str, int]] = ()
-    """What is written after a number for a power of ten, the greatest first."""
+    """Words after a number for a power of ten, and its exponent, the greatest first."""
     minus_words: Sequence[str] = ()
-    """What is written for a minus sign, with the blank after it."""
+    """Words for a minus sign, with the blank after them."""
     currencies: Mapping[str, Affixes] = field(default_factory=dict)
     """Currency sign → what stands before and after the number, the preferred way first."""
     ordinal: Callable[[int], str] | None = None
-    """What is written after the digits of an ordinal number."""
+    """Function from the number to the text after the digits of an ordinal number."""
     clock: Clock | None = None
     """Times of day."""
 
@@ -112,7 +112,7 @@ class Rules:
     abbreviation: re.Pattern[str] | None = None
     """The end of an abbreviation, where a full stop never ends a sentence."""
     particles: re.Pattern[str] | None = None
-    """What marks the text before it as a quotation, and never begins a sentence."""
+    """Particles that mark the text before them as a quotation, and never begin a sentence."""
     speaking: re.Pattern[str] | None = None
     """Subject and verb of speaking after a quotation. A phrase that introduces the next one (他说：“) does not match."""
 

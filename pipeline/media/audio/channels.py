@@ -148,13 +148,13 @@ class SpeakerWeights:
         """``channel``: counted from 0. If there is none of this number, all is silent."""
         self._own = channel
         self._recent: deque[npt.NDArray[np.float64]] = deque(maxlen=_CROSSTALK_BLOCKS)
-        """For each block, the products of its channels, [channels, channels]; on the diagonal their energies."""
+        """The products of the channels in each block, [channels, channels]; on the diagonal their energies."""
         self._loudest = 0.0  # energy of the loudest block of any channel
         self._quieter_db: dict[int, deque[float]] = {}
         """How loud the channel was in comparison with each other one, while that was heard."""
 
     def next(self, block: Floats) -> Floats:
-        """See ``Weights``."""
+        """The weight of each channel for a block [n, channels]: 1 for the speaker's while the speaker is heard in it, else 0."""
         weights = np.zeros(block.shape[1], np.float32)
         if self._own < len(weights):
             differences = np.diff(block.astype(np.float64), axis=0)  # without DC offset and hum
@@ -196,7 +196,7 @@ class ChannelWeights:
         self._single: int | None = None
 
     def next(self, block: Floats) -> Floats:
-        """See ``Weights``."""
+        """The weight of each channel, [channels], for a block [n, channels]."""
         if len(block) > 1:
             self._measure(block)
         if self._centre is not None and self._audible(self._loudness)[self._centre]:

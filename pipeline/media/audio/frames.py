@@ -10,7 +10,7 @@ from av.audio.frame import AudioFrame
 from ...errors import AudioError
 
 LOWEST_RATE, HIGHEST_RATE = 4_000, 384_000
-"""In Hz. A header may have any rate: a second at 1 Hz would be a sample."""
+"""Sample rates that are read, in Hz. A header may have any rate: a second at 1 Hz would be a sample."""
 # Samples that are resampled at once.
 _PIECE = 1 << 15
 

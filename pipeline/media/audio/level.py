@@ -30,7 +30,7 @@ class LevelCheck:
         self._told = self._told_clipped = False
 
     def push(self, samples: Samples, end_s: float) -> InputLevel | None:
-        """What is to be said after these samples, which end at ``end_s``."""
+        """The level to report after these samples, which end at ``end_s``; None: nothing new."""
         if self._told_clipped:
             return None
         self._window.append(samples)

@@ -142,7 +142,7 @@ class _Connection(Recording):
         return True
 
     def _packets(self) -> Iterator[Packet[Any]]:
-        """Those of the audio. Where the picture goes on without it, it has stopped."""
+        """The packets of the audio. Where the picture goes on without it, it has stopped."""
         heard_s = time.monotonic()
         for packet in self._container.demux():
             if packet.stream.index == self._stream.index:

@@ -167,7 +167,7 @@ class Recording:
 
     @property
     def read_once(self) -> bool:
-        """Whether it cannot be opened a second time, and a read may wait for others: a pipe, or a stream."""
+        """Whether the recording cannot be opened a second time, and a read may wait for others: a pipe, or a stream."""
         return self._pipe is not None
 
     def read(self) -> Samples | None:

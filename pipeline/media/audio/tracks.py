@@ -75,7 +75,7 @@ class Sound(Enum):
 
     HEARD = "heard"
     SILENT = "silent"
-    """Also a track without packets."""
+    """A silent track, or one without packets."""
     BROKEN = "cannot be decoded"
     UNKNOWN = "unknown"
     """Not probed, because the recording can be read only once."""

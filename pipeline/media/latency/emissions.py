@@ -39,7 +39,7 @@ class Emission:
 
 @dataclass(frozen=True)
 class AppliedState:
-    """What a newer state changes."""
+    """The differences between a state and a newer one."""
 
     withdrawn: tuple[Emission, ...] = ()
     """The pieces removed, in text order, the first one perhaps only in part."""

@@ -32,7 +32,7 @@ VERSION = 4
 _HEADER = json.dumps({"type": "events", "version": VERSION}) + "\n"
 
 Text = Transcript | SourceSentence | Translation | Correction | Change
-"""What of a line ``read_event`` returns."""
+"""The events that ``read_event`` returns; other lines have none."""
 
 # JSON allows these in strings, but some line readers take them as line ends.
 _LINE_ENDS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}

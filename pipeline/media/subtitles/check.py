@@ -26,13 +26,13 @@ class ReadCue:
     """A subtitle of a file."""
 
     line: int
-    """Of its times in the file, from 1."""
+    """Number of the line with the times in the file, from 1."""
     start_ms: int
     end_ms: int
     lines: tuple[str, ...]
-    """Without markup."""
+    """The lines of text without markup."""
     second_at: int | None = None
-    """Where the lines of the second language begin; None if the file does not say."""
+    """Index of the first line of the second language; None if the file does not say."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Violation:
 
     cue: ReadCue
     what: str
-    """What was found and what is allowed."""
+    """The value that was found and the one that is allowed."""
 
 
 def read_cues(text: str) -> list[ReadCue]:
@@ -89,7 +89,7 @@ def _ms(parts: tuple[str | None, ...]) -> int:
 
 
 def violations(cues: list[ReadCue], rules: SubtitleRules) -> Iterator[Violation]:
-    """What breaks the rules, in order. In bilingual files each language has its own lines and its own speed."""
+    """The violations of the rules, in order. In bilingual files each language has its own lines and its own speed."""
     for cue in cues:
         yield from (Violation(cue, what) for what in _alone(cue, rules))
     for before, cue in pairwise(cues):
@@ -103,7 +103,7 @@ def violations(cues: list[ReadCue], rules: SubtitleRules) -> Iterator[Violation]
 
 
 def _alone(cue: ReadCue, rules: SubtitleRules) -> Iterator[str]:
-    """What is wrong with one subtitle."""
+    """The violations within one subtitle, without regard to its neighbours."""
     duration_ms = cue.end_ms - cue.start_ms
     if not rules.min_duration_ms <= duration_ms <= rules.max_duration_ms:
         allowed = f"{rules.min_duration_ms} to {rules.max_duration_ms} ms are allowed"

@@ -31,9 +31,9 @@ class Cue:
     """One subtitle."""
 
     index: int
-    """Counts from 1."""
+    """Number of the cue, from 1."""
     start_s: float
-    """Whole milliseconds, like ``end_s``."""
+    """The begin in seconds, in whole milliseconds, like ``end_s``."""
     end_s: float
     lines: Lines
     """The translation's lines; empty if only the source continues."""
@@ -42,7 +42,7 @@ class Cue:
     language: str = ""
     """The language of ``lines``."""
     speaker: str | None = None
-    """Who speaks; None if unknown."""
+    """The speaker's name; None if unknown."""
     source_language: str = ""
     """The language of ``source_lines``."""
 

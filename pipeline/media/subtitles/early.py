@@ -14,11 +14,11 @@ class EarlySentenceBuilder:
         self._language, self._final = language, SentenceBuilder(language=language)
         self._appended = AppendOnlySentences()
         self._sources: dict[int, SourceText | SourceSentence] = {}
-        """What was said, of the sentences that are not translated finally."""
+        """The source of each sentence without a final translation, by number."""
 
     @property
     def differing(self) -> int:
-        """See ``AppendOnlyText.differing``."""
+        """Units of finished text that were appended otherwise, or not; see ``AppendOnlyText``."""
         return self._appended.differing
 
     def push(self, event: PipelineEvent) -> list[Sentence]:

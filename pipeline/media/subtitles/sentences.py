@@ -30,9 +30,9 @@ class Sentence:
     before_pause: bool = True
     """Whether a pause follows it, not the next word."""
     sources: tuple[SourceSentence, ...] = ()
-    """What was said, in order; its words tell when."""
+    """The source sentences, in order; their words have times."""
     speaker: str | None = None
-    """Who said it; None if unknown."""
+    """The speaker's name; None if unknown."""
 
     @property
     def spoken_ms(self) -> float:
@@ -72,7 +72,7 @@ class SentenceBuilder:
         """
         self._bilingual, self._language, self._named, self._marked = bilingual, language, named, marked
         self._speaker: str | None = None
-        """Of the last text, if they are named."""
+        """The speaker of the last text, if speakers are named."""
         self._newest: TargetText | None = None
         self._sources: deque[SourceSentence] = deque(maxlen=_MAX_WAITING)
 

@@ -50,7 +50,7 @@ def whisper_words(sentence: SourceSentence) -> list[dict[str, Any]]:
 
 
 def words_in_lines(sentence: SourceSentence, cues: list[Lines]) -> Iterator[list[list[tuple[Word, str]]]]:
-    """For each cue and line, the words with the text that is shown of each, blanks included.
+    """The words of each cue and line with the text that is shown of each, blanks included.
 
     ``cues``: the laid-out text of the sentence, of which only blanks at breaks are left out.
     """
