@@ -43,11 +43,11 @@ class _Finder:
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if not name.startswith(f"{self._second}."):
             return None
-        own = find_spec(self._package + name.removeprefix(self._second))
-        if own is None:
+        spec = find_spec(self._package + name.removeprefix(self._second))
+        if spec is None:
             return None
-        is_package = own.submodule_search_locations is not None
-        return ModuleSpec(name, _Loader(own), origin=own.origin, is_package=is_package)
+        is_package = spec.submodule_search_locations is not None
+        return ModuleSpec(name, _Loader(spec), origin=spec.origin, is_package=is_package)
 
 
 _PACKAGES = {"pipeline": "speech_translate", "speech_translate": "pipeline"}

@@ -132,9 +132,9 @@ class Harness:
         """After ``end``: wait for the end of the stream, and return the subtitles not yet returned."""
         assert self._reader is not None, "the harness is not running; use it as an async context manager"
         await asyncio.shield(self._reader)
-        rest = self._cues[self._taken["cue"] :]
+        cues = self._cues[self._taken["cue"] :]
         self._taken["cue"] = len(self._cues)
-        return rest
+        return cues
 
     async def _read(self) -> None:
         try:
@@ -163,12 +163,12 @@ class Harness:
 
     async def _next(self, kind: object, found: Sequence[T], what: str) -> T:
         """The next item of ``found``, to which more are added, that was not returned yet."""
-        reader, at = self._reader, self._taken[kind]
+        reader, position = self._reader, self._taken[kind]
         assert reader is not None, "the harness is not running; use it as an async context manager"
         async with self._changed:
-            await self._changed.wait_for(lambda: len(found) > at or self._ended)
-        if len(found) <= at:
+            await self._changed.wait_for(lambda: len(found) > position or self._ended)
+        if len(found) <= position:
             await asyncio.gather(reader)  # raises the reader's exception, if it failed
             raise EndedError(f"the stream ended before {what} came; {len(self.events)} events had come")
         self._taken[kind] += 1
-        return found[at]
+        return found[position]

@@ -42,10 +42,10 @@ def run(argv: list[str], prog: str = "python -m pipeline.check") -> int:
         files = [(path, both_languages(cues)) for path, cues in files]
     broken = 0
     for path, cues in files:
-        found = list(violations(cues, rules))
-        for each in sorted(found, key=lambda one: one.cue.line):
-            print(f"{escaped(str(path))}:{each.cue.line}: {timestamp(each.cue.start_ms / 1000, ',')} {each.what}")
-        broken += len({each.cue for each in found})
+        faults = list(violations(cues, rules))
+        for fault in sorted(faults, key=lambda fault: fault.cue.line):
+            print(f"{escaped(str(path))}:{fault.cue.line}: {timestamp(fault.cue.start_ms / 1000, ',')} {fault.what}")
+        broken += len({fault.cue for fault in faults})
     count = sum(len(cues) for _, cues in files)
     tell(f"{broken} of {count} subtitles break a rule" if broken else f"all {count} subtitles keep the rules")
     return 1 if broken else 0

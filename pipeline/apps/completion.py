@@ -46,9 +46,9 @@ def _whole_program() -> Parser:
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name, what in COMMANDS.items():
         module = import_module("..bench.__main__" if name == "bench" else f".{name}", __package__)
-        own: Parser = module.arguments(f"{PROGRAM} {name}")
+        own_parser: Parser = module.arguments(f"{PROGRAM} {name}")
         # Its own --help is copied.
-        commands.add_parser(name, parents=[own], add_help=False, help=what)
+        commands.add_parser(name, parents=[own_parser], add_help=False, help=what)
     return parser
 
 

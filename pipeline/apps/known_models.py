@@ -90,20 +90,20 @@ class ModelState:
 
 def named_models(configs: Iterable[str]) -> list[NamedModel]:
     """The models named by configurations (names or paths), each model once, in order of first mention."""
-    found: dict[NamedModel, list[str]] = {}
+    names_by_model: dict[NamedModel, list[str]] = {}
     for name in configs:
         config = load_config(name)
         recognizers = [asr for asr in (config.asr, config.draft_model) if asr is not None]
         speech = [_speech(asr) for asr in recognizers if asr.backend in RECOGNIZERS.own]
         steps = [step for nmt in config.translators.values() for step in nmt.steps]
         for model in dict.fromkeys((*speech, *map(_translation, steps))):
-            found.setdefault(model, []).append(name)
-    return [dataclasses.replace(model, configs=tuple(names)) for model, names in found.items()]
+            names_by_model.setdefault(model, []).append(name)
+    return [dataclasses.replace(model, configs=tuple(names)) for model, names in names_by_model.items()]
 
 
 def known_speech_models() -> list[NamedModel]:
     """The speech models whose files are known."""
-    return [_speech(AsrConfig(model=known.hub_id)) for known in KNOWN_MODELS]
+    return [_speech(AsrConfig(model=model.hub_id)) for model in KNOWN_MODELS]
 
 
 def state_of(model: NamedModel) -> ModelState:
@@ -124,11 +124,11 @@ def state_of(model: NamedModel) -> ModelState:
     size, snapshot = _disk_usage(folder), cached_snapshot(ref)
     if (compiled := model.compiled) is not None:
         return ModelState("compiled", str(compiled), cached_commit(ref), size + _disk_usage(compiled))
-    known = ref.known
-    if (cached := cached_model(ref)) and (not known or is_complete(cached, known)):
+    entry = ref.known
+    if (cached := cached_model(ref)) and (not entry or is_complete(cached, entry)):
         state = "complete"
-    elif known is not None and (installed := model_from_packages(known, join=False)) is not None:
-        return ModelState("installed", str(installed), known.revision, _disk_usage(installed))
+    elif entry is not None and (installed := model_from_packages(entry, join=False)) is not None:
+        return ModelState("installed", str(installed), entry.revision, _disk_usage(installed))
     else:
         # Another revision may be complete; files without a snapshot are left from an interrupted download.
         begun = any(folder.glob("blobs/*.incomplete")) or (size and not any(folder.glob("snapshots/*")))
@@ -138,9 +138,9 @@ def state_of(model: NamedModel) -> ModelState:
 
 def pair_states() -> list[tuple[Pair, ModelState]]:
     """The table of language pairs with each model's state; local cache only."""
-    known = {model.ref.source: model for model in named_models(named_configs())}
+    named = {model.ref.source: model for model in named_models(named_configs())}
     return [
-        (pair, state_of(known.get(pair.repository) or _translation(NmtConfig(model=pair.repository))))
+        (pair, state_of(named.get(pair.repository) or _translation(NmtConfig(model=pair.repository))))
         for pair in all_pairs()
     ]
 
@@ -166,8 +166,8 @@ def models_called(name: str, revision: str | None = None) -> list[NamedModel]:
             return [NamedModel("voice", ModelRef.named(voice.hub_id, None))]
     speech = _speech(AsrConfig(model=name, revision=revision or None))
     hub_id = speech.ref.source
-    if not revision and (known := _bundled(hub_id)) is not None:
-        return [known]
+    if not revision and (bundled_model := _bundled(hub_id)) is not None:
+        return [bundled_model]
     if "/" not in hub_id:
         raise UsageError(
             f"unknown model or configuration {name!r}; give a configuration ({', '.join(bundled)}, or a .toml file), a "
@@ -185,8 +185,8 @@ def pulled_revision(model: str) -> str | None:
 
     It is the known one, or the one that a bundled configuration pins; None if there is neither.
     """
-    if (known := known_model(model)) is not None:
-        return known.revision or None
+    if (entry := known_model(model)) is not None:
+        return entry.revision or None
     bundled = _bundled(_speech(AsrConfig(model=model)).ref.source)
     return bundled.ref.revision if bundled is not None else None
 
@@ -209,8 +209,8 @@ def pull(model: NamedModel, progress: Progress) -> str:
         raise UsageError(
             f"{ref.source} is no folder, and models of its recogniser are not fetched; give the folder of one"
         )
-    if (known := ref.known) is not None:
-        return _pull_known(ref, known, progress)
+    if (entry := ref.known) is not None:
+        return _pull_known(ref, entry, progress)
     if is_student(ref.source):
         drop_damaged_student(ref.source)
         return f"{ref.source}: complete in {fetch_student(ref.source, progress)}"
@@ -223,16 +223,16 @@ def pull(model: NamedModel, progress: Progress) -> str:
     snapshot, done = _fetched(ref, cached, progress)
     if run is None or not is_compiled(run) or not (snapshot / "source.spm").is_file():
         return done
-    found = find_translation_model(run, progress)
-    return f"{done}; compiled, in {found}" if found == model.compiled else f"{done}; it cannot be compiled"
+    directory = find_translation_model(run, progress)
+    return f"{done}; compiled, in {directory}" if directory == model.compiled else f"{done}; it cannot be compiled"
 
 
 def copy_demo(folder: Path, progress: Progress) -> Iterator[str]:
     """Copy the models of the demo's configurations that do not come with this package; yields a description of each for display."""
     named = named_models(name for name in named_configs() if name.startswith("demo"))
     for ref in dict.fromkeys(model.ref for model in named):
-        if (known := ref.known) is not None:
-            yield f"{ref.source}: complete and undamaged in {copy_model(known, resolve_model(ref, progress), folder)}"
+        if (entry := ref.known) is not None:
+            yield f"{ref.source}: complete and undamaged in {copy_model(entry, resolve_model(ref, progress), folder)}"
 
 
 def _pull_known(ref: ModelRef, known: KnownModel, progress: Progress) -> str:

@@ -168,9 +168,9 @@ def listening(host: str, *ports: int) -> Iterator[socket.socket]:
 
 def _listener(host: str, ports: Sequence[int]) -> socket.socket:
     for port in ports:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         try:
-            listener = ListeningSocket(fileno=socket.create_server(found[0][4][:2], family=found[0][0]).detach())
+            listener = ListeningSocket(fileno=socket.create_server(infos[0][4][:2], family=infos[0][0]).detach())
         except OSError as error:
             if error.errno == errno.EADDRINUSE and port != ports[-1]:
                 continue

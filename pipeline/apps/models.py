@@ -127,13 +127,13 @@ def run_list(options: argparse.Namespace) -> int:
     models += [model for model in known_speech_models() if model.ref.source not in named]
     rows = [(model, state_of(model)) for model in models]
     if options.json:
-        found = [
+        entries = [
             {name: getattr(model.ref, name) for name in ("revision", "licence")}
             | {"kind": model.kind, "name": model.ref.source, "configs": model.configs}
             | dataclasses.asdict(state)
             for model, state in rows
         ]
-        print(json.dumps(found, ensure_ascii=False, indent=1))
+        print(json.dumps(entries, ensure_ascii=False, indent=1))
     else:
         print(as_table(rows))
     return 0

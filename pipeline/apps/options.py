@@ -245,7 +245,7 @@ def _needs_route(config: PipelineConfig, named: PipelineConfig, target: str) -> 
         return False
     if nmt.model == AUTO:
         return True
-    configured = [own for own in named.languages.targets if is_same_pair(named.languages.pair(own), pair)]
+    configured = [tag for tag in named.languages.targets if is_same_pair(named.languages.pair(tag), pair)]
     if nmt.second is not None:
         return not configured or nmt.via != named.nmt_for(configured[0]).via
     # With several targets, a model whose files name no languages is for the configured target alone.

@@ -40,6 +40,6 @@ def proposals_of(paths: Sequence[Path], config: PipelineConfig, models: Models) 
             texts.append(text_of_document(path))
         except UsageError as error:
             raise UsageError(f"--terms-from {path}: {error}") from None
-    found = proposed("\n".join(texts), config.languages.spoken[0], models)
-    tell(f"terms proposed to speakers: {len(found)}")
-    return found
+    terms = proposed("\n".join(texts), config.languages.spoken[0], models)
+    tell(f"terms proposed to speakers: {len(terms)}")
+    return terms

@@ -77,11 +77,11 @@ def _names_in(certificate: x509.Certificate) -> set[x509.GeneralName]:
 
 
 def _made(key: ec.EllipticCurvePrivateKey, names: set[x509.GeneralName]) -> x509.Certificate:
-    now = datetime.now(UTC)
+    made_at = datetime.now(UTC)
     return (
         x509.CertificateBuilder(_NAME, _NAME, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))  # clocks of other machines may be behind
-        .not_valid_after(now + _VALID - timedelta(days=1))
+        .not_valid_before(made_at - timedelta(days=1))  # clocks of other machines may be behind
+        .not_valid_after(made_at + _VALID - timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName(sorted(names, key=repr)), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

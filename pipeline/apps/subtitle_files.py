@@ -141,17 +141,17 @@ def _outputs(path: Path, below: Path, spoken: str, target: str, options: Subtitl
 
 def name_parts(stem: str, language: str) -> tuple[str, str, list[str]]:
     """The name in ``film.eng.forced``, the tag of ``language`` after it ("" without one), and the flags that follow."""
-    name, *rest = re.split(r"(?<=.)\.", stem)
+    name, *parts = re.split(r"(?<=.)\.", stem)
     flags: list[str] = []
     while (
-        rest
-        and rest[-1].lower() in other_language.FLAGS
-        and not (rest[-1].lower() == "hi" and same_language(language, "hi"))
+        parts
+        and parts[-1].lower() in other_language.FLAGS
+        and not (parts[-1].lower() == "hi" and same_language(language, "hi"))
     ):
-        flags.insert(0, rest.pop())
-    has_tag = bool(rest) and known_language(rest[-1]) is not None and same_language(rest[-1], language)
-    tag = rest.pop() if has_tag else ""
-    return ".".join([name, *rest]), tag, flags
+        flags.insert(0, parts.pop())
+    has_tag = bool(parts) and known_language(parts[-1]) is not None and same_language(parts[-1], language)
+    tag = parts.pop() if has_tag else ""
+    return ".".join([name, *parts]), tag, flags
 
 
 def _kind(path: Path) -> str | None:

@@ -86,20 +86,20 @@ class Claims(Turns):
 
     def _claim(self, index: int) -> bool:
         job = self._jobs[index]
-        place, name, left = _place(job), claim_of(job), list[str]()
+        place, name, abandoned = _place(job), claim_of(job), list[str]()
         if self._folder is not None:
             with suppress(PipelineError):  # the job will say what is wrong
                 make_folder(Path(name).parent)
         while True:
-            claim = f"{name}.{len(left) + 1}" if left else name
+            claim = f"{name}.{len(abandoned) + 1}" if abandoned else name
             if place.create(claim):
                 break
             if not self._is_left(claim, place.mark(claim)):
                 self._again_s[index] = time.monotonic() + AGAIN_S
                 return False
-            left.append(claim)
+            abandoned.append(claim)
         with self._lock:
-            self._mine[index] = [*left, claim]
+            self._mine[index] = [*abandoned, claim]
         return True
 
     def _is_left(self, claim: str, mark: str | None) -> bool:
@@ -150,10 +150,10 @@ class _Files:
     def mark(self, claim: str) -> str | None:
         """A value that changes when a claim is touched; None if there is no claim."""
         try:
-            found = os.stat(claim)
+            status = os.stat(claim)
         except OSError:
             return None
-        return f"{found.st_ino} {found.st_mtime_ns}"
+        return f"{status.st_ino} {status.st_mtime_ns}"
 
     def touch(self, claim: str) -> None:
         with suppress(OSError):  # the folder is gone for the moment

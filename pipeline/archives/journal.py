@@ -201,8 +201,8 @@ class KnownSpeech:
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions = DEFAULT) -> list[Transcript]:
         """The journal's transcripts of the segments; what it does not have is recognised."""
-        (found,) = self._recognised([segments], lambda _: [self._recognizer.transcribe(segments, options)])
-        return found
+        (transcripts,) = self._recognised([segments], lambda _: [self._recognizer.transcribe(segments, options)])
+        return transcripts
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
         """The recogniser's probability of each language in the samples [n]; empty if it detects none."""
@@ -214,20 +214,20 @@ class KnownSpeech:
         recognise: Callable[[Sequence[Sequence[SpeechSegment]]], list[list[Transcript]]],
     ) -> list[list[Transcript]]:
         """If any transcript of a group is missing, recognise all its segments again: the group affects the result."""
-        known: list[list[Transcript | None]] = []
+        kept: list[list[Transcript | None]] = []
         earlier: list[set[int]] = []  # those that are only heard again
         for group in groups:
-            earlier.append({one.segment_id for one in self._newest})
-            known.append([self._transcript_of(segment) for segment in group])
-        others = [group for group, before in zip(groups, known, strict=True) if None in before]
+            earlier.append({transcript.segment_id for transcript in self._newest})
+            kept.append([self._transcript_of(segment) for segment in group])
+        others = [group for group, before in zip(groups, kept, strict=True) if None in before]
         again = iter(recognise(others) if others else ())
-        now = [next(again) if None in before else before for before in known]
+        complete = [next(again) if None in before else before for before in kept]
         return [
             [
                 new if old is None or old.segment_id in heard else old  # type: ignore[misc]  # one of them is there
                 for old, new in zip(before, after, strict=True)
             ]
-            for before, after, heard in zip(known, now, earlier, strict=True)
+            for before, after, heard in zip(kept, complete, earlier, strict=True)
         ]
 
     def _transcript_of(self, segment: SpeechSegment) -> Transcript | None:
@@ -235,23 +235,23 @@ class KnownSpeech:
         for again in self._newest:
             if again.segment_id == segment.id:  # a short group is recognised with those before it
                 return again
-        known = self._next
-        if known is None or known.segment_id > segment.id:  # of a window that is tried again, segment by segment
+        entry = self._next
+        if entry is None or entry.segment_id > segment.id:  # of a window that is tried again, segment by segment
             return None
         self._next = next(self._known, None)
-        if (known.segment_id, known.start_s, known.end_s) != (segment.id, segment.speech_start_s, segment.end_s):
-            if self._next is None and (known.segment_id, known.start_s) == (segment.id, segment.speech_start_s):
+        if (entry.segment_id, entry.start_s, entry.end_s) != (segment.id, segment.speech_start_s, segment.end_s):
+            if self._next is None and (entry.segment_id, entry.start_s) == (segment.id, segment.speech_start_s):
                 # The last segment: the recording could not be read to its end, then or now.
                 return None
             raise UsageError(
-                f"{self._journal} has a segment from {known.start_s:.2f} to {known.end_s:.2f} s where this run finds one "
+                f"{self._journal} has a segment from {entry.start_s:.2f} to {entry.end_s:.2f} s where this run finds one "
                 f"from {segment.speech_start_s:.2f} to {segment.end_s:.2f} s; another version wrote it: start again "
                 "with --overwrite"
             )
-        if known.rejected == FAILED:
+        if entry.rejected == FAILED:
             return None
-        self._newest.append(known)
-        return known
+        self._newest.append(entry)
+        return entry
 
 
 class _KnownBatchSpeech(KnownSpeech):
@@ -299,13 +299,13 @@ class KnownTranslation:
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """The events of a sentence's translation, from the journal or else from the other translator."""
-        known = self._finished(request.sentence)
-        return iter(known or self._translation.stream(request))
+        events = self._finished(request.sentence)
+        return iter(events or self._translation.stream(request))
 
     def _finished(self, sentence: SourceSentence) -> list[TargetText | Translation]:
         """The events of a sentence's translation; empty if the journal does not have it, or of another text."""
         source: SourceSentence | None = None
-        found: list[TargetText | Translation] = []
+        events: list[TargetText | Translation] = []
         for event in map(self._states.push, self._known):
             if isinstance(event, SourceSentence) and self._speaker in (None, event.speaker):
                 self._passed += 1
@@ -313,12 +313,12 @@ class KnownTranslation:
             if source is None or not isinstance(event, TargetText | Translation) or event.language != self._target:
                 continue
             if event.sentence == source.sentence:
-                found.append(replace(event, sentence=sentence.sentence))
+                events.append(replace(event, sentence=sentence.sentence))
                 if isinstance(event, Translation):
                     same = source == replace(
                         sentence, sentence=source.sentence, speaker=self._speaker or sentence.speaker
                     )
-                    return found if same and event.error is None else []
+                    return events if same and event.error is None else []
         return []
 
 
@@ -343,11 +343,11 @@ def _all_events(path: Path) -> Iterator[Text]:
 
 def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text]:
     """The journal's events between two line offsets, read lazily. An unfinished last line of a killed run is skipped."""
-    left = (path.stat().st_size if end is None else end) - begin
+    unread = (path.stat().st_size if end is None else end) - begin
     with path.open("rb") as file:
         file.seek(begin)
-        while (text := file.readline(left)).endswith(b"\n"):
-            left -= len(text)
+        while (text := file.readline(unread)).endswith(b"\n"):
+            unread -= len(text)
             try:
                 event = read_event(json.loads(text))
             except (ValueError, TypeError, AttributeError) as error:
@@ -359,14 +359,14 @@ def _events(path: Path, begin: int = 0, end: int | None = None) -> Iterator[Text
 def _kept(path: Path) -> int:
     """The byte offset of the last transcript's line, before the first call that failed if one did; the end of the file if
     there is none. Of several speakers, the one whose last transcript comes first."""
-    at, last = 0, dict[bytes, int]()
+    offset, last = 0, dict[bytes, int]()
     with path.open("rb") as file:
         for text in file:
             if text.startswith(_TRANSCRIPT):
-                last[b"".join(_SPEAKER.findall(text))] = at
+                last[b"".join(_SPEAKER.findall(text))] = offset
             if _FAILURE.match(text):
                 break
-            at += len(text)
+            offset += len(text)
     return min(last.values(), default=path.stat().st_size)
 
 

@@ -68,8 +68,8 @@ def _bucket(url: str) -> Any:
 
 def _object(url: str) -> tuple[Any, str]:
     """The store of a bucket, and the key in it."""
-    scheme, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/")
+    scheme, _, path = url.partition("://")
+    bucket, _, key = path.partition("/")
     return _bucket(f"{scheme}://{bucket}"), key.rstrip("/")
 
 
@@ -85,9 +85,9 @@ def check_place(url: str) -> None:
 
 def stand_in(url: str, root: Path) -> Path:
     """The path under ``root`` that stands for an address."""
-    scheme, _, rest = url.partition("://")
-    _check_names(rest)
-    return root / scheme / rest
+    scheme, _, path = url.partition("://")
+    _check_names(path)
+    return root / scheme / path
 
 
 def _check_names(key: str) -> None:
@@ -103,17 +103,17 @@ def add_stand_ins(url: str, root: Path) -> Path:
     bucket = root.joinpath(*path.relative_to(root).parts[:2])
     with _ours(url):
         store, key = _object(url)
-        found = [each for batch in obstore.list(store, key) for each in batch]
-        if not found:
+        entries = [entry for batch in obstore.list(store, key) for entry in batch]
+        if not entries:
             with suppress(FileNotFoundError):
-                found = [obstore.head(store, key)]
-    for each in found:
-        file = bucket / each["path"]
+                entries = [obstore.head(store, key)]
+    for entry in entries:
+        file = bucket / entry["path"]
         if file == path or file.suffix.lower() in SUFFIXES:
-            _check_names(each["path"])
+            _check_names(entry["path"])
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as empty:
-                empty.truncate(each["size"])
+                empty.truncate(entry["size"])
     if not path.exists():
         raise UsageError(f"{url} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
     return path
@@ -128,8 +128,8 @@ def with_remote(job: Job, root: Path) -> Job:
 def _address(path: Path, root: Path) -> str | None:
     if not path.is_relative_to(root):
         return None
-    scheme, *rest = path.relative_to(root).parts
-    return f"{scheme}://{'/'.join(rest)}"
+    scheme, *parts = path.relative_to(root).parts
+    return f"{scheme}://{'/'.join(parts)}"
 
 
 class CopiedJob:

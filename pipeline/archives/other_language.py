@@ -32,19 +32,19 @@ def of_speech(path: Path, spoken: str, vad: VadConfig, recognizer: object, track
     from ..media import Recording
 
     with closing(Recording(path, language=spoken, track=track)) as source:
-        found = guessed_languages(recognizer, first_speech(source, vad))
-    if not found:
+        shares = guessed_languages(recognizer, first_speech(source, vad))
+    if not shares:
         return of_name(path, spoken)
-    heard = max(found, key=found.__getitem__)
-    return _other(heard, spoken) if found[heard] >= _SURE else None
+    heard = max(shares, key=shares.__getitem__)
+    return _other(heard, spoken) if shares[heard] >= _SURE else None
 
 
 def of_name(path: Path, spoken: str) -> str | None:
     """The language that the name of a file ends with, as film.es and film.spa.forced do, if it is not ``spoken``."""
-    rest = re.split(r"(?<=.)\.", path.stem)[1:]
-    while rest and rest[-1].lower() in FLAGS:
-        rest.pop()
-    code = known_language(rest[-1]) if rest else None
+    parts = re.split(r"(?<=.)\.", path.stem)[1:]
+    while parts and parts[-1].lower() in FLAGS:
+        parts.pop()
+    code = known_language(parts[-1]) if parts else None
     return (
         _other(code, spoken) if code is not None and has_rules(code) else None
     )  # many words are codes of small languages

@@ -167,10 +167,10 @@ def longest_name(folder: Path) -> int:
     while not os.path.isdir(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     try:
-        found = os.pathconf(place, "PC_NAME_MAX")
+        limit = os.pathconf(place, "PC_NAME_MAX")
     except (AttributeError, OSError, ValueError):  # not on Windows
         return _LONGEST_NAME
-    return min(found, _LONGEST_NAME) if found > 0 else _LONGEST_NAME
+    return min(limit, _LONGEST_NAME) if limit > 0 else _LONGEST_NAME
 
 
 def stem_of(name: str) -> str:
@@ -204,8 +204,8 @@ class Folder:
         """
         stem = stem_of(name)
         claims = {_folded(stem), *(_folded(f"{stem}.{language}") for language in languages if language)}
-        own = {_identity(self._path / name)}
-        shared = any(claim in self._names or self._files.get(claim, own) - own for claim in claims)
+        identities = {_identity(self._path / name)}
+        shared = any(claim in self._names or self._files.get(claim, identities) - identities for claim in claims)
         if not shared and not f"{stem}.jsonl".endswith(JOURNAL_SUFFIX):
             return stem
         # A name without a suffix equals its stem: add a hash.

@@ -153,8 +153,8 @@ def _other_language(recording: Path, options: Options, models: Models) -> str:
     spoken = options.config.languages.only_spoken
     if spoken is None:
         return ""
-    found = other_language.of_speech(recording, spoken, options.config.vad, models.recognizer, options.audio_track)
-    return other_language.said(found, spoken) if found is not None else ""
+    language = other_language.of_speech(recording, spoken, options.config.vad, models.recognizer, options.audio_track)
+    return other_language.said(language, spoken) if language is not None else ""
 
 
 def aside_paths(job: Job, outputs: Mapping[Output, Path]) -> dict[Output, Path]:
@@ -163,11 +163,11 @@ def aside_paths(job: Job, outputs: Mapping[Output, Path]) -> dict[Output, Path]:
     A file whose name has no room for the longer suffix is written in place.
     """
     base = job.journal.name.removesuffix(".jsonl")
-    found, longest = {}, job.names.base.longest
+    paths, longest = {}, job.names.base.longest
     for output, path in outputs.items():
         name = f"{base}.{'all.' if output[0] == 'jsonl' else ''}{label(output, list(job.names.tags))}"
-        found[output] = path.with_name(name) if len(os.fsencode(name)) <= longest else path
-    return found
+        paths[output] = path.with_name(name) if len(os.fsencode(name)) <= longest else path
+    return paths
 
 
 def _rename(path: Path, final: Path) -> None:
@@ -207,8 +207,8 @@ async def _write_files(
         sinks = _open_sinks(result, config, begun_with, paths, stack)
         loaded = dict.fromkeys(sources, models)
         if result.how is Begin.RESUME:
-            known = partial(_known, models, config.languages.translated, result.job.journal)
-            loaded = {speaker: known(speaker) for speaker in sources}
+            load = partial(_known, models, config.languages.translated, result.job.journal)
+            loaded = {speaker: load(speaker) for speaker in sources}
             speech = [each.recognizer for each in loaded.values() if isinstance(each.recognizer, KnownSpeech)]
         writer = Worker("subtitles")
         stack.callback(writer.join, 1.0)  # finish writing before the sinks are closed

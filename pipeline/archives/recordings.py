@@ -116,7 +116,7 @@ def read_manifest(path: Path) -> list[Path]:
         except OSError as error:
             raise UsageError(f"the manifest {path} cannot be read ({error.strerror}); give a text file") from error
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    found: list[Path] = []
+    recordings: list[Path] = []
     wrong = []
     for number, line in enumerate(text.split("\n"), 1):
         entry = line.strip()
@@ -125,13 +125,13 @@ def read_manifest(path: Path) -> list[Path]:
         recording = folder / os.path.expanduser(entry)
         if "\0" in entry or not os.path.exists(recording):
             wrong.append(f"line {number}: no such file: {entry}")
-        found.append(recording)
+        recordings.append(recording)
     if wrong:
-        rest = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-        raise UsageError(f"{name}: {'; '.join(wrong[:_NAMED])}{rest}; correct these lines, or begin them with #")
-    if not found:
+        more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+        raise UsageError(f"{name}: {'; '.join(wrong[:_NAMED])}{more}; correct these lines, or begin them with #")
+    if not recordings:
         raise UsageError(f"{name} names no recording; give one path a line")
-    return found
+    return recordings
 
 
 def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
@@ -140,19 +140,19 @@ def find_recordings(named: Sequence[Path]) -> list[tuple[Path, Path]]:
     Folders are searched recursively; hidden files and folders are skipped.
     """
     # Unlike Path.resolve, realpath does not raise for a link to itself.
-    found: dict[str, tuple[Path, Path]] = {}
+    recordings: dict[str, tuple[Path, Path]] = {}
     for path in named:
         if os.path.isdir(path):
             inside = sorted(_inside(path))
             if not inside:
                 raise UsageError(f"{path} has no recordings; their names end in {', '.join(sorted(SUFFIXES))}")
             for recording in inside:
-                found.setdefault(os.path.realpath(recording), (recording, recording.parent.relative_to(path)))
+                recordings.setdefault(os.path.realpath(recording), (recording, recording.parent.relative_to(path)))
         elif os.path.isfile(path):  # unlike Path.is_file, does not raise for a name that is too long
-            found.setdefault(os.path.realpath(path), (path, Path()))
+            recordings.setdefault(os.path.realpath(path), (path, Path()))
         else:
             raise UsageError(f"{_problem(path)}: {path}; give the paths of recordings or of folders that hold some")
-    return list(found.values())
+    return list(recordings.values())
 
 
 def _problem(path: Path) -> str:
@@ -294,8 +294,8 @@ def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
     tags = [""] if len(targets) == 1 else list(names.tags.values())
     for path in (replace(names.base, language=tag).path(JOURNAL_SUFFIX) for tag in tags):
         if os.path.isfile(path) and journal.is_of(path, job.recording):
-            found = (journal.read_journal_header(path) or {}).get("languages.targets", ())
-            if len(found) != len(targets) and set(found) & set(targets):
+            others = (journal.read_journal_header(path) or {}).get("languages.targets", ())
+            if len(others) != len(targets) and set(others) & set(targets):
                 return path
     return None
 

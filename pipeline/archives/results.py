@@ -106,9 +106,9 @@ class Result:
 
     def count(self, *chains: PipelineStats) -> None:
         """Take the numbers of the chains that work on the recording, one for each speaker."""
-        self.audio_s, self.sentences = max(each.audio_s for each in chains), sum(each.sentences for each in chains)
-        self.elapsed_s = time.perf_counter() - min(each.started for each in chains)
-        self.withheld = "; ".join(filter(None, (each.withheld_summary(_NAMED) for each in chains)))
+        self.audio_s, self.sentences = max(chain.audio_s for chain in chains), sum(chain.sentences for chain in chains)
+        self.elapsed_s = time.perf_counter() - min(chain.started for chain in chains)
+        self.withheld = "; ".join(filter(None, (chain.withheld_summary(_NAMED) for chain in chains)))
 
 
 def results_table(results: Sequence[Result]) -> Table:
@@ -131,7 +131,7 @@ def results_table(results: Sequence[Result]) -> Table:
 
 def plain_lines(results: Sequence[Result]) -> list[str]:
     """The results for a file or a program: a line each."""
-    lines = [(each.name, [each.summary, *_said([each]), *each.details()]) for each in results]
+    lines = [(result.name, [result.summary, *_said([result]), *result.details()]) for result in results]
     if len(results) > 1:
         lines.append((f"{len(results)} recordings", [_outcomes(results), *_said(results)]))
     return [f"{name}: {'; '.join(parts)}" for name, parts in lines]

@@ -45,20 +45,20 @@ def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard
     """
     number, slash, count = text.partition("/")
     if number != "auto":
-        found = _whole(number), _whole(count)
+        parts = _whole(number), _whole(count)
     elif "JOB_COMPLETION_INDEX" in environment:
         if not slash:
             raise UsageError(f"--shard auto: Kubernetes does not tell the number of completions; {_EXPECTED}")
-        at = _whole(environment["JOB_COMPLETION_INDEX"])
-        found = None if at is None else at + 1, _whole(count)
+        index_from_0 = _whole(environment["JOB_COMPLETION_INDEX"])
+        parts = None if index_from_0 is None else index_from_0 + 1, _whole(count)
     elif "SLURM_ARRAY_TASK_ID" in environment:
-        found = _slurm_number(environment), _whole(count if slash else environment.get("SLURM_ARRAY_TASK_COUNT", ""))
+        parts = _slurm_number(environment), _whole(count if slash else environment.get("SLURM_ARRAY_TASK_COUNT", ""))
     else:
         raise UsageError(
             "--shard auto: neither JOB_COMPLETION_INDEX (Kubernetes) nor SLURM_ARRAY_TASK_ID (Slurm) is set; "
             "give --shard I/N"
         )
-    index, total = found
+    index, total = parts
     if index is None or total is None:
         raise UsageError(f"--shard {text} is no shard; {_EXPECTED}")
     if not 1 <= index <= total:
@@ -67,12 +67,12 @@ def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard
 
 
 def _slurm_number(environment: Mapping[str, str]) -> int | None:
-    at = _whole(environment["SLURM_ARRAY_TASK_ID"])
+    task = _whole(environment["SLURM_ARRAY_TASK_ID"])
     first = _whole(environment.get("SLURM_ARRAY_TASK_MIN", "0"))
     step = _whole(environment.get("SLURM_ARRAY_TASK_STEP", "1"))
-    if at is None or first is None or not step:
+    if task is None or first is None or not step:
         return None
-    return (at - first) // step + 1
+    return (task - first) // step + 1
 
 
 def _whole(text: str) -> int | None:

@@ -38,7 +38,7 @@ class _Part:
         if isinstance(event, SourceSentence):
             self.start_s = event.start_s
         if isinstance(event, SourceText):  # only the last one: a sentence in progress would hold back those of others
-            self.events = [each for each in self.events if not isinstance(each, SourceText)]
+            self.events = [earlier for earlier in self.events if not isinstance(earlier, SourceText)]
         self.events.append(event)
 
 

@@ -20,7 +20,7 @@ class Turns:
     def __init__(self, results: Sequence[Result], *, largest_first: bool = True) -> None:
         """``largest_first``: for several workers, so that none works on alone at the end."""
         jobs = [result.job for result in results]
-        place = {id(job): at for at, job in enumerate(by_size(jobs) if largest_first else jobs)}
+        place = {id(job): number for number, job in enumerate(by_size(jobs) if largest_first else jobs)}
         self._waiting = deque(sorted(range(len(jobs)), key=lambda index: place[id(jobs[index])]))
 
     def __enter__(self) -> Self:

@@ -75,36 +75,36 @@ class Row:
     def score(self, clip: Clip, language: str) -> None:
         transcripts = self._recognised(clip)
         reference = scored_units(clip.text, language)
-        shown = [one.text for one in transcripts if one.rejected is None]
+        shown = [result.text for result in transcripts if result.rejected is None]
         self.words += len(reference)
         self.transcripts += len(transcripts)
         self.wrong += edits(reference, scored_units(" ".join(shown), language))
-        self.wrong_if_all += edits(reference, scored_units(" ".join(one.text for one in transcripts), language))
-        for one in transcripts:
-            said = scored_units(one.text, language)
-            if one.rejected is not None and said:
+        self.wrong_if_all += edits(reference, scored_units(" ".join(result.text for result in transcripts), language))
+        for result in transcripts:
+            said = scored_units(result.text, language)
+            if result.rejected is not None and said:
                 self.withheld += 1
                 self.right_withheld += any(
                     reference[i : i + len(said)] == said for i in range(len(reference) - len(said) + 1)
                 )
         self.by_clip[str(clip.path)] = [
-            f"{one.text} ({one.rejected})" if one.rejected else one.text for one in transcripts
+            f"{result.text} ({result.rejected})" if result.rejected else result.text for result in transcripts
         ]
 
     def _recognised(self, clip: Clip) -> list[Transcript]:
         began = time.perf_counter()
         if self.recognise is not None:
-            found = self.recognise(clip)
+            transcripts = self.recognise(clip)
         else:
             assert self.recognise_segment is not None, "a row needs recognise or recognise_segment"
-            found = []
+            transcripts = []
             for segment in clip.segments:
                 started = time.perf_counter()
-                found.append(self.recognise_segment(segment))
+                transcripts.append(self.recognise_segment(segment))
                 if _PHRASE_S[0] <= segment.end_s - segment.start_s <= _PHRASE_S[1]:
                     self.phrases_s += time.perf_counter() - started
         self.seconds += time.perf_counter() - began
-        return found
+        return transcripts
 
     def record(self) -> dict[str, Any]:
         """Return the fields to write as JSON."""
@@ -185,13 +185,13 @@ def _spoken(clip: Clip) -> Samples:
 def clips_in(folder: Path) -> list[Clip]:
     """Find the recordings below a folder that have a text file, and cut them into segments."""
     paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
-    found = [path for path in paths if path.with_suffix(".txt").is_file()]
-    if not found:
+    recordings = [path for path in paths if path.with_suffix(".txt").is_file()]
+    if not recordings:
         raise UsageError(
             f"{folder} has no recording with a text file beside it; expected pairs such as talk.wav and talk.txt"
         )
     clips = []
-    for path in found:
+    for path in recordings:
         samples = read_audio(path)
         clips.append(
             Clip(path, path.with_suffix(".txt").read_text("utf-8").strip(), samples, segments_of(samples, VadConfig()))
@@ -229,7 +229,7 @@ def _packed(recognizer: WhisperRecognizer) -> Row:
 
     def recognise(clip: Clip) -> list[Transcript]:
         with _timed_parts(recognizer.engine, parts_s):
-            return [one for some in packs(clip.segments) for one in recognizer.transcribe(some)]
+            return [transcript for group in packs(clip.segments) for transcript in recognizer.transcribe(group)]
 
     return Row(f"packed to {PACK_MS // 1000} s, {recognizer.config.beam_size} hypotheses", recognise, parts_s=parts_s)
 

@@ -87,13 +87,13 @@ class Trial:
 
 
 def _mean(lags_s: Sequence[Sequence[float]]) -> float:
-    every = [one for each in lags_s for one in each]
+    every = [lag for lags in lags_s for lag in lags]
     return float(np.mean(every)) if every else math.inf
 
 
 def _worst(lags_s: Sequence[Sequence[float]]) -> float:
     """The highest 90th percentile; infinite if a session has no text."""
-    return max(float(np.percentile(each, 90)) if each else math.inf for each in lags_s)
+    return max(float(np.percentile(lags, 90)) if lags else math.inf for lags in lags_s)
 
 
 async def most_carried(carries: Callable[[int], Awaitable[bool]], most: int) -> int:
@@ -227,12 +227,12 @@ def trials_table(trials: Sequence[Trial], lag_s: float) -> str:
         f"{'sessions':>8} {'mean':>6} {'p90':>6}   {'mean':>6} {'p90':>6}   {'mean':>6} {'p90':>6}   {'CPU':>4} {'others':>6} "
         f"{'memory':>9}   within {lag_s:g} s",
     ]
-    for one in trials:
-        verdict = "yes" if one.carried(lag_s) else "; ".join(one.losses) or (_SILENT if one.silent else "no")
+    for trial in trials:
+        verdict = "yes" if trial.carried(lag_s) else "; ".join(trial.losses) or (_SILENT if trial.silent else "no")
         lines.append(
-            f"{one.sessions:8} {one.shown_s:6.2f} {one.shown_p90_s:6.2f}   {one.steady_s:6.2f} {one.steady_p90_s:6.2f}   "
-            f"{one.final_s:6.2f} {one.final_p90_s:6.2f}   "
-            f"{one.load.cpu_share:4.0%} {one.load.others_share:6.0%} {one.load.peak_mb:6.0f} MB   {verdict}"
+            f"{trial.sessions:8} {trial.shown_s:6.2f} {trial.shown_p90_s:6.2f}   {trial.steady_s:6.2f} {trial.steady_p90_s:6.2f}   "
+            f"{trial.final_s:6.2f} {trial.final_p90_s:6.2f}   "
+            f"{trial.load.cpu_share:4.0%} {trial.load.others_share:6.0%} {trial.load.peak_mb:6.0f} MB   {verdict}"
         )
     notes = (
         "age of the newest audio in a change of the translation when it was received (steady: in the change that showed it first); "
@@ -250,13 +250,13 @@ async def started_server(arguments: list[str]) -> AsyncIterator[tuple[str, int]]
     assert process.stderr is not None
     said = b""
     try:
-        while (found := re.search(rb"serving on http://([^/]+)/", said)) is None:
+        while (match := re.search(rb"serving on http://([^/]+)/", said)) is None:
             if not (line := await process.stderr.readline()):
                 raise PipelineError(f"the server did not start: {said.decode(errors='replace').strip()}")
             said += line
         reading = asyncio.create_task(process.stderr.read())  # a full pipe would stop the server
         try:
-            yield f"ws://{found[1].decode()}/v1/session", process.pid
+            yield f"ws://{match[1].decode()}/v1/session", process.pid
         finally:
             process.terminate()
             await reading
@@ -278,13 +278,13 @@ async def _tried(models: Sequence[str], samples: Samples, number: int, readers: 
                 failures = _reasons(group)
     if failures:
         return Trial.failed(number, sampler.load(), failures)
-    lags = [(one.speaker.shown_s, one.speaker.steady_s, one.speaker.final_s) for one in sessions]
-    return Trial.of(lags, sampler.load(), [loss for one in sessions for loss in one.losses])
+    lags = [(session.speaker.shown_s, session.speaker.steady_s, session.speaker.final_s) for session in sessions]
+    return Trial.of(lags, sampler.load(), [loss for session in sessions for loss in session.losses])
 
 
 def _reasons(group: BaseExceptionGroup[Any]) -> list[str]:
     """The messages of a group's failures, each once."""
-    found: list[str] = []
+    reasons: list[str] = []
     for error in group.exceptions:
-        found += _reasons(error) if isinstance(error, BaseExceptionGroup) else [str(error) or type(error).__name__]
-    return list(dict.fromkeys(found))
+        reasons += _reasons(error) if isinstance(error, BaseExceptionGroup) else [str(error) or type(error).__name__]
+    return list(dict.fromkeys(reasons))

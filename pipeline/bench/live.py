@@ -137,14 +137,14 @@ def read_reference(path: Path, unit: Unit) -> list[Reference]:
     except UsageError as error:
         raise UsageError(f"cannot read the reference {path}: {error}") from None
     timed = [("\n".join(cue.lines), float(cue.start_ms), float(cue.end_ms - cue.start_ms)) for cue in cues]
-    found = [
+    lines = [
         Reference(tuple(words), start_ms, length_ms)
         for text, start_ms, length_ms in timed or [(text, 0.0, math.inf)]
         if (words := units(text, unit)) and length_ms > 0
     ]
-    if not found:
+    if not lines:
         raise UsageError(f"{path} contains no sentence; give the translation of the recording")
-    return found
+    return lines
 
 
 def transcripts(paths: Sequence[Path], references: Sequence[Path] = ()) -> dict[Path, str]:
@@ -191,13 +191,13 @@ def offline_sentences(samples: Samples, models: Models, config: PipelineConfig) 
 
     What the recogniser withholds is left out.
     """
-    assembler, found = SentenceAssembler(config.sentences), []
+    assembler, events = SentenceAssembler(config.sentences), []
     recognizer = by_segment(models.recognizer)
     for pack in packs(segments_of(samples, config.vad)):
         for transcript in recognizer.transcribe(pack, DEFAULT):
-            found += assembler.push(transcript)
-    found += assembler.end()
-    return [event for event in found if isinstance(event, SourceSentence)]
+            events += assembler.push(transcript)
+    events += assembler.end()
+    return [event for event in events if isinstance(event, SourceSentence)]
 
 
 class _Loader:

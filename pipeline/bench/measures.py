@@ -143,7 +143,7 @@ def measured(
     """
     spoken_language, language = languages
     source, target = source_texts(received), target_texts(received, language)
-    own = [one.event for one in received if isinstance(one.event, SourceSentence)]
+    sentences = [one.event for one in received if isinstance(one.event, SourceSentence)]
     source_units, target_units = shown_units(source, spoken_language), shown_units(target, language)
     spoken = None if offline is None else spoken_units(offline)
     ends_s = ends_of(source_units, spoken or [])
@@ -154,8 +154,8 @@ def measured(
     # A reference without times covers the whole recording.
     timed = [replace(one, duration_ms=min(one.duration_ms, duration_s * 1000)) for one in references]
     return LiveMeasures(
-        _text_measures(source, source_units, ends_s, spoken_language, source_references, own, duration_s),
-        _text_measures(target, target_units, target_ends_s, language, timed, own, duration_s),
+        _text_measures(source, source_units, ends_s, spoken_language, source_references, sentences, duration_s),
+        _text_measures(target, target_units, target_ends_s, language, timed, sentences, duration_s),
         Spread.of(_first_text_delays(source, target)),
         None if spoken is None else word_errors([unit.text for unit in spoken], texts),
         None if wanted is None else word_errors(wanted, texts),
@@ -173,19 +173,19 @@ def _text_measures(
 ) -> TextMeasures:
     unit = unit_of(language)
     displayed = _emitted(texts, unit)
-    final = _emitted([one for one in texts if is_final(one.state)], unit)
+    final = _emitted([newest for newest in texts if is_final(newest.state)], unit)
     count = sum(map(len, displayed.values()))
-    timed = [(one, end_s) for one, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
+    timed = [(word, end_s) for word, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
     kept, promised = steady_kept(texts, language)
     return TextMeasures(
         unit,
         count,
-        Spread.of([one.shown_s - end_s for one, end_s in timed]),
-        Spread.of([one.settled_s - end_s for one, end_s in timed]),
-        Spread.of([one.final_s - end_s for one, end_s in timed]),
+        Spread.of([word.shown_s - end_s for word, end_s in timed]),
+        Spread.of([word.settled_s - end_s for word, end_s in timed]),
+        Spread.of([word.final_s - end_s for word, end_s in timed]),
         normalized_erasure(erased_units(texts, unit), count),
-        sum(one.changed for one in shown) / max(1, len(shown)),
-        sum(one.changed_late for one in shown) / max(1, len(shown)),
+        sum(word.changed for word in shown) / max(1, len(shown)),
+        sum(word.changed_late for word in shown) / max(1, len(shown)),
         kept / max(1, promised),
         lagging(displayed, references, sentences, duration_s),
         lagging(final, references, sentences, duration_s),
@@ -195,8 +195,8 @@ def _text_measures(
 def _emitted(newest: Iterable[Newest], unit: Unit) -> dict[int, list[Emission]]:
     """The emissions of each sentence."""
     texts: dict[int, TextSoFar] = {}
-    for one in newest:
-        texts.setdefault(one.state.sentence, TextSoFar(unit)).push(_in_progress(one.state), one.elapsed_s)
+    for item in newest:
+        texts.setdefault(item.state.sentence, TextSoFar(unit)).push(_in_progress(item.state), item.elapsed_s)
     return {number: text.emissions() for number, text in sorted(texts.items())}
 
 
@@ -221,16 +221,16 @@ def lagging(
     """
     if references:
         return stream_scores(
-            [one for of_sentence in emitted.values() for one in of_sentence], references, 1000 * duration_s
+            [unit for of_sentence in emitted.values() for unit in of_sentence], references, 1000 * duration_s
         )
-    own = []
+    pairs = []
     for sentence in sentences:
         text = emitted.get(sentence.sentence, [])
         reference = Reference(
-            tuple(one.text for one in text), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000
+            tuple(unit.text for unit in text), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000
         )
-        own.append((reference, text))
-    return mean_scores(own, 1000 * duration_s)
+        pairs.append((reference, text))
+    return mean_scores(pairs, 1000 * duration_s)
 
 
 def _references(sentences: Sequence[SourceSentence], unit: Unit) -> list[Reference]:
@@ -253,11 +253,11 @@ def spoken_units(sentences: Iterable[SourceSentence]) -> list[SpokenUnit]:
 
 def ends_of(shown: Sequence[ShownUnit], spoken: Sequence[SpokenUnit]) -> list[float | None]:
     """For each unit shown, the end of the equal unit that was spoken; None if the alignment pairs it with no equal one."""
-    found: list[float | None] = [None] * len(shown)
+    ends: list[float | None] = [None] * len(shown)
     for i, j in aligned([unit.text for unit in spoken], [unit.text for unit in shown]):
         if i is not None and j is not None and spoken[i].text == shown[j].text:
-            found[j] = spoken[i].end_s
-    return found
+            ends[j] = spoken[i].end_s
+    return ends
 
 
 def _ends_by_sentence(shown: Sequence[ShownUnit], ends_s: Sequence[float | None]) -> dict[int, list[float]]:
@@ -265,11 +265,11 @@ def _ends_by_sentence(shown: Sequence[ShownUnit], ends_s: Sequence[float | None]
 
     A unit without one takes that of the unit before it, or else of the next. Sentences without any are left out.
     """
-    found: dict[int, list[float | None]] = {}
+    ends: dict[int, list[float | None]] = {}
     for unit, end_s in zip(shown, ends_s, strict=True):
-        found.setdefault(unit.sentence, []).append(end_s)
+        ends.setdefault(unit.sentence, []).append(end_s)
     filled: dict[int, list[float]] = {}
-    for number, of_sentence in found.items():
+    for number, of_sentence in ends.items():
         last = next((end_s for end_s in of_sentence if end_s is not None), None)
         if last is not None:
             filled[number] = [last := last if end_s is None else end_s for end_s in of_sentence]
@@ -288,14 +288,14 @@ def diagonal_ends(shown: Sequence[ShownUnit], ends_s: Mapping[int, Sequence[floa
     lengths: dict[int, int] = {}
     for unit in shown:
         lengths[unit.sentence] = lengths.get(unit.sentence, 0) + 1
-    at: dict[int, int] = {}
-    found: list[float | None] = []
+    counts: dict[int, int] = {}
+    ends: list[float | None] = []
     for unit in shown:
-        i = at[unit.sentence] = at.get(unit.sentence, 0) + 1
+        i = counts[unit.sentence] = counts.get(unit.sentence, 0) + 1
         of_source = ends_s.get(unit.sentence)
         needed = math.ceil(i * len(of_source) / lengths[unit.sentence]) if of_source else 0
-        found.append(of_source[needed - 1] if of_source else None)
-    return found
+        ends.append(of_source[needed - 1] if of_source else None)
+    return ends
 
 
 def word_errors(reference: Sequence[str], found: Sequence[str]) -> WordErrors:
@@ -317,8 +317,8 @@ def _first_text_delays(source: Iterable[Newest], target: Iterable[Newest]) -> li
 
 def _first_texts(texts: Iterable[Newest]) -> dict[int, float]:
     """Sentence → when its first text was shown."""
-    found: dict[int, float] = {}
-    for one in texts:
-        if one.state.text.strip():
-            found.setdefault(one.state.sentence, one.elapsed_s)
-    return found
+    firsts: dict[int, float] = {}
+    for newest in texts:
+        if newest.state.text.strip():
+            firsts.setdefault(newest.state.sentence, newest.elapsed_s)
+    return firsts

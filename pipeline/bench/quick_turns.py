@@ -133,17 +133,17 @@ def counted(turns: Sequence[QuickTurns], config: PipelineConfig, *, live: bool) 
         ways["live, real pace"] = _chain(config, paced=True)
     counts = [Count(name) for name in ways]
     with tempfile.TemporaryDirectory() as folder:
-        for number, each in enumerate(turns):
+        for number, turn in enumerate(turns):
             path = Path(folder) / f"{number}.wav"
             with wave.open(str(path), "wb") as file:
                 file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
-                file.writeframes(each.samples.tobytes())
-            for one, text_of in zip(counts, ways.values(), strict=True):
+                file.writeframes(turn.samples.tobytes())
+            for count, text_of in zip(counts, ways.values(), strict=True):
                 began = time.perf_counter()
-                text = text_of(path, each.samples, one)
-                one.seconds += time.perf_counter() - began
-                one.audio_s += len(each.samples) / SAMPLE_RATE
-                one.add(scored_units(each.text, language), scored_units(text, language))
+                text = text_of(path, turn.samples, count)
+                count.seconds += time.perf_counter() - began
+                count.audio_s += len(turn.samples) / SAMPLE_RATE
+                count.add(scored_units(turn.text, language), scored_units(text, language))
     return counts
 
 
@@ -185,16 +185,16 @@ def _chain(config: PipelineConfig, *, paced: bool) -> Callable[[Path, Samples, C
 
 def as_text(counts: Sequence[Count], runs: int) -> str:
     """Format the counts, one line for each, and the runs of words that were lost or doubled."""
-    width = max(len(each.name) for each in counts)
+    width = max(len(count.name) for count in counts)
     first = counts[0]
     lines = [
         f"{runs} recordings of turns, {first.words} words, {first.audio_s:.0f} s",
         f"{'':{width}}  {'lost':>6}  {'doubled':>7}  {'wrong':>6}  {'':>6}  {'listed s':>8}  {'s':>7}",
-        *(f"{each.name:{width}}  {each.line}" for each in counts),
+        *(f"{count.name:{width}}  {count.line}" for count in counts),
     ]
-    for each in counts:
-        lines += [f"{each.name}, lost: {run}" for run in each.lost]
-        lines += [f"{each.name}, doubled: {run}" for run in each.doubled]
+    for count in counts:
+        lines += [f"{count.name}, lost: {run}" for run in count.lost]
+        lines += [f"{count.name}, doubled: {run}" for run in count.doubled]
     return "\n".join([
         *lines, "lost, doubled: words in runs of three or more; listed: seconds of speech that are said to be heard and not shown"
     ])  # fmt: skip

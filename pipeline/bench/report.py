@@ -47,7 +47,7 @@ def _record(result: LiveResult) -> dict[str, Any]:
 def as_text(results: Sequence[LiveResult], *, compared: bool) -> str:
     """Format the results; ``compared``: only the tables, with the policies of each recording side by side."""
     if not compared:
-        return "\n\n".join("\n".join([_title(one), *_totals(one.run), *tables([one])]) for one in results)
+        return "\n\n".join("\n".join([_title(played), *_totals(played.run), *tables([played])]) for played in results)
     by_recording: dict[str, list[LiveResult]] = {}
     for result in results:
         by_recording.setdefault(result.run.recording, []).append(result)

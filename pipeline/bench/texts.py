@@ -89,9 +89,9 @@ def run(options: argparse.Namespace) -> int:
     rows = rows_of(model, sources)
     print(as_text(rows, sources, references, model.languages[1] or ""))
     for row in rows[1:]:
-        found = changes(sources, references, *(each.texts for each in pair(rows, row)))
+        changed = changes(sources, references, *(each.texts for each in pair(rows, row)))
         worst = options.show // 2
-        for change in [*found[:worst], *found[max(worst, len(found) + worst - options.show) :]]:
+        for change in [*changed[:worst], *changed[max(worst, len(changed) + worst - options.show) :]]:
             print(f"\n{row.name}, {both_texts(change)}")
     new = dict(zip(sources, rows[1].texts, strict=True))
     both = [(source, right) for source, right in zip(sources, references, strict=True) if source in old]
@@ -140,12 +140,12 @@ def changes(sources: Sequence[str], references: Sequence[str], old: Sequence[str
     import sacrebleu
 
     score = sacrebleu.sentence_chrf
-    found = [
+    changed = [
         Changed(source, right, before, after, score(after, [right]).score - score(before, [right]).score)
         for source, right, before, after in zip(sources, references, old, new, strict=True)
         if before != after
     ]
-    return sorted(found, key=lambda one: one.gain)
+    return sorted(changed, key=lambda change: change.gain)
 
 
 def both_texts(change: Changed) -> str:
@@ -171,11 +171,11 @@ def as_text(rows: Sequence[Row], sources: Sequence[str], references: Sequence[st
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
-        found = [] if row is rows[0] else changes(sources, references, *(each.texts for each in pair(rows, row)))
+        changed = [] if row is rows[0] else changes(sources, references, *(each.texts for each in pair(rows, row)))
         chrf = sacrebleu.corpus_chrf(list(row.texts), [list(references)]).score
         bleu = sacrebleu.corpus_bleu(list(row.texts), [list(references)]).score
-        better, worse = (sum(sign * one.gain > NOTABLE_CHRF for one in found) for sign in (1, -1))
+        better, worse = (sum(sign * change.gain > NOTABLE_CHRF for change in changed) for sign in (1, -1))
         lost = sum(is_lost_question(source, text, target) for source, text in zip(sources, row.texts, strict=True))
         ms = "" if row.ms is None else f"{row.ms:.1f}"
-        lines.append(f"| {row.name} | {chrf:.2f} | {bleu:.2f} | {len(found)} | {better} | {worse} | {lost} | {ms} |")
+        lines.append(f"| {row.name} | {chrf:.2f} | {bleu:.2f} | {len(changed)} | {better} | {worse} | {lost} | {ms} |")
     return "\n".join(lines)

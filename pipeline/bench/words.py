@@ -118,34 +118,34 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
     """The units of the final text of a stream, in order. What is shown at any time is aligned to them as a whole, so it does
     not matter in which sentence a unit stood.
     """
-    finals = {one.state.sentence: one.state.text for one in texts if is_final(one.state)}
-    found = [ShownUnit(unit, number) for number in sorted(finals) for unit in scored_units(finals[number], language)]
+    finals = {newest.state.sentence: newest.state.text for newest in texts if is_final(newest.state)}
+    units = [ShownUnit(unit, number) for number in sorted(finals) for unit in scored_units(finals[number], language)]
     shown: dict[int, list[str]] = {}
     before, begin = list[str](), 0
-    for at, one in enumerate(texts):
-        number = one.state.sentence
-        shown = {each: text for each, text in shown.items() if each != number or not is_final(one.state)}
-        if is_final(one.state):
-            end = sum(unit.sentence <= number for unit in found)
-            for unit in found[begin:end]:
-                unit.final_s = one.elapsed_s
-                _see(unit, one.elapsed_s, there=True)
+    for index, newest in enumerate(texts):
+        number = newest.state.sentence
+        shown = {each: text for each, text in shown.items() if each != number or not is_final(newest.state)}
+        if is_final(newest.state):
+            end = sum(unit.sentence <= number for unit in units)
+            for unit in units[begin:end]:
+                unit.final_s = newest.elapsed_s
+                _see(unit, newest.elapsed_s, there=True)
             begin = end
         else:
-            shown[number] = scored_units(one.state.text, language)
+            shown[number] = scored_units(newest.state.text, language)
         displayed = [unit for each in sorted(shown) for unit in shown[each]]
-        if displayed == before or not ends_frame(texts, at):
+        if displayed == before or not ends_frame(texts, index):
             continue
         before = displayed
-        ahead = found[begin : begin + len(displayed) + _AHEAD]
+        ahead = units[begin : begin + len(displayed) + _AHEAD]
         pairs = aligned(displayed, [unit.text for unit in ahead], open_end=True)
         places = {j: i for i, j in pairs if j is not None}
         for j, unit in enumerate(ahead):
             i = places.get(j)
             if i is not None:
-                unit.placed_s = min(unit.placed_s, one.elapsed_s)
-            _see(unit, one.elapsed_s, there=i is not None and displayed[i] == unit.text)
-    return found
+                unit.placed_s = min(unit.placed_s, newest.elapsed_s)
+            _see(unit, newest.elapsed_s, there=i is not None and displayed[i] == unit.text)
+    return units
 
 
 def steady_kept(texts: Sequence[Newest], language: str) -> tuple[int, int]:
@@ -154,15 +154,15 @@ def steady_kept(texts: Sequence[Newest], language: str) -> tuple[int, int]:
     """
     steady: dict[int, tuple[list[str], bool]] = {}
     promised, final = list[str](), dict[int, list[str]]()
-    for one in texts:
-        number, text = one.state.sentence, one.state.text
-        if is_final(one.state):
+    for newest in texts:
+        number, text = newest.state.sentence, newest.state.text
+        if is_final(newest.state):
             final[number] = scored_units(text, language)
-        length = len(text) if is_final(one.state) else one.state.steady
+        length = len(text) if is_final(newest.state) else newest.state.steady
         steady[number] = scored_units(text[:length], language), length == len(text)
         ahead = list[str]()
-        for each in sorted(steady):
-            units, whole = steady[each]
+        for sentence in sorted(steady):
+            units, whole = steady[sentence]
             ahead += units
             if not whole:
                 break
@@ -179,11 +179,11 @@ def ends_frame(texts: Sequence[Newest], at: int) -> bool:
 def erased_units(texts: Sequence[Newest], unit: Unit) -> int:
     """The units that were taken back from what is displayed, wherever its sentences begin."""
     shown, before, erased = dict[int, list[str]](), list[str](), 0
-    for at, one in enumerate(texts):
-        shown[one.state.sentence] = text_units(one.state.text, unit)
-        if not ends_frame(texts, at):
+    for index, newest in enumerate(texts):
+        shown[newest.state.sentence] = text_units(newest.state.text, unit)
+        if not ends_frame(texts, index):
             continue
-        displayed = [each for number in sorted(shown) for each in shown[number]]
+        displayed = [shown_unit for number in sorted(shown) for shown_unit in shown[number]]
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, displayed, strict=False)))
         erased += len(before) - same
         before = displayed

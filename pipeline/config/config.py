@@ -239,7 +239,7 @@ def _languages(values: dict[str, Any], path: Path) -> LanguageConfig:
     """The section [languages]."""
     _reject_unknown(values, {"source": str, _TARGETS_KEY: str}, path, "key in [languages]")
     source = values.get("source", LanguageConfig.source)
-    source = ",".join(source) if isinstance(source, list) and all(isinstance(one, str) for one in source) else source
+    source = ",".join(source) if isinstance(source, list) and all(isinstance(code, str) for code in source) else source
     if not isinstance(source, str):
         raise ConfigError(f"{path}: languages.source is {source!r}; expected str or a list of str")
     targets = values.get(_TARGETS_KEY, list(LanguageConfig.targets))

@@ -67,11 +67,11 @@ def load_models(config: PipelineConfig) -> Models:
 
 def load_translations(config: PipelineConfig) -> dict[str, TextTranslator]:
     """The translator into each target alone, for texts; see ``load_models``."""
-    shared, found = SharedModels(), dict[str, TextTranslator]()
+    shared, translators = SharedModels(), dict[str, TextTranslator]()
     for (source, target), nmt in config.translators.items():
         if target not in config.languages.mixed:
-            found[target] = in_sequence(source, target, nmt, shared.translators(nmt))
-    return {target: found.get(target) or SameLanguageText(target) for target in config.languages.targets}
+            translators[target] = in_sequence(source, target, nmt, shared.translators(nmt))
+    return {target: translators.get(target) or SameLanguageText(target) for target in config.languages.targets}
 
 
 def load_shared(
@@ -94,18 +94,18 @@ def load_shared(
     options = [config.translators for config in configs]
     if any(config.vad.detector != "webrtc" for config in configs):
         load_silero()  # takes a few ms; all streams share the session
-    found = [_find(config, of_pairs) for config, of_pairs in zip(configs, options, strict=True)]
-    speech = dict.fromkeys(one for each in found for one in (each.recognizer, each.drafter) if one is not None)
-    unique = {loaded_as(*step): step for each in found for _, steps in each.translators.values() for step in steps}
+    plans = [_find(config, of_pairs) for config, of_pairs in zip(configs, options, strict=True)]
+    speech = dict.fromkeys(model for plan in plans for model in (plan.recognizer, plan.drafter) if model is not None)
+    unique = {loaded_as(*step): step for plan in plans for _, steps in plan.translators.values() for step in steps}
     shared.make_room({key: directory for key, (_, directory) in unique.items()})
     with ThreadPoolExecutor(len(speech) + len(unique)) as pool:
-        recognizers = {one: pool.submit(shared.recognizers.__getitem__, one) for one in shared.recognizers}
+        recognizers = {model: pool.submit(shared.recognizers.__getitem__, model) for model in shared.recognizers}
         # Of those that share one model in memory.
-        firsts = {one.weights: recognizer for one, recognizer in reversed(recognizers.items())}
-        for one in speech:
-            if one not in recognizers:
-                recognizers[one] = pool.submit(one.load, firsts.get(one.weights), several_calls)
-            firsts.setdefault(one.weights, recognizers[one])
+        firsts = {model.weights: recognizer for model, recognizer in reversed(recognizers.items())}
+        for model in speech:
+            if model not in recognizers:
+                recognizers[model] = pool.submit(model.load, firsts.get(model.weights), several_calls)
+            firsts.setdefault(model.weights, recognizers[model])
         models = {key: pool.submit(shared.translator, key, *step) for key, step in unique.items()}
         translations: list[dict[str, TextTranslator]] = [
             {
@@ -115,25 +115,25 @@ def load_shared(
             }
             | {
                 target: loaded_translator(source, target, nmt, [models[loaded_as(*step)].result() for step in steps])
-                for (source, target), (nmt, steps) in each.translators.items()
+                for (source, target), (nmt, steps) in plan.translators.items()
             }
             | {
                 target: translator_by_language(config, target, shared.translators, fetches=shared.fetches)
                 for target in config.languages.mixed
             }
-            for config, each in zip(configs, found, strict=True)
+            for config, plan in zip(configs, plans, strict=True)
         ]
-        shared.recognizers |= {one: recognizers[one].result() for one in speech}
+        shared.recognizers |= {model: recognizers[model].result() for model in speech}
         return [
             Models(
-                recognizers[each.recognizer].result(),
+                recognizers[plan.recognizer].result(),
                 {target: of_targets[target] for target in config.languages.targets},
-                cast(DraftRecognizer, recognizers[each.drafter].result()) if each.drafter is not None else None,
+                cast(DraftRecognizer, recognizers[plan.drafter].result()) if plan.drafter is not None else None,
                 of_voices,
                 of_sounds,
             )
-            for config, each, of_targets, of_voices, of_sounds in zip(
-                configs, found, translations, voices, sounds, strict=True
+            for config, plan, of_targets, of_voices, of_sounds in zip(
+                configs, plans, translations, voices, sounds, strict=True
             )
         ]
 
@@ -247,9 +247,9 @@ class SharedModels:
 
     def translators(self, nmt: NmtConfig) -> list[MarianModel]:
         """The one or two models of the options, which are fetched if need be; others may load meanwhile."""
-        found = find_translation_models(nmt)
+        models = find_translation_models(nmt)
         with self.loading:
-            steps = {loaded_as(*step): step for step in found}
+            steps = {loaded_as(*step): step for step in models}
             self.make_room({key: directory for key, (_, directory) in steps.items()})
             return [self.translator(key, *step) for key, step in steps.items()]
 

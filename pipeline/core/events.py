@@ -285,12 +285,12 @@ class SourceSentence:
         """
         if not self.words:
             return self.start_s + (self.end_s - self.start_s) * share
-        left = share * sum(len(word.text.strip()) for word in self.words)
+        letters = share * sum(len(word.text.strip()) for word in self.words)
         for word in self.words:
             length = len(word.text.strip())
-            if left <= length / 2:
+            if letters <= length / 2:
                 return word.start_s
-            left -= length
+            letters -= length
         return self.end_s
 
 

@@ -106,12 +106,12 @@ def with_stage(
         raise ValueError(f"there is no stage {after!r}; the stages are {', '.join(names)}")
     if name in names:
         raise ValueError(f"there is a stage named {name!r} already; choose another name")
-    at = names.index(after) + 1
+    index = names.index(after) + 1
 
     def make(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
         return FunctionStage(name, function, inbox, outbox)
 
-    return [*stages[:at], StageSpec(name, make, stages[at - 1].capacity), *stages[at:]]
+    return [*stages[:index], StageSpec(name, make, stages[index - 1].capacity), *stages[index:]]
 
 
 class FunctionStage:
@@ -134,8 +134,8 @@ class FunctionStage:
             await self.outbox.put(event)
 
     def _call(self, event: object) -> list[object]:
-        found = self._function(event)
-        results = found if isinstance(found, list) else [found]
+        output = self._function(event)
+        results = output if isinstance(output, list) else [output]
         for result in results:
             if not dataclasses.is_dataclass(result):
                 found_type = "nothing" if result is None else f"a {type(result).__name__}"
@@ -212,9 +212,9 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     groups = Groups(single=single, sure_ms=config.vad.max_segment_ms - config.vad.cut_search_ms)
     drafts: LiveDrafts | None = None
     if config.has_drafts:
-        own = recognizer if isinstance(recognizer, DraftRecognizer) else None
+        drafter = recognizer if isinstance(recognizer, DraftRecognizer) else None
         before = Context(_CONTEXT_MS, config.sentences.long_pause_ms)
-        drafts = LiveDrafts(final, models.drafter or own, config.drafts, before, context.stats.clock)
+        drafts = LiveDrafts(final, models.drafter or drafter, config.drafts, before, context.stats.clock)
     reading = lambda: context.reader() is not None  # noqa: E731
     return AsrStage(inbox, outbox, groups, final, drafts, context.load, context.live, reading)
 

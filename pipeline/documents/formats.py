@@ -136,8 +136,8 @@ class _Pysubs:
         self._has_overrides = self._kind != "srt" or "{\\" in text
         self._file = _parsed(text, kind, keep_html_tags=True)
         if kind == "sami":  # a text is shown until the next, which may be empty
-            for one, two in pairwise(self._file):
-                one.end = two.start
+            for line, following in pairwise(self._file):
+                line.end = following.start
             self._file.events = [event for event in self._file if event.text.strip()]
         shown = [event for event in self._file if not event.is_comment and not event.is_drawing]
         self._events = [event for event in shown if self._kind != "srt" or event.text.strip()]
@@ -146,8 +146,8 @@ class _Pysubs:
         for event in reversed_events:
             event.end = event.start + 1000
         self.cues = [
-            FileCue(one.start, one.end, self._text(one.text), f"{one.style}\n{one.name}\n{_place(one.text)}")
-            for one in self._events
+            FileCue(line.start, line.end, self._text(line.text), f"{line.style}\n{line.name}\n{_place(line.text)}")
+            for line in self._events
         ]
 
     def _text(self, text: str) -> str:
@@ -194,7 +194,7 @@ class _Vtt:
             said = "\n".join(lines[start:number])
             if _WORD_TIME.search(said):
                 said = _WORD_CLASS.sub("", _WORD_TIME.sub("", said))
-            start_ms, end_ms = (_ms(times.groups()[at : at + 4]) for at in (0, 4))
+            start_ms, end_ms = (_ms(times.groups()[group : group + 4]) for group in (0, 4))
             self._at.append((start, number))
             self.cues.append(FileCue(start_ms, end_ms, said, "".join(_VOICE.findall(said)[:1])))
 
@@ -217,8 +217,8 @@ class _Ttml:
         self._elements: list[ElementTree.Element] = []
         self._paragraphs = list(self._root.iter(f"{_TTML}p"))
         self.cues = [
-            FileCue(None, None, self._inner(each).strip(), "\n".join(each.get(name, "") for name in _TTML_VOICE))
-            for each in self._paragraphs
+            FileCue(None, None, self._inner(element).strip(), "\n".join(element.get(name, "") for name in _TTML_VOICE))
+            for element in self._paragraphs
         ]
 
     def _inner(self, element: ElementTree.Element) -> str:
@@ -345,7 +345,7 @@ def _retagged(text: str, tags: str, plain: Callable[[str], str]) -> str:
         return _COMMON_TAGS.get(re.sub(r"[ .][^>]*", "", tag).lower(), "")
 
     lines = [re.split(f"({tags})", line) for line in text.split("\n")]
-    return "\n".join("".join((plain, kept)[at % 2](piece) for at, piece in enumerate(line)) for line in lines)
+    return "\n".join("".join((plain, kept)[index % 2](piece) for index, piece in enumerate(line)) for line in lines)
 
 
 def _file_text(file: Any, kind: str) -> str:

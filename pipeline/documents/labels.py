@@ -49,14 +49,14 @@ def translated_label(label: str, translation: Callable[[str], str], languages: t
         return label.replace(inside, translated_label(inside, translation, languages)) if inside else label
     table = _table(languages)
     small = label.lower() if label.isupper() else label
-    found = table.get(label.casefold())
-    if found is None:
+    result = table.get(label.casefold())
+    if result is None:
         if table and " " not in label and not label.istitle():
             return label
-        found = translation(small)
-        if table and any(word.islower() and word in found.split() for word in _WORD.findall(small)):
+        result = translation(small)
+        if table and any(word.islower() and word in result.split() for word in _WORD.findall(small)):
             return label
-    return found.upper() if label.isupper() else found[:1].upper() + found[1:] if label[0].isupper() else found
+    return result.upper() if label.isupper() else result[:1].upper() + result[1:] if label[0].isupper() else result
 
 
 @cache

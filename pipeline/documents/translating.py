@@ -135,7 +135,7 @@ def _repeated(earlier: FileCue, cue: FileCue, *, whole: bool) -> int:
 
 def _is_rolling(cues: Sequence[FileCue]) -> bool:
     """Whether new lines push old ones up, which stand in two subtitles, as in automatic captions."""
-    pushed = [0 < _repeated(one, two, whole=False) < len(_lines(two.text)) for one, two in pairwise(cues)]
+    pushed = [0 < _repeated(cue, after, whole=False) < len(_lines(after.text)) for cue, after in pairwise(cues)]
     return sum(pushed) > _ROLLING * len(pushed)
 
 
@@ -147,8 +147,8 @@ def _pause_ms(one: FileCue, two: FileCue) -> int:
 def _runs(texts: Sequence[_Text], language: str) -> Iterator[Sequence[_Text]]:
     """The texts in which a sentence may go on from one to the next."""
     start = 0
-    for number, (one, two) in enumerate(pairwise(texts), 1):
-        if not (two.goes_on or _may_go_on(one, two, language)):
+    for number, (text, following) in enumerate(pairwise(texts), 1):
+        if not (following.goes_on or _may_go_on(text, following, language)):
             yield texts[start:number]
             start = number
     if texts:
@@ -178,12 +178,12 @@ def _translated(run: Sequence[_Text], translate: Callable[[str], str], languages
     whole, opened, closed = NEXT.join(text.text for text in run), "", ""
     if len(run) == 1 and (song := _HASH.fullmatch(whole)):
         opened, whole, closed = song.groups()
-    written, rest = opened, 0
+    written, position = opened, 0
     for start, end in labels(whole, languages):
         label = translated_label(whole[start:end], translate, languages)
-        written += f"{translate(whole[rest : start - 1])}{whole[start - 1]}{label}{whole[end]}"
-        rest = end + 1
-    return (written + translate(whole[rest:]) + closed).split(NEXT)
+        written += f"{translate(whole[position : start - 1])}{whole[start - 1]}{label}{whole[end]}"
+        position = end + 1
+    return (written + translate(whole[position:]) + closed).split(NEXT)
 
 
 def _laid_out(line: str, rules: SubtitleRules) -> str:

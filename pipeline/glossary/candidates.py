@@ -69,7 +69,7 @@ def term_candidates(
     inside = {word.text for word in words if word.capital and not word.first}
     inside |= {word.text for word in words if word.sure}
     nouns = rules(language).capital_nouns
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def rare(word: str) -> bool:
         return pieces is not None and len(word) > _RARE and pieces(word) >= _RARE
@@ -78,23 +78,23 @@ def term_candidates(
         if name[0].first and len(name) > 1 and small[name[0].text.lower()]:
             name = name[1:]
         if len(name) > 1:
-            found[" ".join(word.text for word in name)] += 1
+            counts[" ".join(word.text for word in name)] += 1
             continue
         (word,) = name
-        known = small[word.text.lower()] > 0 or word.text not in inside
-        if word.sure or rare(word.text) or not (known or nouns):
-            found[word.text] += 1
-    found.update({word: count for word, count in small.items() if count > 1 and rare(word)})
-    found.update(_TITLE.findall("\n".join(lines)))
+        is_common = small[word.text.lower()] > 0 or word.text not in inside
+        if word.sure or rare(word.text) or not (is_common or nouns):
+            counts[word.text] += 1
+    counts.update({word: count for word, count in small.items() if count > 1 and rare(word)})
+    counts.update(_TITLE.findall("\n".join(lines)))
     for line in shouted:  # headlines say how often a name is there, and not that it is one
-        for term in {word.text.title() for word in _words(line)} & found.keys():
-            found[term] += 1
+        for term in {word.text.title() for word in _words(line)} & counts.keys():
+            counts[term] += 1
 
     def weight(term: str) -> int:
-        return found[term] * (2 if " " in term or any(c.isupper() for c in term[1:]) else 1)
+        return counts[term] * (2 if " " in term or any(c.isupper() for c in term[1:]) else 1)
 
-    chosen = [term for term in sorted(found, key=weight, reverse=True) if len(term) >= _LEAST and len(term) <= 100]
-    return [Candidate(term, found[term]) for term in chosen[:most]]
+    chosen = [term for term in sorted(counts, key=weight, reverse=True) if len(term) >= _LEAST and len(term) <= 100]
+    return [Candidate(term, counts[term]) for term in chosen[:most]]
 
 
 def _words(text: str) -> Iterator[_Word]:
@@ -107,17 +107,17 @@ def _words(text: str) -> Iterator[_Word]:
 
 def _names(words: list[_Word]) -> Iterator[list[_Word]]:
     """Runs of words with capitals, and the small words that join them."""
-    at = 0
-    while at < len(words):
-        if not (words[at].capital or words[at].sure):
-            at += 1
+    begin = 0
+    while begin < len(words):
+        if not (words[begin].capital or words[begin].sure):
+            begin += 1
             continue
-        end = at + 1
-        while end - at < _LONGEST_NAME:
+        end = begin + 1
+        while end - begin < _LONGEST_NAME:
             joining = int(end < len(words) and words[end].text in _JOINING and words[end].joined)
             following = end + joining
             if following >= len(words) or not (words[following].capital and words[following].joined):
                 break
             end = following + 1
-        yield words[at:end]
-        at = end
+        yield words[begin:end]
+        begin = end

@@ -53,7 +53,7 @@ class GlossaryFile:
     def _seen(self) -> tuple[int, int, int] | None:
         """A value that changes with the file's contents; None if the file is missing."""
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino

@@ -89,12 +89,12 @@ def _work(data: bytes, sending: Connection) -> None:
 
 
 def _within(lines: Iterable[str]) -> Iterator[str]:
-    left = MOST_CHARACTERS
+    remaining = MOST_CHARACTERS
     for line in lines:
-        if left <= 0:
+        if remaining <= 0:
             return
-        yield line[:left]
-        left -= len(line) + 1
+        yield line[:remaining]
+        remaining -= len(line) + 1
 
 
 def _lines(data: bytes) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _lines(data: bytes) -> Iterator[str]:
         return _of_pdf(data)
     if data[:2] == b"PK":
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = {one.filename: one.file_size for one in archive.infolist()}
+            names = {entry.filename: entry.file_size for entry in archive.infolist()}
         if sum(names.values()) > _UNPACKED_BYTES:
             raise UsageError(f"unpacked, it has more than {_UNPACKED_BYTES >> 20} MiB")
         if "word/document.xml" in names:

@@ -164,20 +164,20 @@ def _languages(value: tuple[str, str]) -> tuple[str, str]:
 def _unique(entries: Sequence[_Entry], mistakes: list[Mistake]) -> tuple[Term, ...]:
     """The terms, each once. A form of two terms with different translations is a mistake."""
     owners: dict[str, _Entry] = {}
-    found: list[Term] = []
+    unique: list[Term] = []
     for line, term in entries:
-        known = [owners.get(_key(form, term)) for form in term.sources]
-        clash = next((other for other in known if other is not None and other[1].targets[0] != term.targets[0]), None)
+        earlier = [owners.get(_key(form, term)) for form in term.sources]
+        clash = next((other for other in earlier if other is not None and other[1].targets[0] != term.targets[0]), None)
         if clash is not None:
             mistakes.append((
                 line, f"{_shown(term.source)} is translated as {_shown(term.targets[0])} and, in line {clash[0]}, as "
                 f"{_shown(clash[1].targets[0])}; keep one, and make the other a target variant",
             ))  # fmt: skip
-        if known[0] is None:
-            found.append(term)
+        if earlier[0] is None:
+            unique.append(term)
         for form in term.sources:
             owners.setdefault(_key(form, term), (line, term))
-    return tuple(found)
+    return tuple(unique)
 
 
 def _key(form: str, term: Term) -> str:

@@ -21,15 +21,15 @@ def load_masked(file: str | None) -> tuple[tuple[str, str], ...]:
     if file is None:
         return ()
     mistakes: list[Mistake] = []
-    found: dict[tuple[str, str], None] = {}
+    words: dict[tuple[str, str], None] = {}
     language = ""
     for number, line in enumerate(map(str.strip, read_text(Path(file), "list of masked words").splitlines()), 1):
         try:
             if line.startswith("[") and line.endswith("]"):
                 language = normalized_code(line[1:-1])
             elif line and not line.startswith(_COMMENT):
-                found[language, normalized_form(line)] = None
+                words[language, normalized_form(line)] = None
         except (TableError, UsageError) as mistake:
             mistakes.append((number, str(mistake)))
     check_mistakes(f"list of masked words {file}", mistakes)
-    return tuple(found)
+    return tuple(words)

@@ -63,8 +63,8 @@ class NearMisses:
         ``loosely``: how much less alike they may be.
         """
         spans = list(_spans(text)) if self._forms else []
-        known = self._glossary.found_in(text) if spans else ()
-        spans = [span for span in spans if all(span.end <= each.start or each.end <= span.start for each in known)]
+        exact = self._glossary.found_in(text) if spans else ()
+        spans = [span for span in spans if all(span.end <= match.start or match.end <= span.start for match in exact)]
         if not spans:
             return []
         from rapidfuzz.distance import Levenshtein  # imported only if there is a glossary
@@ -79,7 +79,7 @@ class NearMisses:
             & (sound >= _LEAST_SOUND - loosely)
             & (likeness >= _LEAST_LIKENESS - loosely)
         )
-        found = [
+        matches = [
             NearMiss(
                 spans[row].start,
                 spans[row].end,
@@ -89,7 +89,7 @@ class NearMisses:
             )
             for row, column in zip(*enough.nonzero(), strict=True)
         ]
-        return sorted(found, key=lambda each: (-each.likeness, each.start, each.end))
+        return sorted(matches, key=lambda match: (-match.likeness, match.start, match.end))
 
 
 def _spans(text: str) -> Iterator[_Span]:

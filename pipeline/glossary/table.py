@@ -86,8 +86,8 @@ def read_head(cells: Sequence[str]) -> Head | None:
 
 def _column(cell: str) -> tuple[str, str]:
     """The name of a column and its language, which is "" if it has none."""
-    found = _HEAD.fullmatch(cell) if len(cell) <= _LONGEST_HEAD else None
-    name, language = found.groups("") if found else (cell, "")
+    match = _HEAD.fullmatch(cell) if len(cell) <= _LONGEST_HEAD else None
+    name, language = match.groups("") if match else (cell, "")
     return re.sub(r"[ -]", "_", name.casefold()), (language and named_language(language)) or language
 
 
@@ -105,13 +105,13 @@ def rows(text: str, delimiters: str = DELIMITERS) -> Table:
     lines = ["\n" if line.startswith("# ") or line.strip() == "#" else line for line in io.StringIO(text, newline="")]
     if lines and (named := _SEPARATOR.fullmatch(lines[0])):
         lines[0], delimiters = "\n", named[1]
-    found = [list(_split(lines, delimiter)) for delimiter in delimiters]
-    if (table := next(filter(_has_head, found), None)) is not None:
+    tables = [list(_split(lines, delimiter)) for delimiter in delimiters]
+    if (table := next(filter(_has_head, tables), None)) is not None:
         return table
     if delimiters[0] == "\t" and "\t" in text:
-        return found[0]
-    whole = (table for table in found if all(isinstance(row, list) and len(row) > 1 for _, row in table))
-    return next(whole, max(found, key=lambda table: sum(len(row) for _, row in table if isinstance(row, list))))
+        return tables[0]
+    whole = (table for table in tables if all(isinstance(row, list) and len(row) > 1 for _, row in table))
+    return next(whole, max(tables, key=lambda table: sum(len(row) for _, row in table if isinstance(row, list))))
 
 
 def _split(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str] | TableError]]:

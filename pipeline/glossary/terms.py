@@ -81,7 +81,7 @@ class Glossary:
         return self._concerns(source) and self._concerns(target)
 
     def _concerns(self, language: str) -> bool:
-        return self.languages is None or any(same_language(language, one) for one in self.languages)
+        return self.languages is None or any(same_language(language, listed) for listed in self.languages)
 
     def spoken(self, language: str) -> Glossary:
         """The terms as they are said in ``language``."""
@@ -101,10 +101,10 @@ class Glossary:
         assert self.languages is not None
         terms: dict[str, Term] = {}
         for term in self.terms:
-            found = term
+            reversed_term = term
             if term.target is not None:
-                found = Term(term.target, term.source, term.target_variants, term.variants, term.exact_case)
-            terms.setdefault(found.source, found)
+                reversed_term = Term(term.target, term.source, term.target_variants, term.variants, term.exact_case)
+            terms.setdefault(reversed_term.source, reversed_term)
         return Glossary(tuple(terms.values()), self.languages[::-1])
 
     def found_in(self, text: str) -> tuple[Match, ...]:
@@ -113,11 +113,11 @@ class Glossary:
         A form is found at word boundaries, or anywhere if the characters there belong to a script without spaces. Any white
         space matches that of a form. An English plural or possessive of the form is part of the match.
         """
-        found: list[Match] = []
+        matches: list[Match] = []
         for match in sorted(self._matches(text), key=lambda match: (match.start - match.end, match.start)):
-            if all(match.end <= other.start or other.end <= match.start for other in found):
-                found.append(match)
-        return tuple(sorted(found, key=lambda match: match.start))
+            if all(match.end <= other.start or other.end <= match.start for other in matches):
+                matches.append(match)
+        return tuple(sorted(matches, key=lambda match: match.start))
 
     def _matches(self, text: str) -> Iterator[Match]:
         for start, character in enumerate(text):

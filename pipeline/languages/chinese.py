@@ -80,7 +80,7 @@ def _convert_run(run: str, convert: Convert) -> str:
     converted = convert(run)
     if len(converted) == len(run):
         return converted
-    return "".join(one if len(one := convert(character)) == 1 else character for character in run)
+    return "".join(single if len(single := convert(character)) == 1 else character for character in run)
 
 
 @functools.lru_cache(maxsize=8192)

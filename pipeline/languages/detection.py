@@ -33,10 +33,10 @@ def detected(text: str, offered: Sequence[str]) -> list[tuple[str, float]]:
     eldc, text = _library(), text.encode("utf-8", "backslashreplace").decode()  # without halves of surrogate pairs
     narrow = eldc.instance()
     narrow.set_languages(sorted({language_tag(code).language for code in offered} & {*eldc.LANGUAGES}))
-    found = narrow.detect_details(text)
-    if not found.reliable and (among_all := eldc.detect_details(text)).reliable:
-        found = among_all
-    return [(next(iter(nearest(code, offered)), code), score) for code, score in found.scores.items()] or [
+    detection = narrow.detect_details(text)
+    if not detection.reliable and (among_all := eldc.detect_details(text)).reliable:
+        detection = among_all
+    return [(next(iter(nearest(code, offered)), code), score) for code, score in detection.scores.items()] or [
         (offered[0], 0.0)
     ]
 
@@ -52,5 +52,5 @@ def written_language(text: str, expected: str) -> str | None:
         return None
     if language_tag(expected).language not in eldc.LANGUAGES or sum(map(str.isalpha, text)) < _LEAST_LETTERS:
         return None
-    found = eldc.detect_details(text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode())
-    return str(found.language) if found.reliable else None
+    detection = eldc.detect_details(text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode())
+    return str(detection.language) if detection.reliable else None

@@ -11,8 +11,8 @@ from .rules.record import Rules
 
 def with_noun(before: list[str], noun: str, after: str, language: str) -> tuple[list[str], str]:
     """The words before a noun of a language, and the text after it, as they are with this noun. Others stay as they are."""
-    known = rules(language).agreeing
-    return (list(before), after) if known is None else known(before, noun, after)
+    agreeing = rules(language).agreeing
+    return (list(before), after) if agreeing is None else agreeing(before, noun, after)
 
 
 def is_before_noun(word: str, language: str) -> bool:
@@ -22,11 +22,11 @@ def is_before_noun(word: str, language: str) -> bool:
 
 def numbered(forms: tuple[str, ...], word: str, source: str, target: str) -> tuple[str, ...]:
     """The translations of a term, those in the number of its word in the source first."""
-    own, other = rules(source), rules(target)
-    if own.singular is None or other.singular is None or forms[0][:1].isupper():
+    source_rules, target_rules = rules(source), rules(target)
+    if source_rules.singular is None or target_rules.singular is None or forms[0][:1].isupper():
         return forms
-    many = _is_plural(word, own) and word[-2:-1] not in "'’"
-    return tuple(sorted(forms, key=lambda form: _is_plural(form, other) != many))
+    many = _is_plural(word, source_rules) and word[-2:-1] not in "'’"
+    return tuple(sorted(forms, key=lambda form: _is_plural(form, target_rules) != many))
 
 
 def plural(noun: str, language: str) -> str:
@@ -34,13 +34,13 @@ def plural(noun: str, language: str) -> str:
 
     Where the head comes first, words after it agree ("partes interessadas") up to a preposition ("listas de pendências").
     """
-    known, words = rules(language), noun.split(" ")
-    if not known.plurals or not noun.islower() or _is_plural(noun, known):
+    of_language, words = rules(language), noun.split(" ")
+    if not of_language.plurals or not noun.islower() or _is_plural(noun, of_language):
         return noun
-    agreeing = takewhile(lambda at: words[at][-1] in "aol" and words[at] not in "da do a o", range(1, len(words)))
-    for at in (0, *agreeing) if known.head_first else (-1,):
-        one, many = next(pair for pair in known.plurals if words[at].endswith(pair[0]))
-        words[at] = words[at][: len(words[at]) - len(one)] + many
+    agreeing = takewhile(lambda i: words[i][-1] in "aol" and words[i] not in "da do a o", range(1, len(words)))
+    for i in (0, *agreeing) if of_language.head_first else (-1,):
+        singular, plural_end = next(pair for pair in of_language.plurals if words[i].endswith(pair[0]))
+        words[i] = words[i][: len(words[i]) - len(singular)] + plural_end
     return " ".join(words)
 
 

@@ -60,21 +60,21 @@ def in_digits(text: str, language: str, *, complete: bool = True) -> str:
     be more than one number ("two thirty", "one two three"), ordinals, whole hundreds, and numbers below 100 ("thirty-two", "trinta e
     dois") stay in words. So does a number at the end of a text that is not ``complete``.
     """
-    known = rules(language)
-    if not known.digits:
+    of_language = rules(language)
+    if not of_language.digits:
         return text
-    words = [_Word(found.group(), *found.span()) for found in _TOKEN.finditer(text)]
+    words = [_Word(token.group(), *token.span()) for token in _TOKEN.finditer(text)]
     for before, word in pairwise(words):
-        if word.value.lower() in known.zero and _numbers([before], language):
+        if word.value.lower() in of_language.zero and _numbers([before], language):
             word.value = "zero"
     made, done = [], 0
     for group in _groups(_numbers(words, language)):
         start, end = group[0].words[0].start, group[-1].words[-1].end
         goes_on = _HALF.match(text, end) or (not complete and not text[end:].strip())
-        if not goes_on and (digits := _one_number(group, language, known)):
+        if not goes_on and (digits := _one_number(group, language, of_language)):
             is_quantity = len(group) == 1 and not _YEAR.search(text, 0, start) and not "1500" < digits < "2100"
             if is_quantity and len(digits) == 4 and digits.isdigit():
-                digits = f"{digits[0]}{known.digits[0]}{digits[1:]}"
+                digits = f"{digits[0]}{of_language.digits[0]}{digits[1:]}"
             if group[0].words[0].value.lower() in _AFTER_ARTICLE and _ARTICLE.search(text, done, start):
                 start -= 2
             made += [text[done:start], digits]
@@ -83,7 +83,7 @@ def in_digits(text: str, language: str, *, complete: bool = True) -> str:
 
 
 def _numbers(words: Sequence[_Word], language: str) -> list[_Number]:
-    return [_Number(words[one.start : one.end], one.text, one.is_ordinal) for one in find_numbers(words, language, 0)]
+    return [_Number(words[n.start : n.end], n.text, n.is_ordinal) for n in find_numbers(words, language, 0)]
 
 
 def _groups(numbers: Sequence[_Number]) -> list[list[_Number]]:
@@ -125,7 +125,7 @@ def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | 
 
 def _grouped(digits: str, thousands: str, decimal: str) -> str:
     """Digits with separators of thousands, from five digits on; shorter ones may be years."""
-    whole, mark, rest = digits.partition(decimal)
+    whole, mark, decimals = digits.partition(decimal)
     if len(whole) > 4 and whole.isdigit():
         whole = f"{int(whole):,}".replace(",", thousands)
-    return whole + mark + rest
+    return whole + mark + decimals

@@ -71,8 +71,8 @@ class LanguageConfig:
 
     def pairs(self, target: str) -> list[tuple[str, str]]:
         """(source, target) of each translation into ``target``."""
-        one = self.only_spoken is not None
-        return [(source, target) for source in self.spoken if one or not same_language(source, target)]
+        only_one = self.only_spoken is not None
+        return [(source, target) for source in self.spoken if only_one or not same_language(source, target)]
 
     def pair(self, target: str) -> tuple[str, str]:
         """The source and target of the only translation into ``target``; of several, the first."""

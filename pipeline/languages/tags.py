@@ -48,8 +48,8 @@ class LanguageTag:
     @property
     def usual_script(self) -> str:
         """The script of the tag or, without one, the most common script of the language; Latin if unknown."""
-        if self.script is None and (found := _parsed(self.language)) is not None and self.language != "und":
-            return found.maximize().script or "Latn"
+        if self.script is None and (parsed := _parsed(self.language)) is not None and self.language != "und":
+            return parsed.maximize().script or "Latn"
         return self.script or "Latn"
 
     def __str__(self) -> str:
@@ -63,22 +63,22 @@ def language_tag(code: str) -> LanguageTag:
 
 @functools.lru_cache(_KEPT_CODES)
 def _language_tag(code: str) -> LanguageTag:
-    if code in _PLAIN or (found := _parsed(code)) is None:
+    if code in _PLAIN or (parsed := _parsed(code)) is None:
         return LanguageTag(code)
-    language, script = found.language or "und", found.script
-    if script is None and found.territory and language in CHINESE:
-        script = found.maximize().script
-    return LanguageTag(_ONE_CODE.get(language, language), script, found.territory)
+    language, script = parsed.language or "und", parsed.script
+    if script is None and parsed.territory and language in CHINESE:
+        script = parsed.maximize().script
+    return LanguageTag(_ONE_CODE.get(language, language), script, parsed.territory)
 
 
 def normalized_code(code: str) -> str:
     """A tag in the form of BCP 47: "zh_tw" → zh-TW, "eng" → en, "iw" → he, "English" → en."""
     if code in _PLAIN:
         return code
-    if (found := _parsed(code) or _parsed(_codes_by_name().get(_short(code).casefold(), ""))) is None:
+    if (parsed := _parsed(code) or _parsed(_codes_by_name().get(_short(code).casefold(), ""))) is None:
         written = code if len(code) <= LONGEST_CODE else f"{code[:LONGEST_CODE]}…"
         raise UsageError(f"{written!r} is not a language code; give one of BCP 47, such as en, zh-Hant or pt-BR")
-    return found.to_tag()
+    return parsed.to_tag()
 
 
 def known_language(code: object) -> str | None:
@@ -98,8 +98,8 @@ def named_language(text: str) -> str | None:
     if text in _PLAIN:
         return text
     text = _short(text)
-    if re.match(r"[A-Za-z]{2}(?![A-Za-z])", text) and (found := _parsed(text)) is not None:
-        return found.to_tag()
+    if re.match(r"[A-Za-z]{2}(?![A-Za-z])", text) and (parsed := _parsed(text)) is not None:
+        return parsed.to_tag()
     names, name = _codes_by_name(), _NOT_IN_NAMES.sub("", text.casefold()).strip()
     return names.get(name) or names.get(name.rpartition(" ")[2])
 
@@ -119,8 +119,8 @@ def nearest(wanted: str, offered: Iterable[str]) -> list[str]:
         return of_language
 
     def far(code: str) -> tuple[bool, bool, int, bool]:
-        own = language_tag(code)
-        return code != wanted, own != tag, _langcodes().tag_distance(str(tag), str(own)), own.region is not None
+        other = language_tag(code)
+        return code != wanted, other != tag, _langcodes().tag_distance(str(tag), str(other)), other.region is not None
 
     return sorted(of_language, key=far)
 
@@ -155,7 +155,7 @@ def sets_sentences_apart(language: str) -> bool:
 def english_name(code: str) -> str:
     """The English name of the language of a tag, such as Portuguese; the code itself if the registry has none."""
     language = language_tag(code).language
-    return next((name.title() for name, known in _codes_by_name().items() if known == language), code)
+    return next((name.title() for name, tag in _codes_by_name().items() if tag == language), code)
 
 
 def _short(text: str) -> str:
@@ -173,10 +173,10 @@ def _parsed(code: str) -> Language | None:
 def _parsed_form(code: str) -> Language | None:
     langcodes = _langcodes()
     try:
-        found: Language = langcodes.get(langcodes.standardize_tag(code, macro=True))
+        parsed: Language = langcodes.get(langcodes.standardize_tag(code, macro=True))
     except langcodes.LanguageTagError:
         return None
-    return found if found.is_valid() and found.private is None else None
+    return parsed if parsed.is_valid() and parsed.private is None else None
 
 
 @functools.cache
@@ -202,10 +202,10 @@ def _codes_by_name() -> Mapping[str, str]:
     """English name of a language, case-folded → its tag, from the registry of BCP 47."""
     from langcodes.registry_parser import parse_registry  # reads 700 kB
 
-    found: dict[str, str] = {}
+    codes: dict[str, str] = {}
     for entry in parse_registry():  # type: ignore[no-untyped-call]
         if entry["Type"] == "language" and "Deprecated" not in entry:
             names = entry["Description"]
             for name in [names] if isinstance(names, str) else names:
-                found.setdefault(_NOT_IN_NAMES.sub("", name.casefold()).strip(), entry["Subtag"])
-    return found
+                codes.setdefault(_NOT_IN_NAMES.sub("", name.casefold()).strip(), entry["Subtag"])
+    return codes

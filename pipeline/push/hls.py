@@ -52,8 +52,8 @@ class Push:
             raise UsageError(f"--push hls={where}: {error}; name a folder that can be written") from None
         blocks = [(int(match[1]), match[0]) for match in _BLOCK.finditer(old)]
         self._blocks = deque(blocks)
-        found = re.search(r"DISCONTINUITY-SEQUENCE:(\d+)", old)
-        self._discontinuities = int(found[1]) if found else 0
+        sequence = re.search(r"DISCONTINUITY-SEQUENCE:(\d+)", old)
+        self._discontinuities = int(sequence[1]) if sequence else 0
         self._first = blocks[-1][0] + 1 if blocks else 0
         """Number of the segment at media time 0."""
         self._written = 0

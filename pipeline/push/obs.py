@@ -122,13 +122,13 @@ def stream_captions(sentence: Sentence, rules: SubtitleRules) -> list[str]:
     """A sentence in blocks that OBS keeps whole and that stream captions have room for."""
     wide = _COLUMNS // 2
     room = replace(rules, line_columns=_COLUMNS, line_cjk_characters=wide, line_japanese_characters=wide)
-    found: list[str] = []
+    captions: list[str] = []
     for lines in range(_LINES, 0, -1):
         blocks = layout(sentence.text, replace(room, max_lines=lines), seams=sentence.seams)
-        found = ["\n".join(block) for block in blocks]
-        if all(len(block.encode()) <= _BYTES for block in found):
-            return found
-    return [part for line in found for part in _parts(line)]  # letters of many code points
+        captions = ["\n".join(block) for block in blocks]
+        if all(len(block.encode()) <= _BYTES for block in captions):
+            return captions
+    return [part for line in captions for part in _parts(line)]  # letters of many code points
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -140,7 +140,7 @@ def _styles(name: str, archive: Path) -> NDArray[np.float32]:
     with tarfile.open(archive) as file:
         names = [match[1] for match in map(_STYLES.fullmatch, file.getnames()) if match]
         if name not in names:
-            there = ", ".join(sorted(each for each in names if each[0] in _LANGUAGES))
+            there = ", ".join(sorted(voice for voice in names if voice[0] in _LANGUAGES))
             raise UsageError(f"there is no voice {name}; Kokoro has {there}")
         member = file.extractfile(f"package/voices/{name}.bin")
         assert member is not None

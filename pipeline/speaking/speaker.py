@@ -169,8 +169,8 @@ class Speaker:
         return f"{self.spoken} of {total} sentences spoken{lag}{left_out}{lost}{otherwise}"
 
     def _work(self) -> None:
-        while (found := self._next()) is not None:
-            utterance, speed, skipped = found
+        while (taken := self._next()) is not None:
+            utterance, speed, skipped = taken
             if skipped:
                 self.skipped += len(skipped)
                 self._skipping(skipped)

@@ -45,9 +45,9 @@ def best_in_models_json(pair: str, catalogue: dict[str, Any]) -> tuple[Catalogue
         return ()
     files = dict(entries[0]["files"])
     base, model = catalogue["baseUrl"].rstrip("/"), files.pop("model")
-    found = [CatalogueFile("", f"{base}/{model['path']}", "gz", model["uncompressedSize"], model["uncompressedHash"])]
-    found += [CatalogueFile("", f"{base}/{file['path']}", "gz") for file in files.values() if file]
-    return _checked(pair, (replace(file, name=file.url.rsplit("/", 1)[-1].removesuffix(".gz")) for file in found))
+    listed = [CatalogueFile("", f"{base}/{model['path']}", "gz", model["uncompressedSize"], model["uncompressedHash"])]
+    listed += [CatalogueFile("", f"{base}/{file['path']}", "gz") for file in files.values() if file]
+    return _checked(pair, (replace(file, name=file.url.rsplit("/", 1)[-1].removesuffix(".gz")) for file in listed))
 
 
 def best_in_records(pair: str, records: dict[str, Any], attachments: str) -> tuple[CatalogueFile, ...]:
@@ -70,30 +70,30 @@ def best_in_records(pair: str, records: dict[str, Any], attachments: str) -> tup
     if not whole:
         return ()
     files = whole[max(whole)]
-    found = []
+    listed = []
     for kind in (kind for kind in _TYPES if kind in files):
         record, packed = files[kind], files[kind]["attachment"]
         packing = _PACKED.get(packed["mimetype"], "")
         size, digest = (
             (record["decompressedSize"], record["decompressedHash"]) if packing else (packed["size"], packed["hash"])
         )
-        found.append(
+        listed.append(
             CatalogueFile(record["name"], f"{attachments.rstrip('/')}/{packed['location']}", packing, size, digest)
         )
-    return _checked(pair, found)
+    return _checked(pair, listed)
 
 
 def _checked(pair: str, files: Iterable[CatalogueFile]) -> tuple[CatalogueFile, ...]:
-    found = tuple(files)
-    for file in found:
+    checked = tuple(files)
+    for file in checked:
         if not file.url.startswith(("https://", "http://")) or ".." in file.url or not _FILE.fullmatch(file.name):
             raise ValueError(f"the files of {pair} have unexpected names")
-        known = (
+        is_complete = (
             type(file.size) is int and 0 < file.size < MOST_BYTES and re.fullmatch("[0-9a-f]{64}", file.sha256 or "")
         )
-        if not known and (file is found[0] or file.size is not None or file.sha256 is not None):
+        if not is_complete and (file is checked[0] or file.size is not None or file.sha256 is not None):
             raise ValueError(f"{file.name} has no size and hash")
-    return found
+    return checked
 
 
 def _code(language: str) -> str:

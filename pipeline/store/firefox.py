@@ -94,8 +94,8 @@ def _folder(name: str) -> Path:
 
 def _manifest(folder: Path) -> dict[str, tuple[int, str]]:
     """The size and hash of each file of a student, as it was fetched; the model first."""
-    found: dict[str, tuple[int, str]] = json.loads((folder / _MANIFEST).read_text())
-    return found
+    manifest: dict[str, tuple[int, str]] = json.loads((folder / _MANIFEST).read_text())
+    return manifest
 
 
 def _files(name: str) -> tuple[CatalogueFile, ...]:
@@ -105,19 +105,19 @@ def _files(name: str) -> tuple[CatalogueFile, ...]:
         catalogue = json.loads(_read(url, name))
         if "data" in catalogue:
             server = json.loads(_read(f"{url.split('/buckets/')[0]}/", name))
-            found = best_in_records(pair, catalogue, server["capabilities"]["attachments"]["base_url"])
+            files = best_in_records(pair, catalogue, server["capabilities"]["attachments"]["base_url"])
         else:
-            found = best_in_models_json(pair, catalogue)
+            files = best_in_models_json(pair, catalogue)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DownloadError(
             f"the catalogue at {url} is not readable ({type(error).__name__}: {first_line(error)}); try again later, or set "
             f"{VARIABLE} to another one"
         ) from error
-    if not found:
+    if not files:
         raise ModelError(
             f"Mozilla's catalogue has no model {pair}; python -m pipeline.models list --pairs shows the pairs"
         )
-    return found
+    return files
 
 
 def _packed_name(file: CatalogueFile) -> str:

@@ -180,8 +180,8 @@ def _join(model: KnownModel, sources: dict[KnownFile, list[Path]], folder: Path,
             if is_complete(folder, model):
                 return folder
             shutil.rmtree(folder, ignore_errors=True)
-            for left in folder.parent.glob(f".{folder.name}.*"):  # left by a program that was killed
-                shutil.rmtree(left, ignore_errors=True)
+            for leftover in folder.parent.glob(f".{folder.name}.*"):  # left by a program that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
             check_room(model.hub_id, total, folder.parent)
             made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             try:
@@ -216,7 +216,7 @@ def _blocks(piece: Path, file: KnownFile) -> Iterator[bytes]:
         with piece.open("rb") as source:
             if file.within:
                 content = source.read()
-                yield content[(at := content.find(file.begins)) : at + file.size]
+                yield content[(position := content.find(file.begins)) : position + file.size]
                 return
             while block := source.read(_BLOCK):
                 yield block
@@ -235,10 +235,10 @@ def _warn_wrong_files(model: KnownModel, names: list[str]) -> None:
 
 def _read_verified() -> Verified:
     try:
-        found = json.loads((assets() / "verified.json").read_text("utf-8"))
+        digests = json.loads((assets() / "verified.json").read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return digests if isinstance(digests, dict) else {}
 
 
 def _write_verified(noted: Verified) -> None:

@@ -37,9 +37,9 @@ class ModelRef:
     @classmethod
     def named(cls, source: str, revision: str | None, *files: FileSet) -> ModelRef:
         """A model that is taken at its known revision if it is known and the revision is not another one."""
-        if (known := known_model(source, revision)) is None:
+        if (model := known_model(source, revision)) is None:
             return cls(source, revision, files)
-        return cls(source, known.revision, files, known.licence)
+        return cls(source, model.revision, files, model.licence)
 
     @property
     def known(self) -> KnownModel | None:
@@ -63,16 +63,16 @@ def resolve_model(ref: ModelRef, progress: Progress | None = None) -> Path:
     with nullcontext(progress) if progress is not None else progress_bar() as shown:
         if is_student(ref.source):
             return fetch_student(ref.source, shown)
-        if (known := ref.known) is None:
+        if (model := ref.known) is None:
             return fetch_model(ref, shown)
-        if (installed := model_from_packages(known, shown)) is not None:
+        if (installed := model_from_packages(model, shown)) is not None:
             return installed
-        if known.revision and (cached := cached_model(replace(ref, revision=known.revision))) is not None:
+        if model.revision and (cached := cached_model(replace(ref, revision=model.revision))) is not None:
             raise DownloadError(
-                f"{cached} does not hold the files of {known.hub_id} as published; fetch the damaged ones again with: "
-                f"python -m pipeline.models pull {known.size}"
+                f"{cached} does not hold the files of {model.hub_id} as published; fetch the damaged ones again with: "
+                f"python -m pipeline.models pull {model.size}"
             )
-        return fetch_known(known, ref, shown)
+        return fetch_known(model, ref, shown)
 
 
 def local_model(ref: ModelRef) -> Path | None:
@@ -82,10 +82,10 @@ def local_model(ref: ModelRef) -> Path | None:
         return cached_student(ref.source) or (model_from_packages(smaller) if smaller is not None else None)
     if (directory := local_directory(ref.source)) is not None:
         return directory
-    if (known := ref.known) is None:
+    if (model := ref.known) is None:
         return cached_model(ref)
-    cached = cached_model(replace(ref, revision=known.revision)) if known.revision else None
-    return cached if cached is not None and is_complete(cached, known) else None
+    cached = cached_model(replace(ref, revision=model.revision)) if model.revision else None
+    return cached if cached is not None and is_complete(cached, model) else None
 
 
 def fetch_known(known: KnownModel, ref: ModelRef, progress: Progress) -> Path:

@@ -43,10 +43,10 @@ def fetch_blob(listing: Listing, file: RemoteFile, blobs: Path, arrived: Callabl
         # The partial file of an earlier run may have had other content: fetch it once more from the start.
         path.unlink()
         _download(listing, file, path, arrived)
-    if (found := digest_of(path, file.digest)) != file.digest:
+    if (digest := digest_of(path, file.digest)) != file.digest:
         path.unlink()
         raise DownloadError(
-            f"{file.name} of {listing.model} arrived with the hash {found}; the hub lists {file.digest}. {_NOT_KEPT}"
+            f"{file.name} of {listing.model} arrived with the hash {digest}; the hub lists {file.digest}. {_NOT_KEPT}"
         )
     os.replace(path, blobs / file.digest)
 

@@ -58,16 +58,16 @@ class FinalRecognition:
 
     def recognised(self, groups: Sequence[Group]) -> list[list[Transcript]]:
         """The transcripts of the next groups; of each, one for each segment."""
-        found = self._together(groups) if len(groups) > 1 and self.at_once else None
-        if found is not None:
-            for group, transcripts in zip(groups, found, strict=True):
+        transcripts_by_group = self._together(groups) if len(groups) > 1 and self.at_once else None
+        if transcripts_by_group is not None:
+            for group, transcripts in zip(groups, transcripts_by_group, strict=True):
                 self.take(group, transcripts)
-            return found
-        found = []
+            return transcripts_by_group
+        transcripts_by_group = []
         for group in groups:
-            found.append(self._group(group))
-            self.take(group, found[-1])
-        return found
+            transcripts_by_group.append(self._group(group))
+            self.take(group, transcripts_by_group[-1])
+        return transcripts_by_group
 
     def as_if_closed(self, group: Group) -> list[Transcript] | None:
         """The transcripts of a group if nothing more comes; None if the recogniser fails. Nothing is remembered."""
@@ -105,33 +105,33 @@ class FinalRecognition:
         assert isinstance(self.recognizer, BatchRecognizer)
         try:
             with self.stats.busy("asr"):
-                found = self._batch(self.recognizer, groups, self._leads(groups))
+                transcripts = self._batch(self.recognizer, groups, self._leads(groups))
             self._calls.worked()
         except PipelineError:
             raise
         except Exception:
             log.debug("%d groups could not be recognised together", len(groups), exc_info=True)
             return None
-        return found
+        return transcripts
 
     def _leads(self, groups: Sequence[Group]) -> list[Group]:
         """The segments of earlier groups that each of the next groups is heard with."""
         if not isinstance(self.recognizer, BatchRecognizer) or self.several_languages:
             return [()] * len(groups)
-        before, found = self._before, []
+        before, leads = self._before, []
         for group in groups:
-            found.append(lead(before, group))
+            leads.append(lead(before, group))
             before += group
-        return found
+        return leads
 
     def _whole(self, group: Group, known: Group = ()) -> list[Transcript]:
         """The transcripts of a group, heard together with the segments before it that are ``known``."""
         with self.stats.busy("asr"):
             if isinstance(self.recognizer, BatchRecognizer) and not self.several_languages:
                 return self._batch(self.recognizer, [group], [known])[0]
-            found = self.recognizer.transcribe(group, self.options)
-        check_transcripts(group, found)
-        return found
+            transcripts = self.recognizer.transcribe(group, self.options)
+        check_transcripts(group, transcripts)
+        return transcripts
 
     def _batch(
         self, recognizer: BatchRecognizer, groups: Sequence[Group], leads: Sequence[Group]
@@ -139,41 +139,41 @@ class FinalRecognition:
         """The transcripts of groups, each heard together with its lead, unless that is heard to end otherwise than before: then a
         word may have come to the wrong side.
         """
-        heard = self._checked(recognizer, [(*known, *group) for known, group in zip(leads, groups, strict=True)])
-        found, before = list[list[Transcript]](), self._newest
-        for known, group, transcripts in zip(leads, groups, heard, strict=True):
-            own = transcripts[len(known) :]
-            if known and (before is None or _end(transcripts[len(known) - 1]) != _end(before)):
-                (own,) = self._checked(recognizer, [group])
-            found.append(own)
-            before = own[-1]
-        return found
+        heard = self._checked(recognizer, [(*leading, *group) for leading, group in zip(leads, groups, strict=True)])
+        batch, before = list[list[Transcript]](), self._newest
+        for leading, group, transcripts in zip(leads, groups, heard, strict=True):
+            recognised = transcripts[len(leading) :]
+            if leading and (before is None or _end(transcripts[len(leading) - 1]) != _end(before)):
+                (recognised,) = self._checked(recognizer, [group])
+            batch.append(recognised)
+            before = recognised[-1]
+        return batch
 
     def _checked(self, recognizer: BatchRecognizer, groups: Sequence[Group]) -> list[list[Transcript]]:
-        found = recognizer.transcribe_batch(groups, self.options)
-        if not isinstance(found, list) or len(found) != len(groups):
+        batch = recognizer.transcribe_batch(groups, self.options)
+        if not isinstance(batch, list) or len(batch) != len(groups):
             raise PipelineError(
-                f"transcribe_batch returned {str(found)[:60]}; expected a list for each of {len(groups)} groups"
+                f"transcribe_batch returned {str(batch)[:60]}; expected a list for each of {len(groups)} groups"
             )
-        for group, transcripts in zip(groups, found, strict=True):
+        for group, transcripts in zip(groups, batch, strict=True):
             check_transcripts(group, transcripts)
-        return found
+        return batch
 
     def _group(self, group: Group) -> list[Transcript]:
-        (known,) = self._leads([group])
-        if len(group) > 1 or known:
+        (leading,) = self._leads([group])
+        if len(group) > 1 or leading:
             try:
-                return self._whole(group, known)
+                return self._whole(group, leading)
             except PipelineError:
                 raise
             except Exception:
-                log.debug("%d segments could not be recognised together", len(known) + len(group), exc_info=True)
+                log.debug("%d segments could not be recognised together", len(leading) + len(group), exc_info=True)
         return [self._attempt(segment, lambda: self._whole((segment,))[0]) for segment in group]  # noqa: B023  # called at once
 
     def _attempt(self, segment: SpeechSegment, recognise: Callable[[], Transcript]) -> Transcript:
         """The transcript of a segment; one without text if the recogniser fails."""
         try:
-            found = recognise()
+            transcripts = recognise()
         except Exception as error:
             reason = self._calls.reason(error)
             log.warning("the speech from %.1f to %.1f s is not recognised: %s", segment.start_s, segment.end_s, reason)
@@ -189,7 +189,7 @@ class FinalRecognition:
                 speech_end_s=segment.speech_end_s,
             )
         self._calls.worked()
-        return found
+        return transcripts
 
 
 def _end(transcript: Transcript) -> str:

@@ -57,12 +57,12 @@ class Groups:
 
 def lead(before: Sequence[SpeechSegment], group: Group) -> Group:
     """The segments ``before`` a group that are heard again together with it, because it is short."""
-    found: Group = ()
+    leading: Group = ()
     if 1000 * (group[-1].end_s - group[0].speech_start_s) < _SHORT_MS:
         for segment in reversed(before):
-            after = (*found, *group)
+            after = (*leading, *group)
             apart = after[0].speech_start_s - segment.speech_end_s >= _AGO_S or after[0].language != segment.language
             if apart or not fits((segment, *after[:-1]), after[-1], _WINDOW_MS):
                 break
-            found = (segment, *found)
-    return found
+            leading = (segment, *leading)
+    return leading

@@ -55,21 +55,21 @@ class LanguageSegmenter:
             self._segment, self._begin = segment.id, segment.start_sample
             self._known.clear()
         start, first, self.unsure = segment.start_sample, self._begin, False
-        found = [(first + begin, first + end) for begin, end in stretches(segment.samples[first - start :])]
+        ranges = [(first + begin, first + end) for begin, end in stretches(segment.samples[first - start :])]
         parts: list[SpeechSegment] = []
         language: str | None = None
         before = first
-        for begin, end in found if len(found) > 1 else ():
-            own = self._language(segment.samples[begin - start : end - start], begin)
-            if own is not None and language not in (None, own):
+        for begin, end in ranges if len(ranges) > 1 else ():
+            detected = self._language(segment.samples[begin - start : end - start], begin)
+            if detected is not None and language not in (None, detected):
                 part = _between(segment, self._begin, (before + begin) // 2)
                 parts.append(replace(part, forced_cut=False, speech_end_sample=before, language=language))
                 self._begin += len(part.samples)
-            language = own or language
-            self.unsure = own is None and end - begin < _LEAST_S * SAMPLE_RATE
+            language = detected or language
+            self.unsure = detected is None and end - begin < _LEAST_S * SAMPLE_RATE
             before = end
-        rest = _between(segment, self._begin, start + len(segment.samples))
-        return [*parts, replace(rest, language=language)]
+        last_part = _between(segment, self._begin, start + len(segment.samples))
+        return [*parts, replace(last_part, language=language)]
 
     def _language(self, samples: Samples, begin: int) -> str | None:
         """The language of a stretch, if it is certain. ``begin``: its first sample's number in the stream."""

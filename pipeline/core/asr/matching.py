@@ -36,18 +36,18 @@ def first_new_word(
     """
     old = letters(known)
     costs = [float(length) for length in range(len(old) + 1)]  # of turning nothing into each beginning of ``old``
-    best, found, difference = math.inf, 0, 0.0
+    best, first_new, difference = math.inf, 0, 0.0
     for index in range(len(words) + 1):
         at_s = words[index].start_s if index < len(words) else words[-1].end_s if words else boundary_s
         cost = costs[-1] + per_s * abs(at_s - boundary_s)
         if cost < best:
-            best, found, difference = cost, index, costs[-1]
+            best, first_new, difference = cost, index, costs[-1]
         for character in letters(words[index].text) if index < len(words) else "":
             costs = _next_costs(costs, old, character)
-    last = words[max(0, found - 1)] if words else Word("", 0.0, 0.0)
+    last = words[max(0, first_new - 1)] if words else Word("", 0.0, 0.0)
     if last.start_s < boundary_s < last.end_s - _OVER_S and _digits(last.text) not in _digits(known):
         return None  # a number that goes on: "65,000", now "65,300"
-    return found if difference <= max(_MOST_DIFFERENCE * len(old), _FEW_LETTERS) else None
+    return first_new if difference <= max(_MOST_DIFFERENCE * len(old), _FEW_LETTERS) else None
 
 
 def _digits(text: str) -> str:
@@ -66,7 +66,7 @@ def resembles_part(text: str, whole: str) -> bool:
 def _next_costs(costs: Sequence[float], old: str, character: str) -> list[float]:
     """The next row of the edit distance (Wagner and Fischer, 1974): one more character of the new text."""
     row = [costs[0] + 1.0]
-    for at, same in enumerate(old):
+    for position, same in enumerate(old):
         added = _SPELT_OUT if same.isdigit() and character.isalpha() else 1.0
-        row.append(min(costs[at] + added * (character != same), costs[at + 1] + added, row[at] + 1))
+        row.append(min(costs[position] + added * (character != same), costs[position + 1] + added, row[position] + 1))
     return row

@@ -199,15 +199,15 @@ def check_transcripts(segments: Sequence[SpeechSegment], found: object) -> None:
 def _fault(segments: Sequence[SpeechSegment], found: object) -> str | None:
     if not isinstance(found, list | tuple):
         return "None" if found is None else f"an object of type {type(found).__name__}"
-    for one in found:
-        if not isinstance(one, Transcript):
-            return f"a list with {'None' if one is None else f'an object of type {type(one).__name__}'}"
+    for item in found:
+        if not isinstance(item, Transcript):
+            return f"a list with {'None' if item is None else f'an object of type {type(item).__name__}'}"
     if len(found) != len(segments):
         return f"{len(found)} transcripts" if found else "an empty list"
-    for segment, one in zip(segments, found, strict=True):
-        if one.segment_id != segment.id:
-            return f"a transcript of segment {one.segment_id} for segment {segment.id}"
-        times = [one.start_s, one.end_s, *((one.words[0].end_s, one.words[-1].start_s) if one.words else ())]
+    for segment, item in zip(segments, found, strict=True):
+        if item.segment_id != segment.id:
+            return f"a transcript of segment {item.segment_id} for segment {segment.id}"
+        times = [item.start_s, item.end_s, *((item.words[0].end_s, item.words[-1].start_s) if item.words else ())]
         begin_s, end_s = segment.start_s, segment.end_s
         for at_s in times:
             if not begin_s - _SLACK_S <= at_s <= end_s + _SLACK_S:  # or not a number
@@ -235,8 +235,8 @@ class StreamedSegments:
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         """Recognise segments that have ended or pause: the stream of each is fed the rest."""
-        found = [_transcript(segment, self._recognised(segment, options, ended=True)) for segment in segments]
-        return [replace(transcript, steady_words=0) for transcript in found]
+        transcripts = [_transcript(segment, self._recognised(segment, options, ended=True)) for segment in segments]
+        return [replace(transcript, steady_words=0) for transcript in transcripts]
 
     def _recognised(self, segment: SpeechSegment, options: RecognitionOptions, *, ended: bool) -> PartialText:
         """The text heard in the segment. A stream that has ended, failed or heard more than the segment is replaced."""
@@ -244,11 +244,11 @@ class StreamedSegments:
         self._stream = None
         if stream is None or self._segment != (segment.id, segment.start_sample) or begin > len(segment.samples):
             stream, begin = self._recognizer.open(options), 0
-        found = stream.feed(segment.samples[begin:])
+        partial = stream.feed(segment.samples[begin:])
         if ended:
             return stream.finish()
         self._stream, self._segment, self._length = stream, (segment.id, segment.start_sample), len(segment.samples)
-        return found
+        return partial
 
 
 def by_segment(recognizer: Recognizer | StreamingRecognizer) -> Recognizer:

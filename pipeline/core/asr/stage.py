@@ -87,9 +87,9 @@ class AsrStage:
             await self._put_out(worker)
         drafts = self._drafts_now() if isinstance(item, SpeechSegment) else None
         if drafts is not None and self._groups.open:
-            found = await worker.run(partial(drafts.ended, self._groups.open))
-            if found is not None:
-                await self.outbox.put(found)
+            draft = await worker.run(partial(drafts.ended, self._groups.open))
+            if draft is not None:
+                await self.outbox.put(draft)
 
     def _drafts_now(self) -> LiveDrafts | None:
         """The drafts, if there is time for them."""
@@ -105,29 +105,29 @@ class AsrStage:
     async def _put_out(self, worker: Worker) -> None:
         """Put out the transcripts of the groups that have closed, and the pauses after each."""
         closed, self._closed = self._closed, []
-        groups = [each for each in closed if isinstance(each, tuple)]
-        found = iter(await worker.run(partial(self._recognised, groups)) if groups else [])
-        for each in closed:
-            if not isinstance(each, tuple):
-                await self.outbox.put(each)
+        groups = [item for item in closed if isinstance(item, tuple)]
+        transcripts = iter(await worker.run(partial(self._recognised, groups)) if groups else [])
+        for item in closed:
+            if not isinstance(item, tuple):
+                await self.outbox.put(item)
                 continue
-            for transcript in next(found):
+            for transcript in next(transcripts):
                 self.stats.transcribed(transcript)
                 await self.outbox.put(transcript)
 
     def _recognised(self, groups: list[Group]) -> list[list[Transcript]]:
         """The transcripts of groups: several at once, or those that a pause has brought already."""
-        found: list[list[Transcript]] = []
-        while len(found) < len(groups):
-            left = groups[len(found) :]
-            early = self._drafts.prepared(left[0]) if self._drafts is not None else None
+        heard: list[list[Transcript]] = []
+        while len(heard) < len(groups):
+            todo = groups[len(heard) :]
+            early = self._drafts.prepared(todo[0]) if self._drafts is not None else None
             if early is not None:
-                self._final.take(left[0], early)
-            found += [early] if early is not None else self._final.recognised(left if self._final.at_once else left[:1])
+                self._final.take(todo[0], early)
+            heard += [early] if early is not None else self._final.recognised(todo if self._final.at_once else todo[:1])
         if self._drafts is not None:
-            for group, transcripts in zip(groups, found, strict=True):
+            for group, transcripts in zip(groups, heard, strict=True):
                 self._drafts.closed(group, transcripts)
-        return found
+        return heard
 
     async def _look(self, so_far: SegmentSoFar, worker: Worker) -> None:
         """Recognise the open group as it is now, if there is time."""
@@ -139,5 +139,5 @@ class AsrStage:
         await self._put_out(worker)
         if (drafts := self._drafts_now()) is not None and (so_far.pausing or drafts.due(segment)):
             look = partial(drafts.look, self._groups.open, segment, pausing=so_far.pausing)
-            if (found := await worker.run(look)) is not None:
-                await self.outbox.put(found)
+            if (draft := await worker.run(look)) is not None:
+                await self.outbox.put(draft)

@@ -51,7 +51,7 @@ class HeardTerms:
         """Note the terms of a transcript as likely to be said again, and those that its words are a little like."""
         self._update(transcript.language)
         said = [match.term for match in self._glossary.found_in(transcript.text)]
-        similar = [each.term for each in self._near.found_in(transcript.text, loosely=_LOOSELY)]
+        similar = [match.term for match in self._near.found_in(transcript.text, loosely=_LOOSELY)]
         newest = dict.fromkeys([*reversed(said), *similar, *self._lately])
         self._lately = list(newest)[: self._options.prompt_terms]
 
@@ -83,11 +83,11 @@ class HeardTerms:
 
     def _update(self, language: str) -> None:
         """Take the glossary as it is now, for the language spoken."""
-        now = self._current()
-        if now is self._of_file and language == self._language:
+        glossary = self._current()
+        if glossary is self._of_file and language == self._language:
             return
-        self._of_file, self._language = now, language
-        self._glossary = now.spoken(language)
+        self._of_file, self._language = glossary, language
+        self._glossary = glossary.spoken(language)
         self._near = NearMisses(self._glossary)
         terms = set(self._glossary.terms)
         self._lately = [term for term in self._lately if term in terms]
@@ -95,10 +95,10 @@ class HeardTerms:
 
 def _written(text: str, taken: Sequence[NearMiss]) -> tuple[str, tuple[Replacement, ...]]:
     """``text`` with the terms in their places."""
-    written, at = "", 0
+    written, position = "", 0
     replaced: list[Replacement] = []
     for near in sorted(taken, key=lambda each: each.start):
-        written += text[at : near.start]
+        written += text[position : near.start]
         replaced.append(Replacement(len(written), len(written) + len(near.form), text[near.start : near.end]))
-        written, at = written + near.form, near.end
-    return written + text[at:], tuple(replaced)
+        written, position = written + near.form, near.end
+    return written + text[position:], tuple(replaced)

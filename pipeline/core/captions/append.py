@@ -76,12 +76,12 @@ class AppendOnlyText:
             whole += state.text[: state.steady].rstrip() if state.steady < len(state.text) else state.text.strip()
             if state.steady < len(state.text.rstrip()):
                 break
-        at = len(self._said) if whole.startswith(self._said) else _continuation(self._said, whole, language)
+        position = len(self._said) if whole.startswith(self._said) else _continuation(self._said, whole, language)
         pieces: list[Piece] = []
         for (begin, number), (end, _) in zip(begins, [*begins[1:], (len(whole), -1)], strict=True):
-            text = whole[max(at, begin) : end].rstrip() if end > at else ""
+            text = whole[max(position, begin) : end].rstrip() if end > position else ""
             if text:
-                apart = space if self._begun and max(at, begin) == begin else ""
+                apart = space if self._begun and max(position, begin) == begin else ""
                 pieces.append(Piece(number, apart + text))
                 self._begun = True
         if pieces:
@@ -141,8 +141,8 @@ def _distance(first: list[str], second: list[str]) -> list[int]:
     costs = list(range(len(second) + 1))
     for row, unit in enumerate(first, 1):
         before, costs[0] = costs[0], row
-        for at, other in enumerate(second, 1):
-            before, costs[at] = costs[at], min(before + (unit != other), costs[at] + 1, costs[at - 1] + 1)
+        for i, other in enumerate(second, 1):
+            before, costs[i] = costs[i], min(before + (unit != other), costs[i] + 1, costs[i - 1] + 1)
     return costs
 
 
@@ -152,8 +152,8 @@ def _continuation(said: str, whole: str, language: str) -> int:
     count = max(range(len(costs)), key=lambda at: (-costs[at], at))
     if not count:
         return 0
-    found = list((_WORD if spaced(language) else _CHARACTER).finditer(whole))[count - 1]
+    last_unit = list((_WORD if spaced(language) else _CHARACTER).finditer(whole))[count - 1]
     last = said.split()[-1:] if spaced(language) else [said[-1:]]
-    if last and last[0] and found.group().startswith(last[0]):
-        return found.start() + len(last[0])  # the marks after the last word are new
-    return found.end()
+    if last and last[0] and last_unit.group().startswith(last[0]):
+        return last_unit.start() + len(last[0])  # the marks after the last word are new
+    return last_unit.end()

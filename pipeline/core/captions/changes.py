@@ -85,8 +85,8 @@ class Changes:
         before = self._texts.push(event)
         if isinstance(event, SourceText):
             withdrawn, text = edit(before.text if before else "", event.text)
-            rest = event.start_s, event.end_s, event.heard_s, event.speaker
-            return SourceDelta(event.sentence, event.language, text, withdrawn, event.steady, *rest)
+            times_and_speaker = event.start_s, event.end_s, event.heard_s, event.speaker
+            return SourceDelta(event.sentence, event.language, text, withdrawn, event.steady, *times_and_speaker)
         if isinstance(event, TargetText):
             return _delta(before if isinstance(before, TargetText) else None, event)
         return event
@@ -94,8 +94,8 @@ class Changes:
 
 def _delta(before: TargetText | None, now: TargetText) -> Delta:
     withdrawn, text = edit(before.text if before else "", now.text)
-    known = () if before is None or before.complete else before.tokens
-    new = now.tokens[common_length(known, now.tokens) :]
+    earlier = () if before is None or before.complete else before.tokens
+    new = now.tokens[common_length(earlier, now.tokens) :]
     return Delta(
         sentence=now.sentence,
         language=now.language,
@@ -131,11 +131,11 @@ class States:
         kept = before.text[: max(0, len(before.text) - change.withdrawn)] if before else ""
         text = kept + change.text
         if isinstance(change, SourceDelta):
-            rest = change.start_s, change.end_s, change.heard_s, change.speaker
-            return SourceText(change.sentence, change.language, text, change.steady, *rest)
-        known = before.tokens if isinstance(before, TargetText) and not before.complete else ()
+            times_and_speaker = change.start_s, change.end_s, change.heard_s, change.speaker
+            return SourceText(change.sentence, change.language, text, change.steady, *times_and_speaker)
+        earlier = before.tokens if isinstance(before, TargetText) and not before.complete else ()
         tokens = (
-            *(token for token in known if token.end <= len(kept)),
+            *(token for token in earlier if token.end <= len(kept)),
             TargetToken(change.token, change.log_probability, len(text)),
         )
         return TargetText(

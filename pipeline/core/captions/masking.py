@@ -61,9 +61,9 @@ class Masking:
         """A finished text, masked. ``language``: None if it is unknown, so that words of all languages are masked."""
         characters = list(text)
         for start, end in self._spans(text, language):
-            for at in range(start + (end - start > 1), end):
-                if _is_of_word(text[at]):
-                    characters[at] = MASK
+            for position in range(start + (end - start > 1), end):
+                if _is_of_word(text[position]):
+                    characters[position] = MASK
         return "".join(characters)
 
     def push(self, event: PipelineEvent) -> PipelineEvent:
@@ -92,13 +92,13 @@ class Masking:
 
     def _words(self, words: Sequence[Word], text: str, language: str) -> tuple[Word, ...]:
         """The words of a text, as it is masked."""
-        found, at = [], -(len(words[0].text) - len(words[0].text.lstrip())) if words else 0
+        masked, position = [], -(len(words[0].text) - len(words[0].text.lstrip())) if words else 0
         for word in words:
-            shown = word.text[: max(0, -at)] + text[max(0, at) : at + len(word.text)]
+            shown = word.text[: max(0, -position)] + text[max(0, position) : position + len(word.text)]
             heard = word.heard and self.text(word.heard, language)
-            found.append(replace(word, text=shown + word.text[len(shown) :], heard=heard))
-            at += len(word.text)
-        return tuple(found)
+            masked.append(replace(word, text=shown + word.text[len(shown) :], heard=heard))
+            position += len(word.text)
+        return tuple(masked)
 
     def _lists(self, language: str | None) -> list[list[tuple[str, ...]]]:
         codes = self._phrases if language is None else {language_tag(language).language, ""}
@@ -107,51 +107,51 @@ class Masking:
     def _spans(self, text: str, language: str | None) -> Iterator[tuple[int, int]]:
         """The positions of listed words, as (start, end); they may overlap."""
         units = _units(text)
-        known = self._lists(language)
-        for at, unit in enumerate(units):
+        lists = self._lists(language)
+        for first, unit in enumerate(units):
             phrase: tuple[str, ...] = ()
-            for last in range(at, min(at + self._longest, len(units))):
-                if last > at and text[units[last - 1].end : units[last].start].strip() not in _JOINTS:
+            for last in range(first, min(first + self._longest, len(units))):
+                if last > first and text[units[last - 1].end : units[last].start].strip() not in _JOINTS:
                     break
                 phrase += (units[last].text,)
-                if any(phrase == _next(phrases, phrase) for phrases in known):
+                if any(phrase == _next(phrases, phrase) for phrases in lists):
                     yield unit.start, units[last].end
 
     def _settled(self, text: str, language: str) -> int:
         """The length of the text before what may be, or become, a listed word when the text goes on."""
-        units, end, known = _units(text), len(text), self._lists(language)
-        for at in range(len(units) - 1, max(-1, len(units) - 1 - self._longest), -1):
-            if text[units[at].end : units[at + 1].start if at + 1 < len(units) else len(text)].strip() not in _JOINTS:
+        units, end, lists = _units(text), len(text), self._lists(language)
+        for i in range(len(units) - 1, max(-1, len(units) - 1 - self._longest), -1):
+            if text[units[i].end : units[i + 1].start if i + 1 < len(units) else len(text)].strip() not in _JOINTS:
                 break
-            begun = tuple(unit.text for unit in units[at:])
-            if any(_may_become(begun, _next(phrases, begun)) for phrases in known):
-                end = units[at].start
+            begun = tuple(unit.text for unit in units[i:])
+            if any(_may_become(begun, _next(phrases, begun)) for phrases in lists):
+                end = units[i].start
         return end
 
 
 def _next(phrases: list[tuple[str, ...]], begun: tuple[str, ...]) -> tuple[str, ...]:
     """The first phrase from ``begun`` on in their order: if any phrase begins with it, this one does. Empty after the last."""
-    at = bisect_left(phrases, begun)
-    return phrases[at] if at < len(phrases) else ()
+    index = bisect_left(phrases, begun)
+    return phrases[index] if index < len(phrases) else ()
 
 
 def _may_become(begun: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
     """Whether a phrase begins with these units, of which the last one may be incomplete."""
     *whole, last = begun
-    at = len(whole)
-    return at < len(phrase) and phrase[:at] == tuple(whole) and phrase[at].startswith(last)
+    index = len(whole)
+    return index < len(phrase) and phrase[:index] == tuple(whole) and phrase[index].startswith(last)
 
 
 def _units(text: str) -> list[_Unit]:
-    found: list[tuple[int, int]] = []
-    for at, character in enumerate(text):
+    ranges: list[tuple[int, int]] = []
+    for position, character in enumerate(text):
         if not _is_of_word(character):
             continue
-        if found and found[-1][1] == at and in_word(character) and in_word(text[at - 1]):
-            found[-1] = found[-1][0], at + 1
+        if ranges and ranges[-1][1] == position and in_word(character) and in_word(text[position - 1]):
+            ranges[-1] = ranges[-1][0], position + 1
         else:
-            found.append((at, at + 1))
-    return [_Unit(start, end, _plain(text[start:end])) for start, end in found]
+            ranges.append((position, position + 1))
+    return [_Unit(start, end, _plain(text[start:end])) for start, end in ranges]
 
 
 @functools.lru_cache(maxsize=8192)

@@ -57,12 +57,12 @@ class AgreeingDrafts:
 
     def _agreed(self, draft: TargetText, shown: str) -> TargetText:
         """A whole draft, or ``shown`` as it is."""
-        now = draft.text
-        self._newest.append(now)
-        full, same = len(self._newest) == self._newest.maxlen, common_length(shown, now)
-        agreed = full and all(before == now or common_length(before, now) > same for before in self._newest)
-        small = len(shown) - same <= _SMALL_CHANGE and len(now) >= len(shown) + _SMALL_CHANGE
-        text = now if agreed or small or same == len(shown) else shown
+        newest = draft.text
+        self._newest.append(newest)
+        full, same = len(self._newest) == self._newest.maxlen, common_length(shown, newest)
+        agreed = full and all(before == newest or common_length(before, newest) > same for before in self._newest)
+        small = len(shown) - same <= _SMALL_CHANGE and len(newest) >= len(shown) + _SMALL_CHANGE
+        text = newest if agreed or small or same == len(shown) else shown
         common = min(common_length(before, text) for before in self._newest) if full else 0
         return replace(draft, text=text, steady=whole_words(text, common, draft.language))
 
@@ -153,7 +153,7 @@ def rewritten(
             yield replace(event, text=convert(event.text))
             continue
         text, whole = event.text, convert(event.text)
-        waiting = [*(one for one in waiting if text.startswith(one.text)), event]  # others were taken back unseen
+        waiting = [*(state for state in waiting if text.startswith(state.text)), event]  # others were taken back unseen
         end = len(text) if event.complete else settled(text)
         while waiting and len(waiting[0].text) <= end:
             ready = waiting.pop(0)

@@ -117,12 +117,12 @@ def _attending(draft: PartDraft, certain: int | NDArray[np.int_]) -> int:
 
 def steady_sources(sources: Sequence[tuple[int, ...]], steady: Sequence[tuple[int, ...]]) -> list[SteadySource]:
     """How much of each part of a source is steady. Both are ids by part, with end tokens; ``steady`` of its beginning."""
-    found = []
+    parts = []
     for part, source in enumerate(sources):
-        known = steady[part] if part < len(steady) else ()
-        tokens = common_length(source[:-1], known[:-1])
-        found.append(SteadySource(tokens, complete=known == source and part < len(steady) - 1))
-    return found
+        before = steady[part] if part < len(steady) else ()
+        tokens = common_length(source[:-1], before[:-1])
+        parts.append(SteadySource(tokens, complete=before == source and part < len(steady) - 1))
+    return parts
 
 
 def attending(attention: NDArray[np.float32], certain: int | NDArray[np.int_]) -> int:

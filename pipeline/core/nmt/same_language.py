@@ -77,9 +77,9 @@ class SameLanguageStage:
         if (text, steady) == ((shown.text, shown.steady) if shown is not None else ("", 0)):
             self.stats.translated(self.target, source.heard_s)
             return
-        now = TargetText(source.sentence, self.target, text, steady, heard_s=source.heard_s, complete=True)
-        self._shown.push(now)
-        await self.outbox.put(now)
+        newest = TargetText(source.sentence, self.target, text, steady, heard_s=source.heard_s, complete=True)
+        self._shown.push(newest)
+        await self.outbox.put(newest)
 
     async def translate(self, sentence: SourceSentence, worker: Worker | None = None) -> None:
         """Put out what is not shown yet of a sentence, and its end. ``worker`` is not used: no model is called."""

@@ -239,11 +239,11 @@ class NmtStage:
             drafted=opened.drafted if self._attends and not final else None,
             before=tuple(texts for number, texts in self._before if number < sentence.sentence) if final else None,
         )
-        found = self.model.stream(request) if sentence.sound is None else self._caption(sentence, sentence.sound)
+        events = self.model.stream(request) if sentence.sound is None else self._caption(sentence, sentence.sound)
         if not final:
             shown = opened.shown.text if opened.shown else ""
-            found = at_once(found) if whole or self._attends else opened.agreeing.events(found, shown)
-        yield from updates(opened.shown, found, final=final)
+            events = at_once(events) if whole or self._attends else opened.agreeing.events(events, shown)
+        yield from updates(opened.shown, events, final=final)
 
     def _caption(self, sentence: SourceSentence, sound: str) -> Iterator[TargetText | Translation]:
         """The caption of a sound, as the events of its translation."""
@@ -272,9 +272,9 @@ class DirectedGlossary:
         whole = self._current()
         if self._known is None or self._known[0] is not whole or self._known[1] != language:
             target = self._target
-            found = whole.spoken(language) if target is None else whole.between(language, target)
-            self._known = whole, language, found
-        return found if (found := self._known[2]).terms else None
+            directed = whole.spoken(language) if target is None else whole.between(language, target)
+            self._known = whole, language, directed
+        return directed if (directed := self._known[2]).terms else None
 
 
 class _Open:
@@ -302,8 +302,8 @@ class _Open:
         steady words end like a sentence.
         """
         steady = source.steady if by_word else int(self.ends_like_a_sentence)
-        before, known = self._translated
-        if source.text == before and steady <= known:
+        before, steady_before = self._translated
+        if source.text == before and steady <= steady_before:
             return False
         self._translated = source.text, steady
         return True

@@ -170,7 +170,7 @@ class TranslationStage:
 
     async def _give_up(self, target: str, reason: str) -> bool:
         """Go on without a language, for a reason; False if it is the only one."""
-        language = next((one for one in self._languages if one.target == target), None)
+        language = next((other for other in self._languages if other.target == target), None)
         if language is not None and language.task is not None:
             if len(self._languages) == 1:
                 return False

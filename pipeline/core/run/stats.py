@@ -200,8 +200,8 @@ class PipelineStats:
 
     def transcribed(self, transcript: Transcript) -> None:
         """Count a recognised segment and what is missing in its text."""
-        for each in transcript.missing:
-            self.not_shown(each.start_s, each.end_s, each.reason)
+        for stretch in transcript.missing:
+            self.not_shown(stretch.start_s, stretch.end_s, stretch.reason)
         reason = transcript.rejected or ("repetition" if transcript.repeated else None)
         if reason is None:
             return
@@ -231,11 +231,11 @@ class PipelineStats:
     def _settle(self) -> None:
         """Forget the segments that are translated into every language."""
         languages = self.languages or set(self._translated_s)
-        done_s = min((self._translated_s.get(each, -1.0) for each in languages), default=-1.0)
+        done_s = min((self._translated_s.get(language, -1.0) for language in languages), default=-1.0)
         self._forget(lambda segment: segment.heard_s <= done_s)
 
     def _forget(self, done: Callable[[_Pending], bool]) -> None:
-        for segment_id in [each for each, segment in self._pending.items() if done(segment)]:
+        for segment_id in [number for number, segment in self._pending.items() if done(segment)]:
             del self._pending[segment_id]
 
     def language_lost(self, language: str, reason: str) -> None:
@@ -266,7 +266,7 @@ class PipelineStats:
             return ""
         total_s = sum(self.withheld_s.values())
         newest = list(self.withheld)[-named:]
-        times = ", ".join(f"{one.reason} {_clock(one.start_s)}–{_clock(one.end_s)}" for one in newest)
+        times = ", ".join(f"{passage.reason} {_clock(passage.start_s)}–{_clock(passage.end_s)}" for passage in newest)
         more = self.withheld_count - len(newest)
         return f"{total_s:.1f} s: {times}" + (f", and {more} more before" if more else "")
 

@@ -98,8 +98,8 @@ class Worker:
         finally:  # also if another thread killed this one (PyThreadState_SetAsyncExc)
             self.close()
             while self._jobs:
-                if (left := self._jobs.popleft()) is not None:
-                    left.deliver(None, self._refusal_error("has ended"))
+                if (refused := self._jobs.popleft()) is not None:
+                    refused.deliver(None, self._refusal_error("has ended"))
 
     async def run(self, function: Callable[[], _T], stage: str | None = None) -> _T:
         """Run ``function()`` on the thread and return its result. Cancelling the await does not stop the call.

@@ -167,11 +167,11 @@ class SentenceAssembler:
         """The marks at the end of the open text, now that the next words are known; None to keep its own."""
         assert self._open is not None
         before = self._open.text[-CONTEXT:] + " "
-        known = final_marks(self._open.text)
-        if known == "." and is_end(before, following.text, word_lists(following.language)) is False:
+        end_mark = final_marks(self._open.text)
+        if end_mark == "." and is_end(before, following.text, word_lists(following.language)) is False:
             return None  # the full stop of an abbreviation
         marks = transcript.previous_end
-        if following.text[:1].islower() and (marks or known) == ".":
+        if following.text[:1].islower() and (marks or end_mark) == ".":
             return ""  # recognisers write a small letter only where a sentence goes on
         return marks
 
@@ -180,14 +180,14 @@ class SentenceAssembler:
         events: list[SourceEvent] = []
         *ended, _ = split_sentences(whole.text, whole.language) or [""]
         for sentence in ended:
-            left, whole = _divided(whole, len(sentence))
-            events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
+            closed, whole = _divided(whole, len(sentence))
+            events += self._close(closed, before_pause=whole.start_s - closed.end_s >= _PAUSE_S)
         long = 1000 * (whole.end_s - whole.start_s) >= _LONG_SHARE * self._options.max_sentence_ms
         if long and ends_open(whole.text, whole.language):
             cut = last_clause(whole.text)
             if cut is not None:
-                left, whole = _divided(whole, cut)
-                events += self._close(left, before_pause=whole.start_s - left.end_s >= _PAUSE_S)
+                closed, whole = _divided(whole, cut)
+                events += self._close(closed, before_pause=whole.start_s - closed.end_s >= _PAUSE_S)
         self._open = whole
         return events
 
@@ -209,14 +209,14 @@ class SentenceAssembler:
         texts = self._in_progress()
         events: list[SourceEvent] = []
         for number in sorted({*self._shown, *texts}):
-            shown, now = self._shown.get(number), texts.get(number)
-            if now is None:  # there are fewer sentences than before
+            shown, text = self._shown.get(number), texts.get(number)
+            if text is None:  # there are fewer sentences than before
                 assert shown is not None
                 del self._shown[number]
                 events.append(SourceText(number, shown.language, ""))
-            elif shown is None or (shown.text, shown.steady, shown.language) != (now.text, now.steady, now.language):
-                self._shown[number] = now
-                events.append(now)
+            elif shown is None or (shown.text, shown.steady, shown.language) != (text.text, text.steady, text.language):
+                self._shown[number] = text
+                events.append(text)
         return events
 
     def _in_progress(self) -> dict[int, SourceText]:
@@ -281,8 +281,8 @@ def _draft(sentence: SourceSentence, steady_s: float) -> SourceText:
     """The text of a sentence in progress. Its words up to ``steady_s`` are steady, but not the marks after the last of all."""
     steady = len(sentence.text)
     if sentence.words and steady_s <= sentence.words[-1].end_s:
-        known = "".join(word.text for word in takewhile(lambda word: word.start_s < steady_s, sentence.words))
-        steady = _settled_length(known.strip())
+        heard = "".join(word.text for word in takewhile(lambda word: word.start_s < steady_s, sentence.words))
+        steady = _settled_length(heard.strip())
     return SourceText(
         sentence=sentence.sentence,
         language=sentence.language,
@@ -343,7 +343,7 @@ def _joined(heard: _Text, first: _Text, second: _Text) -> _Text:
 
 def _divided(whole: _Text, at: int) -> tuple[_Text, _Text]:
     """The text before character ``at`` and the text from there on; both have letters or marks."""
-    left: list[Word] = []
+    before: list[Word] = []
     right: list[Word] = []
     begin = -(len(whole.words[0].text) - len(whole.words[0].text.lstrip()))  # the text begins without the first blank
     for word in whole.words:
@@ -351,11 +351,11 @@ def _divided(whole: _Text, at: int) -> tuple[_Text, _Text]:
         cut = cut if word.text[:cut].strip() else 0  # a word's blank stays with it
         begin += len(word.text)
         middle_s = word.start_s + (word.end_s - word.start_s) * cut / max(1, len(word.text))
-        left += [replace(word, text=word.text[:cut], end_s=middle_s)] if word.text[:cut] else []
+        before += [replace(word, text=word.text[:cut], end_s=middle_s)] if word.text[:cut] else []
         right += [replace(word, text=word.text[cut:], start_s=middle_s)] if word.text[cut:] else []
-    text, rest = whole.text[:at].strip(), whole.text[at:].strip()
+    text, after = whole.text[:at].strip(), whole.text[at:].strip()
     heard_s = whole.earlier_s if len(text) <= whole.earlier else whole.heard_s
     return (
-        replace(whole, text=text, words=tuple(left), end_s=left[-1].end_s, heard_s=heard_s),
-        replace(whole, text=rest, words=tuple(right), start_s=right[0].start_s, earlier=max(0, whole.earlier - at)),
+        replace(whole, text=text, words=tuple(before), end_s=before[-1].end_s, heard_s=heard_s),
+        replace(whole, text=after, words=tuple(right), start_s=right[0].start_s, earlier=max(0, whole.earlier - at)),
     )

@@ -62,12 +62,12 @@ class WordLists:
 @functools.lru_cache(64)  # clients name languages, too
 def word_lists(language: str) -> WordLists:
     """Return the word lists of a language, given any of its codes."""
-    known = rules(language)
+    local = rules(language)
     kinds = [kind.name for kind in fields(FullStops)]
     return WordLists(
-        known,
+        local,
         **{
-            kind: frozenset(f"{getattr(known.full_stops, kind)} {getattr(_EVERYWHERE, kind)}".split()) for kind in kinds
+            kind: frozenset(f"{getattr(local.full_stops, kind)} {getattr(_EVERYWHERE, kind)}".split()) for kind in kinds
         },
     )
 
@@ -81,32 +81,32 @@ def is_end(before: str, after: str, known: WordLists) -> bool | None:
     head, gap = before.rstrip(), before[len(before.rstrip()) :]
     if not head or not after.strip() or gap.count("\n") > 1:
         return None
-    rest = after.lstrip()
-    if rest[0] in _NON_STARTERS or (not gap and rest[0] in _NON_STARTERS_WITHOUT_BLANK):
+    following = after.lstrip()
+    if following[0] in _NON_STARTERS or (not gap and following[0] in _NON_STARTERS_WITHOUT_BLANK):
         return False
     end = _END.search(head)
     if end is None:
         return None
     marks, closers = end.groups()
-    lower = _first_letter(rest).islower()
+    lower = _first_letter(following).islower()
     if lower and (closers or marks.endswith(("…", ".."))):
         return False
-    if (dash := _DASH.match(rest)) and _first_letter(rest[dash.end() :]).islower():
+    if (dash := _DASH.match(following)) and _first_letter(following[dash.end() :]).islower():
         return False
     if closers:
-        return _after_closer(head, rest, closers, known)
-    if marks[-1] in "。！？" and (rest[0].isdecimal() or lower):  # sentencex never splits here
+        return _after_closer(head, following, closers, known)
+    if marks[-1] in "。！？" and (following[0].isdecimal() or lower):  # sentencex never splits here
         return True
     if marks != ".":
         return None
-    if not gap and rest[0] == "-":  # av. J.-C.
+    if not gap and following[0] == "-":  # av. J.-C.
         return False
-    if not gap and (verdict := _inside_name(head[:-1], rest, known)) is not None:
+    if not gap and (verdict := _inside_name(head[:-1], following, known)) is not None:
         return verdict
     if known.rules.abbreviation is not None and known.rules.abbreviation.search(head):
         return False
     for rule in (_ordinal, _abbreviation, _initial):
-        if (verdict := rule(head[:-1], rest, known)) is not None:
+        if (verdict := rule(head[:-1], following, known)) is not None:
             return verdict
     return None
 
@@ -122,8 +122,8 @@ def ends_open(text: str, language: str) -> bool:
 def is_inside_quotation(before: str) -> bool:
     """Whether a quotation or bracket in ``before`` is still open."""
     directed = any(
-        before.count(left) > before.count(right)
-        for left, right in ("“”", "«»", "„“", "「」", "『』", "()", "[]", "（）")
+        before.count(opening) > before.count(closing)
+        for opening, closing in ("“”", "«»", "„“", "「」", "『』", "()", "[]", "（）")
     )
     return directed or before.count('"') % 2 == 1
 
@@ -235,7 +235,7 @@ def _initial(left: str, rest: str, known: WordLists) -> bool | None:
 def _keys(left: str) -> list[str]:
     """Return table keys for the last words of a text, most words first, then without an elided article (l'art)."""
     words = [word.lstrip(_OPENERS).rstrip(".") for word in left.split()[-_MAX_WORDS:]]
-    keys = [".".join(words[at:]) for at in range(len(words))]
+    keys = [".".join(words[first:]) for first in range(len(words))]
     if words and (article := re.search(r"['’]([^'’]+)$", words[-1])):
         keys.append(article[1])
     if words and (latin := re.search(r"(?<=[\u2e80-\uffef])[A-Za-z.]+$", words[-1])):  # A社のNo. 5

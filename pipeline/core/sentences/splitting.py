@@ -40,8 +40,8 @@ def split_sentences(text: str, language: str) -> list[str]:
     quotes = [match.start() for match in re.finditer('"', text)]
     ends = _proposed_ends(_BLANK.sub(" ", text), language)
     proposed = {_skip_tail(text, end, bisect.bisect_left(quotes, end) % 2 == 1) for end in ends}
-    inside = {at for match in _QUOTATION.finditer(text) for at in range(match.start() + 1, match.end())}
-    known = word_lists(language)
+    inside = {position for match in _QUOTATION.finditer(text) for position in range(match.start() + 1, match.end())}
+    lists = word_lists(language)
     sentences: list[str] = []
     start = 0
     for end in sorted(proposed | {match.end() for match in _EXTRA_ENDS.finditer(text)} | {len(text)}):
@@ -51,7 +51,7 @@ def split_sentences(text: str, language: str) -> list[str]:
         if end < len(text):
             if end in inside or (end not in proposed and is_inside_quotation(before)):
                 continue
-            verdict = is_end(before, text[end : end + CONTEXT], known)
+            verdict = is_end(before, text[end : end + CONTEXT], lists)
             if not (end in proposed if verdict is None else verdict):
                 continue
         sentences.append(text[start:end])
@@ -66,18 +66,18 @@ def _proposed_ends(text: str, language: str) -> Iterator[int]:
 
     Each window begins with the last, possibly incomplete sentence of the one before.
     """
-    at = 0
-    while at < len(text):
-        window = text[at : at + _WINDOW]
+    position = 0
+    while position < len(text):
+        window = text[position : position + _WINDOW]
         pieces = segment(language, window)
-        if at + len(window) < len(text):
+        if position + len(window) < len(text):
             if len(pieces) < 2:  # the sentence is longer than the window
-                at += len(window)
+                position += len(window)
                 continue
             pieces.pop()
         for piece in pieces:
-            at += len(piece)
-            yield at
+            position += len(piece)
+            yield position
         if not pieces:
             return
 
@@ -118,17 +118,17 @@ def trimmed_words(sentence: SourceSentence) -> list[Word]:
     only marks belong to the word before. If word times are unknown, the time is divided evenly among the words.
     """
     apart = spaced(sentence.language)
-    found: list[Word] = []
+    words: list[Word] = []
     for piece in sentence.words or _divided(sentence, apart):
-        if found and not piece.text[:1].isspace() and (apart or not piece.text[:1].isalnum()):
-            found[-1] = replace(found[-1], text=found[-1].text + piece.text, end_s=piece.end_s)
+        if words and not piece.text[:1].isspace() and (apart or not piece.text[:1].isalnum()):
+            words[-1] = replace(words[-1], text=words[-1].text + piece.text, end_s=piece.end_s)
         else:
-            found.append(piece)
-    return [replace(word, text=word.text.strip()) for word in found]
+            words.append(piece)
+    return [replace(word, text=word.text.strip()) for word in words]
 
 
 def _divided(sentence: SourceSentence, apart: bool) -> Sequence[Word]:
     texts = [f" {text}" for text in sentence.text.split()] if apart else list(sentence.text)
     step_s = (sentence.end_s - sentence.start_s) / max(1, len(texts))
-    starts_s = [sentence.start_s + step_s * at for at in range(len(texts))]
+    starts_s = [sentence.start_s + step_s * number for number in range(len(texts))]
     return [Word(text, start_s, start_s + step_s) for text, start_s in zip(texts, starts_s, strict=True)]

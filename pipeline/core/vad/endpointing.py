@@ -158,11 +158,11 @@ class Endpointer:
 
     def _words_end(self, frames: Sequence[_Frame]) -> int:
         """Number of frames up to the end of the last loud sound that is as long as a word; 0 if there is none."""
-        found = length = 0
+        words_end = length = 0
         for count, frame in enumerate(frames, 1):
             length = length + 1 if frame.loud else 0
-            found = count if length >= self._word else found
-        return found
+            words_end = count if length >= self._word else words_end
+        return words_end
 
     def _audible_reach(self, frames: Iterable[_Frame]) -> int:
         """Count frames, going away from speech, up to the last audible one before a gap above ``_CLOSURE_MS``."""
@@ -180,11 +180,11 @@ class Endpointer:
         # With a short limit, the search range may reach into the pre-roll: the segment would have no speech.
         first = max(first, next((i for i, frame in enumerate(self._open) if frame.speech), 0))
         energies = [np.mean(np.square(frame.samples.astype(np.float32))) for frame in self._open[first:]]
-        at = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
-        segment = self._close_segment(self._open[:at], forced=True)
+        cut = first + int(np.argmin(energies)) + 1 if energies else len(self._open)
+        segment = self._close_segment(self._open[:cut], forced=True)
         self._open_start += len(segment.samples)
         self._speech_start = self._open_start
-        self._open = self._open[at:]
+        self._open = self._open[cut:]
         self._after_cut = True
         return segment
 

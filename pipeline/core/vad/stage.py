@@ -64,14 +64,14 @@ class VadStage:
 
     async def run(self) -> None:
         """Run until the end of input has been passed on. Raises ValueError: an item is not mono int16 audio."""
-        with contextlib.closing(Worker("VAD")) as own:
+        with contextlib.closing(Worker("VAD")) as worker:
             while chunks := await self._chunks():
                 self.stats.audio_samples += sum(map(len, chunks))
-                for found in await (self._reader() or own).run(partial(self._push, *chunks), self.name):
-                    await self._deliver(found)
+                for events in await (self._reader() or worker).run(partial(self._push, *chunks), self.name):
+                    await self._deliver(events)
                 if (so_far := self._segment_so_far()) is not None:
                     await self.outbox.put(so_far)
-            for segment in await own.run(self._flush):
+            for segment in await worker.run(self._flush):
                 await self._deliver(segment)
         await self.outbox.put(EndOfInput(self.stats.audio_s))
 
@@ -90,12 +90,12 @@ class VadStage:
 
     def _push(self, *chunks: Samples) -> list[SpeechSegment | Pause | SoundEvent]:
         with self.stats.busy("vad"):
-            return [found for samples in chunks for found in self._cut(self._detector.push(samples))]
+            return [event for samples in chunks for event in self._cut(self._detector.push(samples))]
 
     def _flush(self) -> list[SpeechSegment | Pause | SoundEvent]:
         with self.stats.busy("vad"):
-            found = [*self._cut(self._detector.flush()), *self._endpointer.flush()]
-            return [*found, *self._settled_sounds(self._endpointer.received)]
+            events = [*self._cut(self._detector.flush()), *self._endpointer.flush()]
+            return [*events, *self._settled_sounds(self._endpointer.received)]
 
     def _settled_sounds(self, until: int) -> Iterator[SoundEvent]:
         return self._sounds.settled(until, self._detector.heard_samples) if self._sounds is not None else iter(())

@@ -24,9 +24,9 @@ def in_words(value: int, joint: str = " ") -> str:
     """A number from 0 to 9,999, such as "one hundred twenty-five". ``joint`` stands before tens and ones: " and " in Britain."""
     for size, name in ((1000, "thousand"), (100, "hundred")):
         if value >= size:
-            count, rest = divmod(value, size)
-            before = joint if rest < 100 else " "
-            return f"{_ONES[count]} {name}" + (before + in_words(rest, joint) if rest else "")
+            count, remainder = divmod(value, size)
+            before = joint if remainder < 100 else " "
+            return f"{_ONES[count]} {name}" + (before + in_words(remainder, joint) if remainder else "")
     if value < 20:
         return _ONES[value]
     tens, ones = divmod(value, 10)

@@ -164,23 +164,23 @@ class SpeakerWeights:
 
     def _is_of_another(self, count: int) -> bool:
         """Whether the channel has only what is said in another one of the ``count`` channels."""
-        own, products = self._own, np.mean(self._recent, axis=0)
+        channel, products = self._own, np.mean(self._recent, axis=0)
         energies = products.diagonal()
         self._loudest = max(self._loudest, float(energies.max()))
-        other = max((each for each in range(count) if each != own), key=lambda each: energies[each])
+        other = max((each for each in range(count) if each != channel), key=lambda each: energies[each])
         if energies[other] <= max(_SILENT_POWER, _SILENT_RATIO * self._loudest):
             return False
-        newest = np.mean([each[own, own] for each in list(self._recent)[-_OWN_BLOCKS:]])
+        newest = np.mean([each[channel, channel] for each in list(self._recent)[-_OWN_BLOCKS:]])
         quieter_db = 10 * np.log10(max(float(newest / energies[other]), _SILENT_POWER))
         usual = self._quieter_db.setdefault(other, deque(maxlen=_USUAL_BLOCKS))
         if quieter_db < 0 and energies[other] > _LOUD_RATIO * self._loudest:
             usual.append(quieter_db)
-        known = len(usual) >= _FEW_BLOCKS
-        limit_db = np.quantile(usual, _USUAL_SHARE) + _CROSSTALK_MARGIN_DB if known else _CROSSTALK_FIRST_DB
+        is_calibrated = len(usual) >= _FEW_BLOCKS
+        limit_db = np.quantile(usual, _USUAL_SHARE) + _CROSSTALK_MARGIN_DB if is_calibrated else _CROSSTALK_FIRST_DB
         if quieter_db < min(max(limit_db, _CROSSTALK_LEAST_DB), _CROSSTALK_MOST_DB):
             return True
-        copied = products[own, other] ** 2 >= _COPIED * energies[own] * energies[other]
-        return bool(copied and energies[other] * (_EQUAL if other < own else 1 / _EQUAL) > energies[own])
+        copied = products[channel, other] ** 2 >= _COPIED * energies[channel] * energies[other]
+        return bool(copied and energies[other] * (_EQUAL if other < channel else 1 / _EQUAL) > energies[channel])
 
 
 class ChannelWeights:
@@ -301,21 +301,21 @@ class MonoMixer:
             return
         self._channel_resampler = self._channel_resampler or ChannelResampler(self._layout)
         for piece in pieces(frame):
-            rest = np.concatenate([self._held_back, self._channel_resampler.push(piece)])
-            whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES
-            self._held_back = rest[whole:]
+            samples = np.concatenate([self._held_back, self._channel_resampler.push(piece)])
+            whole = len(samples) // CHUNK_SAMPLES * CHUNK_SAMPLES
+            self._held_back = samples[whole:]
             for start in range(0, whole, CHUNK_SAMPLES):
-                yield self._mixed(rest[start : start + CHUNK_SAMPLES])
+                yield self._mixed(samples[start : start + CHUNK_SAMPLES])
 
     def drain(self) -> Iterator[Samples]:
         """Yield the remaining samples, at the end or before a gap. More frames may follow; the weights are kept."""
         if self._mono_resampler is not None:
             yield from map(_samples, self._mono_resampler.resample(None))
         if self._channel_resampler is not None:
-            rest = np.concatenate([self._held_back, self._channel_resampler.push(None)])
-            self._held_back = rest[:0]
-            for start in range(0, len(rest), CHUNK_SAMPLES):
-                yield self._mixed(rest[start : start + CHUNK_SAMPLES])
+            samples = np.concatenate([self._held_back, self._channel_resampler.push(None)])
+            self._held_back = samples[:0]
+            for start in range(0, len(samples), CHUNK_SAMPLES):
+                yield self._mixed(samples[start : start + CHUNK_SAMPLES])
         self._mono_resampler = self._channel_resampler = None
 
     def _mixed(self, block: Floats) -> Samples:

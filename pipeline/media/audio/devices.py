@@ -123,20 +123,20 @@ def list_devices(kind: Kind = "input") -> list[str]:
 
 def find_device(asked: str | None, kind: Kind = "input") -> AudioDevice:
     """The device with this number or name, or the only one whose name contains ``asked``. None is the default device."""
-    known = devices(kind)
-    if not known:
+    listed = devices(kind)
+    if not listed:
         advice = {
             "input": "connect a microphone, or give a recording instead of --mic",
             "output": "connect one, or give --speak-to FILE.wav",
         }
         raise DeviceError(f"no audio {kind} device was found; {advice[kind]}")
     if asked is None:
-        matching = [device for device in known if device.default]
+        matching = [device for device in listed if device.default]
     elif asked.isdecimal():
-        matching = [device for device in known if device.index == int(asked)]
+        matching = [device for device in listed if device.index == int(asked)]
     else:
         wanted = asked.casefold()
-        matching = [device for device in known if wanted in device.name.casefold()]
+        matching = [device for device in listed if wanted in device.name.casefold()]
         exact = [device for device in matching if wanted in (device.name.casefold(), device.lasting_name.casefold())]
         matching = exact[:1] or matching
     if len(matching) == 1:
@@ -145,7 +145,7 @@ def find_device(asked: str | None, kind: Kind = "input") -> AudioDevice:
         what = f"several {kind} devices match {asked!r}; give more of the name, or the number"
     else:
         what = f"there is no default {kind} device" if asked is None else f"no {kind} device matches {asked!r}"
-    raise UsageError(f"{what}; --list-devices shows these: {'; '.join(map(str, matching or known))}")
+    raise UsageError(f"{what}; --list-devices shows these: {'; '.join(map(str, matching or listed))}")
 
 
 def loopback_device() -> str:
@@ -155,11 +155,11 @@ def loopback_device() -> str:
     inputs, by PULSE_SOURCE, which this sets. Windows: the default output's "[Loopback]", of a PortAudio newer than 19.7.
     Others: a virtual device, such as BlackHole.
     """
-    known = devices("input")
-    if found := [device.name for device in known if _LOOPBACK.search(device.name)]:
+    inputs = devices("input")
+    if monitors := [device.name for device in inputs if _LOOPBACK.search(device.name)]:
         played = [device.name for device in devices("output") if device.default]
-        return next((name for name in found if any(output in name for output in played)), found[0])
-    if through := next((device.name for device in known if device.name in ("pulse", "pipewire")), None):
+        return next((name for name in monitors if any(output in name for output in played)), monitors[0])
+    if through := next((device.name for device in inputs if device.name in ("pulse", "pipewire")), None):
         os.environ.setdefault("PULSE_SOURCE", "@DEFAULT_MONITOR@")
         return through
     advice = {"darwin": "install BlackHole", "win32": "enable Stereo Mix, or install VB-CABLE"}
@@ -173,11 +173,11 @@ def settings_for(device: AudioDevice, kind: Kind, rate: int) -> tuple[int, int]:
     """Channels and sample rate to open ``device`` with: mono at ``rate`` Hz if supported, otherwise the device's own."""
     sounddevice = portaudio()
     check = getattr(sounddevice, f"check_{kind}_settings")
-    own = (device.channels, device.rate)
-    for channels, each in dict.fromkeys([(1, rate), (1, device.rate), (min(2, device.channels), device.rate)]):
+    default = (device.channels, device.rate)
+    for channels, hz in dict.fromkeys([(1, rate), (1, device.rate), (min(2, device.channels), device.rate)]):
         try:
-            check(device.index, channels=channels, dtype="int16", samplerate=each)
+            check(device.index, channels=channels, dtype="int16", samplerate=hz)
         except (ValueError, sounddevice.PortAudioError):
             continue
-        return channels, each
-    return own
+        return channels, hz
+    return default

@@ -27,9 +27,9 @@ def pieces(frame: AudioFrame) -> Iterator[AudioFrame]:
         yield frame
         return
     frame.pts = None  # its parts follow one another
-    rest = AudioFifo()
-    rest.write(frame)
-    while (piece := rest.read(_PIECE, partial=True)) is not None:
+    fifo = AudioFifo()
+    fifo.write(frame)
+    while (piece := fifo.read(_PIECE, partial=True)) is not None:
         yield piece
 
 

@@ -93,8 +93,8 @@ def check_address(url: str) -> None:
 
 def _without_secrets(url: str) -> Address:
     """``url`` for messages and files, without a password and the parameters, which may be a key."""
-    scheme, colon, rest = url.partition("?")[0].partition("://")
-    host, slash, path = rest.partition("/")
+    scheme, colon, address = url.partition("?")[0].partition("://")
+    host, slash, path = address.partition("/")
     return Address(scheme + colon + host.rpartition("@")[2] + slash + path)
 
 
@@ -106,8 +106,8 @@ def _beginning(url: str) -> str:
         head: bytes = answer.read(16)
         if not head.lstrip().lower().startswith((b"#extm3u", b"[playlist]", b"<!doctype", b"<html")):
             return ""
-        rest: bytes = answer.read(_LIST_BYTES)
-        return (head + rest).decode("utf-8", "replace")
+        body: bytes = answer.read(_LIST_BYTES)
+        return (head + body).decode("utf-8", "replace")
 
 
 class _Connection(Recording):

@@ -181,19 +181,19 @@ class Recording:
             self._pipe.close()
 
     def _decode(self) -> Iterator[Samples]:
-        rest: Samples = np.zeros(0, np.int16)
+        held_back: Samples = np.zeros(0, np.int16)
         total = 0
         with self._container:
             promised_s = self._promised_s()
             for piece in self._decoded_samples():
                 total += len(piece)
-                rest = np.concatenate([rest, piece])
-                whole = len(rest) // CHUNK_SAMPLES * CHUNK_SAMPLES
+                held_back = np.concatenate([held_back, piece])
+                whole = len(held_back) // CHUNK_SAMPLES * CHUNK_SAMPLES
                 for start in range(0, whole, CHUNK_SAMPLES):
-                    yield rest[start : start + CHUNK_SAMPLES].copy()
-                rest = rest[whole:]
-        if len(rest):
-            yield rest
+                    yield held_back[start : start + CHUNK_SAMPLES].copy()
+                held_back = held_back[whole:]
+        if len(held_back):
+            yield held_back
         if self._closed:
             return
         if not total:

@@ -118,9 +118,9 @@ class Spool:
     def _store(self, samples: Samples) -> None:
         if self._file is None:
             self._file = self._make_file()
-        at = self._written % self._limit
-        head = min(len(samples), self._limit - at)
-        for offset, part in ((at, samples[:head]), (0, samples[head:])):
+        position = self._written % self._limit
+        head = min(len(samples), self._limit - position)
+        for offset, part in ((position, samples[:head]), (0, samples[head:])):
             self._file.seek(2 * offset)
             if self._file.write(part.tobytes()) < 2 * len(part):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -129,9 +129,9 @@ class Spool:
     def _load(self) -> None:
         """Move the oldest samples of the file into memory. Truncate the file when it is empty."""
         assert self._file is not None
-        at = self._read % self._limit
-        count = min(self._written - self._read, self._limit - at, max(self._memory_limit, CHUNK_SAMPLES))
-        self._file.seek(2 * at)
+        position = self._read % self._limit
+        count = min(self._written - self._read, self._limit - position, max(self._memory_limit, CHUNK_SAMPLES))
+        self._file.seek(2 * position)
         self._memory.append(np.frombuffer(self._file.read(2 * count), np.int16))
         self._in_memory += count
         self._read += count

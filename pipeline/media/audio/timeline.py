@@ -32,9 +32,9 @@ def place(
         lead: how much audio the first connection had delivered before its time, at most.
     """
     kept = max(0, len(start) - (now - came_at))  # by the server: it came faster than in real time
-    known = overlap(heard, start)
-    if 0 < known <= kept + SAMPLE_RATE // 2:
-        return delivered, start[known + delivered - lost_at :]
+    repeated = overlap(heard, start)
+    if 0 < repeated <= kept + SAMPLE_RATE // 2:
+        return delivered, start[repeated + delivered - lost_at :]
     return max(delivered, now + min(lead, kept) - len(start)), start
 
 
@@ -59,7 +59,7 @@ def overlap(heard: Samples, start: Samples) -> int:
             continue
         products = np.fft.irfft(spectrum * np.conj(np.fft.rfft(part, length)), length)[: len(powers)]
         likeness = products / np.sqrt(power * np.maximum(powers, power / 4))
-        at = int(np.argmax(likeness))
-        if likeness[at] > _ALIKE:
-            return at + _PART + len(heard) - end
+        index = int(np.argmax(likeness))
+        if likeness[index] > _ALIKE:
+            return index + _PART + len(heard) - end
     return 0

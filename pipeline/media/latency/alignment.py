@@ -28,13 +28,13 @@ def aligned(
     i, j = len(ways) - 1, len(last) - 1
     if open_end:
         j = max(range(len(last)), key=lambda column: (-last[column], column))
-    found: list[tuple[int | None, int | None]] = []
+    pairs: list[tuple[int | None, int | None]] = []
     while i or j:
         way = ways[i][j]
         i -= way != _SKIP_HYPOTHESIS
         j -= way != _SKIP_REFERENCE
-        found.append((None if way == _SKIP_HYPOTHESIS else same + i, None if way == _SKIP_REFERENCE else same + j))
-    return [(at, at) for at in range(same)] + found[::-1]
+        pairs.append((None if way == _SKIP_HYPOTHESIS else same + i, None if way == _SKIP_REFERENCE else same + j))
+    return [(index, index) for index in range(same)] + pairs[::-1]
 
 
 def resegment(references: Sequence[Sequence[str]], hypothesis: Sequence[str]) -> list[int]:
@@ -65,8 +65,8 @@ def _edit_table(reference: Sequence[str], hypothesis: Sequence[str]) -> tuple[li
     for i, wanted in enumerate(reference, 1):
         above, row = row, [i]
         way = bytearray([_SKIP_REFERENCE]) * (len(hypothesis) + 1)
-        for j, found in enumerate(hypothesis, 1):
-            costs = above[j - 1] + (wanted != found), above[j] + 1, row[j - 1] + 1
+        for j, unit in enumerate(hypothesis, 1):
+            costs = above[j - 1] + (wanted != unit), above[j] + 1, row[j - 1] + 1
             best = min(costs)
             row.append(best)
             way[j] = costs.index(best)

@@ -117,7 +117,7 @@ def mean_scores(
         for kind, at_ms in enumerate(
             ([emission.delay_ms for emission in emissions], [emission.elapsed_ms for emission in emissions])
         ):
-            delays = [at - start_ms for at in at_ms]
+            delays = [emitted_ms - start_ms for emitted_ms in at_ms]
             laal[kind].append(length_adaptive_average_lagging(delays, source_ms, length))
             if (lag_ms := long_yaal(delays, source_ms, length, recording_ms - start_ms)) is not None:
                 yaal[kind].append(lag_ms)

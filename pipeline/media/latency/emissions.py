@@ -64,16 +64,16 @@ class TextSoFar:
         """Take the newest state of a sentence, received ``elapsed_s`` after the start of the stream."""
         pieces = self._sentences.setdefault(state.sentence, [])
         old = "".join(piece.text for piece in pieces)
-        left, appended = edit(old, state.text)
-        self.withdrawn_units += len(units(old[len(old) - left :], self.unit))
-        begins = self._begun and state.sentence != self._first and left == len(old)
+        withdrawn_length, appended = edit(old, state.text)
+        self.withdrawn_units += len(units(old[len(old) - withdrawn_length :], self.unit))
+        begins = self._begun and state.sentence != self._first and withdrawn_length == len(old)
         if appended and not self._begun:
             self._begun, self._first = True, state.sentence
         withdrawn: list[Emission] = []
-        while left > 0:
+        while withdrawn_length > 0:
             withdrawn.insert(0, pieces.pop())
-            left -= len(withdrawn[0].text)
-        new = [replace(withdrawn[0], text=withdrawn[0].text[:-left])] if left < 0 else []
+            withdrawn_length -= len(withdrawn[0].text)
+        new = [replace(withdrawn[0], text=withdrawn[0].text[:-withdrawn_length])] if withdrawn_length < 0 else []
         gap = " " if self.unit == "word" and begins else ""
         new.append(Emission(appended, state.heard_s * 1000, elapsed_s * 1000, gap))
         pieces += new

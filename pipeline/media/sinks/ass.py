@@ -80,5 +80,5 @@ def _ass_text(lines: Lines, style: str) -> str:
 def _centiseconds(seconds: float) -> str:
     """H:MM:SS.cc, truncated rather than rounded to keep the gaps between cues."""
     hundredths = int(seconds * 1000 + 0.5) // 10
-    minutes, rest = divmod(hundredths, 6000)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest // 100:02}.{rest % 100:02}"
+    minutes, hundredths_left = divmod(hundredths, 6000)
+    return f"{minutes // 60}:{minutes % 60:02}:{hundredths_left // 100:02}.{hundredths_left % 100:02}"

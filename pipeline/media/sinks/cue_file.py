@@ -54,5 +54,5 @@ class CueSink(ABC):
 def timestamp(seconds: float, mark: str) -> str:
     """HH:MM:SS, ``mark`` and milliseconds, rounded to the nearest millisecond."""
     milliseconds = round(seconds * 1000)
-    minutes, rest = divmod(milliseconds, 60_000)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{rest // 1000:02}{mark}{rest % 1000:03}"
+    minutes, milliseconds_left = divmod(milliseconds, 60_000)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{milliseconds_left // 1000:02}{mark}{milliseconds_left % 1000:03}"

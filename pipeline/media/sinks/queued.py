@@ -66,8 +66,8 @@ class QueuedSink:
             if self._delivery is Delivery.LATEST:
                 if _sentence(event) in self._newest_dropped:
                     return
-                if (at := place_of(event, (waiting for _, waiting in reversed(self._waiting)))) is not None:
-                    self._waiting[at] = self._waiting[at][0], event
+                if (index := place_of(event, (waiting for _, waiting in reversed(self._waiting)))) is not None:
+                    self._waiting[index] = self._waiting[index][0], event
                     return
             self._written += 1
             self._waiting.append((self._written, event))
@@ -121,7 +121,7 @@ class QueuedSink:
 
         The end and the loss of a language are never dropped: without them a display would wait for more text.
         """
-        droppable = (each for each in self._waiting if not isinstance(each[1], EndOfInput | TranslationLost))
+        droppable = (item for item in self._waiting if not isinstance(item[1], EndOfInput | TranslationLost))
         if (oldest := next(droppable, None)) is None:
             return
         if (sentence := _sentence(oldest[1])) < 0:
@@ -129,7 +129,7 @@ class QueuedSink:
             return
         self.dropped += 1
         self._newest_dropped.append(sentence)
-        self._waiting = deque(each for each in self._waiting if _sentence(each[1]) != sentence)
+        self._waiting = deque(item for item in self._waiting if _sentence(item[1]) != sentence)
 
     def _work(self) -> None:
         while (action := self._next()) is not None:

@@ -142,9 +142,9 @@ def _standard_output() -> int:
 
 def _removed(descriptor: int, path: Path) -> bool:
     """Whether another run removed its empty file after this run opened it and before this run locked it."""
-    found = os.fstat(descriptor)
+    opened = os.fstat(descriptor)
     try:
-        return found.st_nlink == 0 and not os.path.samestat(found, path.stat())
+        return opened.st_nlink == 0 and not os.path.samestat(opened, path.stat())
     except OSError:  # no longer there
         return True
 

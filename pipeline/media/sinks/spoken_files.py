@@ -100,11 +100,11 @@ class KaraokeSink(_SpokenFile):
                 shown.append((word, text + r"\N"))
         first, last = shown[0][0], shown[-1][0]
         ends_s = [*(word.start_s for word, _ in shown[1:]), last.end_s]
-        at, text = _centiseconds(first.start_s), ""
+        begin_cs, text = _centiseconds(first.start_s), ""
         for (_, said), end_s in zip(shown, ends_s, strict=True):
-            end = max(at, _centiseconds(end_s))
-            text += rf"{{\k{end - at}}}{said}"
-            at = end
+            end = max(begin_cs, _centiseconds(end_s))
+            text += rf"{{\k{end - begin_cs}}}{said}"
+            begin_cs = end
         return ass_event(first.start_s, max(first.start_s, last.end_s), "Source", sentence.speaker, text)
 
 
@@ -133,7 +133,7 @@ class WhisperJsonSink(_SpokenFile):
 
     def block(self, sentence: SourceSentence) -> str:
         # Sentences come in the order of their beginnings.
-        self._heard = [one for one in self._heard if one.end_s > sentence.start_s]
+        self._heard = [transcript for transcript in self._heard if transcript.end_s > sentence.start_s]
         text = (" " if sets_sentences_apart(sentence.language) else "") + sentence.text
         segment = whisper_segment(self._count, sentence, text, self._heard) | {"words": whisper_words(sentence)}
         if sentence.speaker is not None:
@@ -153,13 +153,13 @@ class WhisperJsonSink(_SpokenFile):
 
     def _finish(self) -> None:
         self._text.seek(0)
-        rest = {"text": self._text.read(), "language": self._language}
-        self._file.finish("\n], " + json.dumps(rest, ensure_ascii=False)[1:] + "\n")
+        fields = {"text": self._text.read(), "language": self._language}
+        self._file.finish("\n], " + json.dumps(fields, ensure_ascii=False)[1:] + "\n")
 
 
 def _lrc_time(seconds: float) -> str:
-    minutes, rest = divmod(_centiseconds(seconds), 6000)
-    return f"{minutes:02}:{rest // 100:02}.{rest % 100:02}"
+    minutes, hundredths = divmod(_centiseconds(seconds), 6000)
+    return f"{minutes:02}:{hundredths // 100:02}.{hundredths % 100:02}"
 
 
 def _centiseconds(seconds: float) -> int:

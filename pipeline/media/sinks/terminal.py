@@ -162,9 +162,9 @@ class TerminalSink:
 
     def _passage(self, each: _Open, *, growing: bool) -> Passage:
         """A sentence with its translations in the configured order; a growing one has a line for each from the start."""
-        known = {*each.translations, *(self._expected(each) if growing else ())}
+        shown = {*each.translations, *(self._expected(each) if growing else ())}
         others = [language for language in each.translations if language not in self._order]
-        return each.passage([*(language for language in self._order if language in known), *others])
+        return each.passage([*(language for language in self._order if language in shown), *others])
 
     def _expected(self, each: _Open) -> list[str]:
         """The languages into which a sentence is translated."""
@@ -172,8 +172,8 @@ class TerminalSink:
 
     def _shows(self, event: TargetText | Translation) -> bool:
         """Whether a line is for the translation: what is in the language spoken is shown once, as it was said."""
-        each = self._open.get(event.sentence)
-        return each is not None and self._has_line(event.language, each.source.language)
+        opened = self._open.get(event.sentence)
+        return opened is not None and self._has_line(event.language, opened.source.language)
 
     def _has_line(self, language: str, spoken: str) -> bool:
         return not same_language(language, spoken) or language in self._rewritten
@@ -182,7 +182,7 @@ class TerminalSink:
         """Print the sentences that are complete, in order, permanently and continue below them."""
         numbers = list(self._open)[: None if everything else self._complete()]
         # A blank one may get text again, and then it comes after these.
-        for number in [each for each in numbers if not self._open[each].blank]:
+        for number in [sentence for sentence in numbers if not self._open[sentence].blank]:
             passage = self._passage(self._open.pop(number), growing=False)
             self._draw()
             if self._console.is_terminal:
@@ -197,16 +197,16 @@ class TerminalSink:
         lost on a slow terminal.
         """
         count, closed, finished = 0, False, set[str]()
-        for at, each in reversed(list(enumerate(self._open.values(), 1))):
-            if each.blank:
+        for number, opened in reversed(list(enumerate(self._open.values(), 1))):
+            if opened.blank:
                 continue
-            closed |= each.closed
-            finished |= each.finished
-            complete = closed and finished.issuperset(self._expected(each)) and bool(finished or self._languages)
+            closed |= opened.closed
+            finished |= opened.finished
+            complete = closed and finished.issuperset(self._expected(opened)) and bool(finished or self._languages)
             if not complete:
                 count = 0
             elif count == 0:
-                count = at
+                count = number
         return count
 
 

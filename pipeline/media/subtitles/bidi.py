@@ -37,9 +37,9 @@ def right_to_left(text: str) -> bool:
     """
     directions = [unicodedata.bidirectional(c) for c in text]
     right = sum(direction in _RIGHT_TO_LEFT for direction in directions)
-    left = directions.count("L")
+    left_to_right = directions.count("L")
     share = 8 if _first_direction(text) == "R" else 3
-    return share * right >= left + right > 0
+    return share * right >= left_to_right + right > 0
 
 
 def _first_direction(text: str) -> str | None:

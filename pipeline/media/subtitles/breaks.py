@@ -65,7 +65,7 @@ def syllable_starts(text: str) -> frozenset[int]:
     """Positions in ``text`` where a line may begin within Thai (words), Lao, Khmer or Burmese (syllables)."""
     if not _HAS_SYLLABLES.search(text):
         return frozenset()
-    found = {
+    starts = {
         *(match.start() for rule in (_LAO_SYLLABLE, _BURMESE_SYLLABLE, _END_MARKS) for match in rule.finditer(text)),
         *(
             match.start()
@@ -75,10 +75,8 @@ def syllable_starts(text: str) -> frozenset[int]:
         *(match.end() for match in _KHMER_OPEN.finditer(text)),
     }
     if _THAI.search(text):
-        found |= {at for at in _budoux_starts("th", text) if _THAI.match(text, at) and _THAI.match(text, at - 1)}
-    return frozenset(
-        at for at in found if 0 < at < len(text) and _same_script(text, at) and not belongs_together(text, at)
-    )
+        starts |= {i for i in _budoux_starts("th", text) if _THAI.match(text, i) and _THAI.match(text, i - 1)}
+    return frozenset(i for i in starts if 0 < i < len(text) and _same_script(text, i) and not belongs_together(text, i))
 
 
 @lru_cache(maxsize=64)
@@ -144,10 +142,10 @@ def _encodes(character: str, encoding: str) -> bool:
 
 
 def _budoux_starts(model: str, text: str) -> set[int]:
-    starts, at = set(), 0
+    starts, start = set(), 0
     for phrase in _parser(model).parse(text):
-        starts.add(at)
-        at += len(phrase)
+        starts.add(start)
+        start += len(phrase)
     return starts
 
 

@@ -46,14 +46,14 @@ class Violation:
 
 def read_cues(text: str) -> list[ReadCue]:
     """The subtitles of a file, in its order."""
-    found: list[ReadCue] = []
+    cues: list[ReadCue] = []
     vtt = text.lstrip("\ufeff").startswith("WEBVTT")
     lines: list[str] | None = None
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if (timing := _TIMING.fullmatch(line)) is not None:
-            start_ms, end_ms = (_ms(timing.groups()[at : at + 4]) for at in (0, 4))
+            start_ms, end_ms = (_ms(timing.groups()[group : group + 4]) for group in (0, 4))
             lines = []
-            found.append(ReadCue(number, start_ms, end_ms, ()))
+            cues.append(ReadCue(number, start_ms, end_ms, ()))
         elif lines is None:
             if "-->" in line:
                 raise UsageError(
@@ -63,24 +63,24 @@ def read_cues(text: str) -> list[ReadCue]:
             shown = _INVISIBLE.sub("", _TAG.sub("", line)).strip()
             lines.append(html.unescape(shown) if vtt else shown)
         else:
-            last = found.pop()
-            found.append(ReadCue(last.line, last.start_ms, last.end_ms, tuple(filter(None, lines))))
+            last = cues.pop()
+            cues.append(ReadCue(last.line, last.start_ms, last.end_ms, tuple(filter(None, lines))))
             lines = None
-    if not found:
+    if not cues:
         raise UsageError("it has no subtitles; expected SubRip or WebVTT")
-    return found
+    return cues
 
 
 def both_languages(cues: list[ReadCue]) -> list[ReadCue]:
     """The subtitles of a bilingual file: two in a row with the same times are one, with a language each."""
-    found: list[ReadCue] = []
+    merged: list[ReadCue] = []
     for cue in cues:
-        first = found[-1] if found else None
+        first = merged[-1] if merged else None
         if first is None or first.second_at is not None or (first.start_ms, first.end_ms) != (cue.start_ms, cue.end_ms):
-            found.append(cue)
+            merged.append(cue)
         else:
-            found[-1] = replace(first, lines=first.lines + cue.lines, second_at=len(first.lines))
-    return found
+            merged[-1] = replace(first, lines=first.lines + cue.lines, second_at=len(first.lines))
+    return merged
 
 
 def _ms(parts: tuple[str | None, ...]) -> int:
@@ -129,12 +129,12 @@ def _languages(cue: ReadCue, rules: SubtitleRules) -> list[tuple[str, ...]]:
 
     If the file does not say, they are divided where the script changes, else where both take the least time to read.
     """
-    lines, at = cue.lines, cue.second_at
+    lines, begin = cue.lines, cue.second_at
 
-    def longer_ms(at: int) -> int:
-        return max(reading_ms("".join(part), rules) for part in (lines[:at], lines[at:]))
+    def longer_ms(begin: int) -> int:
+        return max(reading_ms("".join(part), rules) for part in (lines[:begin], lines[begin:]))
 
-    if at is None:
-        changes = (at for at in range(1, len(lines)) if is_cjk(lines[at - 1]) != is_cjk(lines[at]))
-        at = next(changes, min(range(1, len(lines) + 1), key=longer_ms, default=0))
-    return [lines[:at], lines[at:]]
+    if begin is None:
+        changes = (begin for begin in range(1, len(lines)) if is_cjk(lines[begin - 1]) != is_cjk(lines[begin]))
+        begin = next(changes, min(range(1, len(lines) + 1), key=longer_ms, default=0))
+    return [lines[:begin], lines[begin:]]

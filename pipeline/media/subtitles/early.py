@@ -28,10 +28,10 @@ class EarlySentenceBuilder:
             self._sources[event.sentence] = event
         if not isinstance(event, TargetText | Translation) or event.language != self._language:
             return []
-        found = [self._sentence(piece, final) for piece in self._appended.push(event)]
+        sentences = [self._sentence(piece, final) for piece in self._appended.push(event)]
         if isinstance(event, Translation):
             self._sources = {number: one for number, one in self._sources.items() if number > event.sentence}
-        return [sentence for sentence in found if sentence is not None]
+        return [sentence for sentence in sentences if sentence is not None]
 
     def _sentence(self, piece: Piece, final: Sentence | None) -> Sentence | None:
         text, source = normalized(piece.text), self._sources.get(piece.sentence)

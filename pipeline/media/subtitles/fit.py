@@ -57,8 +57,8 @@ def _needed_width(line: str, wrapped: float) -> float:
 
 def _width(text: str) -> float:
     total, marks = 0.0, 0
-    for at, character in enumerate(text):
-        if at and text[at - 1] == "\u17d2":  # Khmer consonants stacked below another
+    for index, character in enumerate(text):
+        if index and text[index - 1] == "\u17d2":  # Khmer consonants stacked below another
             continue
         kind = unicodedata.category(character)
         marks = marks + 1 if kind in ("Mn", "Me") else 0

@@ -66,12 +66,12 @@ def layout(
 
 def _pieces(text: str, limit: int, seams: Collection[int]) -> list[_Piece]:
     pieces: list[_Piece] = []
-    at, cjk, phrases = 0, is_cjk(text), phrase_starts(text)
+    position, cjk, phrases = 0, is_cjk(text), phrase_starts(text)
     for atom in atoms(text):
         # Break inside a word only if it is wider than a line.
         for part in [atom] if _shown_columns(atom, cjk) <= limit else _split_word(atom, limit, cjk):
-            at += len(part)
-            cost = break_cost(text, at, seams, phrases) if at < len(text) else 0.0
+            position += len(part)
+            cost = break_cost(text, position, seams, phrases) if position < len(text) else 0.0
             columns = sum(widths(part, cjk))
             pieces.append(_Piece(part, columns, columns - _shown_columns(part, cjk), cost))
     return pieces
@@ -122,13 +122,13 @@ class _Breaker:
                         best[n][j] = (before[i][0] + cost, i)
         if best[rows][total][0] == _NEVER:  # ``count`` subtitles are too few
             return self.cheapest(None)
-        found: list[Lines] = []
+        cues: list[Lines] = []
         j, n = total, rows
         while j > 0:
             i = best[n][j][1]
-            found.append(self._lines(i, j))
+            cues.append(self._lines(i, j))
             j, n = i, n - 1 if count else n
-        return found[::-1]
+        return cues[::-1]
 
     def _columns(self, i: int, j: int) -> int:
         return self._upto[j] - self._upto[i] - self._pieces[j - 1].trailing
@@ -146,24 +146,24 @@ class _Breaker:
             return 0.0, i
         if lines == 1 or self._columns(i, j) > self._limit * lines + 2 * lines:
             return _NEVER, i
-        found = (_NEVER, i)
+        best = (_NEVER, i)
         share = self._columns(i, j) / lines
         for k in range(j - 1, i, -1):
             last = self._columns(k, j)
             if last > self._limit:
                 break
-            rest, _ = self._split(i, k, lines - 1)
+            before, _ = self._split(i, k, lines - 1)
             ragged = abs(last - share) / self._limit * _RAGGED_COST
-            cost = rest + ragged + self._pieces[k - 1].cost + _LINE_COST
-            if cost < found[0]:
-                found = (cost, k)
-        return found
+            cost = before + ragged + self._pieces[k - 1].cost + _LINE_COST
+            if cost < best[0]:
+                best = (cost, k)
+        return best
 
     def _lines(self, i: int, j: int) -> Lines:
         lines: list[str] = []
-        left = self._max_lines
+        lines_left = self._max_lines
         while j > i:
-            k = self._split(i, j, left)[1]
+            k = self._split(i, j, lines_left)[1]
             lines.append("".join(piece.text for piece in self._pieces[k:j]).rstrip(" "))
-            j, left = k, left - 1
+            j, lines_left = k, lines_left - 1
         return tuple(reversed(lines))

@@ -51,11 +51,11 @@ class Sentence:
     def begin_at(self, share: float) -> float:
         """When the source after the given share of it, 0 to 1, begins to be said, in seconds."""
         lengths = [max(1, len(source.text)) for source in self.sources]
-        left = share * sum(lengths)
+        letters = share * sum(lengths)
         for source, length in zip(self.sources, lengths, strict=True):
-            if left <= length:
-                return source.begin_at(left / length)
-            left -= length
+            if letters <= length:
+                return source.begin_at(letters / length)
+            letters -= length
         return self.end_s
 
 
@@ -104,7 +104,7 @@ class SentenceBuilder:
             name = f"{said.speaker}{'：' if is_cjk(text) else ': '}" if said.speaker is not None else ""
             text, seams = name + text, frozenset(len(name) + seam for seam in seams)
         if self._marked and said.uncertain:
-            text, source = (_join_texts(each, UNCERTAIN) if each else "" for each in (text, source))
+            text, source = (_join_texts(texts, UNCERTAIN) if texts else "" for texts in (text, source))
         return Sentence(said.start_s, said.end_s, source, text, seams, said.before_pause, (said,), said.speaker)
 
 

@@ -18,21 +18,21 @@ def whisper_segment(number: int, sentence: SourceSentence, text: str, heard: Ite
     The recogniser's measures are the worst of the stretches, of those ``heard``, that the sentence spans.
     """
     parts = [
-        one
-        for one in heard
-        if one.rejected is None
-        and one.start_s < sentence.end_s
-        and one.end_s > sentence.start_s
-        and one.speaker == sentence.speaker
+        transcript
+        for transcript in heard
+        if transcript.rejected is None
+        and transcript.start_s < sentence.end_s
+        and transcript.end_s > sentence.start_s
+        and transcript.speaker == sentence.speaker
     ]
     return {
         "id": number,
         "start": round(sentence.start_s, 3),
         "end": round(sentence.end_s, 3),
         "text": text,
-        "avg_logprob": min((one.mean_log_probability for one in parts), default=0.0),
-        "compression_ratio": max((one.compression_ratio for one in parts), default=1.0),
-        "no_speech_prob": max((one.no_speech_probability for one in parts), default=0.0),
+        "avg_logprob": min((transcript.mean_log_probability for transcript in parts), default=0.0),
+        "compression_ratio": max((transcript.compression_ratio for transcript in parts), default=1.0),
+        "no_speech_prob": max((transcript.no_speech_probability for transcript in parts), default=0.0),
         "seek": 0,
         "temperature": 0.0,
         "tokens": [],
@@ -64,8 +64,8 @@ def words_in_lines(sentence: SourceSentence, cues: list[Lines]) -> Iterator[list
             for letter in line:
                 word = word if letter.isspace() else next(owners, word)
                 letters.append((word, letter))
-            parts = groupby(letters, lambda each: id(each[0]))
+            parts = groupby(letters, lambda pairs: id(pairs[0]))
             shown.append(
-                [(part[0][0], "".join(letter for _, letter in part)) for _, each in parts if (part := list(each))]
+                [(part[0][0], "".join(letter for _, letter in part)) for _, pairs in parts if (part := list(pairs))]
             )
         yield shown

@@ -106,14 +106,14 @@ def atoms(text: str) -> list[str]:
 
     A space at a break ends the piece before it.
     """
-    found: list[str] = []
+    pieces: list[str] = []
     start = 0
     syllables = syllable_starts(text)
-    for at in range(1, len(text)):
-        if may_break(text, at, syllables):
-            found.append(text[start:at])
-            start = at
-    return [*found, text[start:]] if text else []
+    for position in range(1, len(text)):
+        if may_break(text, position, syllables):
+            pieces.append(text[start:position])
+            start = position
+    return [*pieces, text[start:]] if text else []
 
 
 def may_break(text: str, at: int, syllables: Collection[int] = ()) -> bool:
@@ -166,13 +166,13 @@ def break_cost(text: str, at: int, seams: Collection[int] = (), phrases: Collect
 
 def clusters(text: str) -> list[str]:
     """Split ``text`` into characters with their combining marks, to break a word wider than a line."""
-    found: list[str] = []
-    for at, c in enumerate(text):
-        if found and (_joins(c) or found[-1][-1] == "\u200d" or belongs_together(text, at)):
-            found[-1] += c
+    characters: list[str] = []
+    for position, c in enumerate(text):
+        if characters and (_joins(c) or characters[-1][-1] == "\u200d" or belongs_together(text, position)):
+            characters[-1] += c
         else:
-            found.append(c)
-    return found
+            characters.append(c)
+    return characters
 
 
 def _columns(character: str, ambiguous: int) -> int:
@@ -214,5 +214,5 @@ def _closes(text: str, at: int) -> bool:
 
 def _inside_number(text: str, at: int) -> bool:
     start = max(0, at - _NUMBER_REACH)
-    found = _NUMBER.finditer(text, start, at + _NUMBER_REACH)
-    return any(number.start() < at < number.end() for number in found)
+    numbers = _NUMBER.finditer(text, start, at + _NUMBER_REACH)
+    return any(number.start() < at < number.end() for number in numbers)
