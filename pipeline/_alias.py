@@ -17,8 +17,8 @@ from typing import Any
 class _Loader(Loader):
     """Loads a module by its own name."""
 
-    def __init__(self, own: Any) -> None:
-        self._own = own
+    def __init__(self, spec: Any) -> None:
+        self._own = spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(self._own.name)

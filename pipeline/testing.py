@@ -161,14 +161,14 @@ class Harness:
             self._texts["steady text", language].append(event.steady_text)
         self._steady[event.sentence, language] = event.steady
 
-    async def _next(self, kind: object, found: Sequence[T], what: str) -> T:
-        """The next item of ``found``, to which more are added, that was not returned yet."""
+    async def _next(self, kind: object, items: Sequence[T], what: str) -> T:
+        """The next item of ``items``, to which more are added, that was not returned yet."""
         reader, position = self._reader, self._taken[kind]
         assert reader is not None, "the harness is not running; use it as an async context manager"
         async with self._changed:
-            await self._changed.wait_for(lambda: len(found) > position or self._ended)
-        if len(found) <= position:
+            await self._changed.wait_for(lambda: len(items) > position or self._ended)
+        if len(items) <= position:
             await asyncio.gather(reader)  # raises the reader's exception, if it failed
             raise EndedError(f"the stream ended before {what} came; {len(self.events)} events had come")
         self._taken[kind] += 1
-        return found[position]
+        return items[position]

@@ -48,14 +48,14 @@ def some_origin(text: str) -> str:
 
 
 @asynccontextmanager
-async def in_directory(options: argparse.Namespace, service: Service, own: str) -> AsyncIterator[None]:
-    """Take part in the directory that the options name, if they do. ``own``: the server's address."""
+async def in_directory(options: argparse.Namespace, service: Service, address: str) -> AsyncIterator[None]:
+    """Take part in the directory that the options name, if they do. ``address``: the server's address."""
     if options.reached_at and not options.directory:
         raise UsageError("--reached-at is for --directory; name one, or leave it out")
     async with contextlib.AsyncExitStack() as stack:
         if options.directory is not None:
             from ..server import Directory  # an extra
 
-            service.directory = Directory(service, (options.reached_at or own).rstrip("/"))
+            service.directory = Directory(service, (options.reached_at or address).rstrip("/"))
             await stack.enter_async_context(service.directory.joined(options.directory))
         yield

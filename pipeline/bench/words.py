@@ -171,9 +171,9 @@ def steady_kept(texts: Sequence[Newest], language: str) -> tuple[int, int]:
     return int(LCSseq.similarity(promised, stands)), len(promised)
 
 
-def ends_frame(texts: Sequence[Newest], at: int) -> bool:
-    """Whether the state ``at`` is the last that comes in the time of one picture: sentences are joined in several states."""
-    return at + 1 == len(texts) or texts[at + 1].elapsed_s - texts[at].elapsed_s > FRAME_S
+def ends_frame(texts: Sequence[Newest], index: int) -> bool:
+    """Whether the state at ``index`` is the last that comes in the time of one picture: sentences are joined in several states."""
+    return index + 1 == len(texts) or texts[index + 1].elapsed_s - texts[index].elapsed_s > FRAME_S
 
 
 def erased_units(texts: Sequence[Newest], unit: Unit) -> int:

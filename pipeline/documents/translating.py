@@ -139,9 +139,9 @@ def _is_rolling(cues: Sequence[FileCue]) -> bool:
     return sum(pushed) > _ROLLING * len(pushed)
 
 
-def _pause_ms(one: FileCue, two: FileCue) -> int:
+def _pause_ms(first: FileCue, second: FileCue) -> int:
     """Between two subtitles; negative if they overlap, 0 if their times are not known."""
-    return 0 if one.end_ms is None or two.start_ms is None else two.start_ms - one.end_ms
+    return 0 if first.end_ms is None or second.start_ms is None else second.start_ms - first.end_ms
 
 
 def _runs(texts: Sequence[_Text], language: str) -> Iterator[Sequence[_Text]]:
@@ -155,12 +155,12 @@ def _runs(texts: Sequence[_Text], language: str) -> Iterator[Sequence[_Text]]:
         yield texts[start:]
 
 
-def _may_go_on(one: _Text, two: _Text, language: str) -> bool:
+def _may_go_on(first: _Text, second: _Text, language: str) -> bool:
     """Whether a sentence may go on from a subtitle to the next one: the same voice, soon after, and no sign or title."""
-    if one.cue.voice != two.cue.voice or _begins(two.text) or _ENDS.search(one.text):
+    if first.cue.voice != second.cue.voice or _begins(second.text) or _ENDS.search(first.text):
         return False
-    is_soon = 0 <= _pause_ms(one.cue, two.cue) < _LONG_PAUSE_MS
-    return is_soon and not _begins_with_capital(one.text, two.text, language)
+    is_soon = 0 <= _pause_ms(first.cue, second.cue) < _LONG_PAUSE_MS
+    return is_soon and not _begins_with_capital(first.text, second.text, language)
 
 
 def _begins_with_capital(before: str, text: str, language: str) -> bool:

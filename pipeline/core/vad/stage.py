@@ -100,10 +100,10 @@ class VadStage:
     def _settled_sounds(self, until: int) -> Iterator[SoundEvent]:
         return self._sounds.settled(until, self._detector.heard_samples) if self._sounds is not None else iter(())
 
-    async def _deliver(self, found: SpeechSegment | Pause | SoundEvent) -> None:
-        if isinstance(found, SpeechSegment):
-            self.stats.segment_closed(found)
-        await self.outbox.put(found)
+    async def _deliver(self, event: SpeechSegment | Pause | SoundEvent) -> None:
+        if isinstance(event, SpeechSegment):
+            self.stats.segment_closed(event)
+        await self.outbox.put(event)
 
     def _segment_so_far(self) -> SegmentSoFar | None:
         silent_ms = self._endpointer.silent_ms

@@ -238,6 +238,6 @@ class SpooledSource:
             self._report_loss("there is room again")
         self._lost_samples += lost
 
-    def _report_loss(self, now: str) -> None:
-        self._notify(AudioLost(self._received / SAMPLE_RATE, self._lost_samples / SAMPLE_RATE, now))
+    def _report_loss(self, reason: str) -> None:
+        self._notify(AudioLost(self._received / SAMPLE_RATE, self._lost_samples / SAMPLE_RATE, reason))
         self._lost_samples = 0

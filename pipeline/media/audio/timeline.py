@@ -47,11 +47,11 @@ def overlap(heard: Samples, start: Samples) -> int:
     """How many samples at the beginning of ``start`` are the end of ``heard``, or come before it; 0 if none are known."""
     if len(start) < _PART:
         return 0
-    before, found = heard - heard.mean(), start - start.mean()
-    sums = np.cumsum(np.insert(np.square(found), 0, 0.0))
+    before, searched = heard - heard.mean(), start - start.mean()
+    sums = np.cumsum(np.insert(np.square(searched), 0, 0.0))
     powers = sums[_PART:] - sums[:-_PART]
     length = 1 << (len(start) + _PART).bit_length()
-    spectrum = np.fft.rfft(found, length)
+    spectrum = np.fft.rfft(searched, length)
     for end in range(len(heard), max(_PART, len(heard) - LOOKED_AT) - 1, -_PART // 2):
         part = before[end - _PART : end]
         power = float(part @ part)

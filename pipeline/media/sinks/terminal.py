@@ -160,15 +160,15 @@ class TerminalSink:
             status = [Text(self._status, style="dim", no_wrap=True, overflow="ellipsis")] if self._status else []
             self._live.update(Group(*growing, *status), refresh=True)
 
-    def _passage(self, each: _Open, *, growing: bool) -> Passage:
+    def _passage(self, opened: _Open, *, growing: bool) -> Passage:
         """A sentence with its translations in the configured order; a growing one has a line for each from the start."""
-        shown = {*each.translations, *(self._expected(each) if growing else ())}
-        others = [language for language in each.translations if language not in self._order]
-        return each.passage([*(language for language in self._order if language in shown), *others])
+        shown = {*opened.translations, *(self._expected(opened) if growing else ())}
+        others = [language for language in opened.translations if language not in self._order]
+        return opened.passage([*(language for language in self._order if language in shown), *others])
 
-    def _expected(self, each: _Open) -> list[str]:
+    def _expected(self, opened: _Open) -> list[str]:
         """The languages into which a sentence is translated."""
-        return [language for language in self._languages if self._has_line(language, each.source.language)]
+        return [language for language in self._languages if self._has_line(language, opened.source.language)]
 
     def _shows(self, event: TargetText | Translation) -> bool:
         """Whether a line is for the translation: what is in the language spoken is shown once, as it was said."""
