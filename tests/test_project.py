@@ -71,6 +71,29 @@ def test_changes_are_in_the_sections_of_keep_a_changelog():
     assert {"Added"} <= sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
+def test_changes_since_the_last_release_are_fragments():
+    for path in (ROOT / "docs" / "changes").iterdir():
+        if path.name != "README.md":
+            assert re.fullmatch(r"\+[\w-]+\.(added|changed|deprecated|removed|fixed|security)\.md", path.name), path
+            (line,) = path.read_text("utf-8").splitlines()
+            assert line[:1].strip("-# "), path
+
+
+@pytest.mark.skipif(find_spec("towncrier") is None, reason="towncrier is not installed")
+def test_a_release_collects_the_fragments(tmp_path):
+    for name in ("pyproject.toml", "CHANGELOG.md", "docs/changes"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
+    (tmp_path / "docs" / "changes" / "+more.fixed.md").write_text("Mended.\n", "utf-8")
+    output_of(sys.executable, "-m", "towncrier", "build", "--yes", "--version", "9.8.7", cwd=tmp_path)
+    changelog = (tmp_path / "CHANGELOG.md").read_text("utf-8")
+    new, old = changelog.split("\n## ")[1:3]
+    assert re.match(r"9\.8\.7 - \d{4}-\d\d-\d\d\n", new)
+    assert "### Fixed\n\n- Mended.\n" in new
+    assert old.startswith(f"{pipeline.__version__} - ")
+    assert [path.name for path in (tmp_path / "docs" / "changes").iterdir()] == ["README.md"]
+
+
 def test_dependencies_with_version_numbers_that_tell_are_bounded_above():
     extras = PROJECT["optional-dependencies"]
     needed = [*PROJECT["dependencies"], *extras["server"]]
