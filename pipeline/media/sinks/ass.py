@@ -67,7 +67,7 @@ def ass_header(*styles: tuple[str, int, str], unsaid: str = "&H000000FF") -> str
 
 def ass_event(start_s: float, end_s: float, style: str, speaker: str | None, text: str) -> str:
     name = (speaker or "").replace(",", ";")  # fields end with commas
-    return f"Dialogue: 0,{_centiseconds(start_s)},{_centiseconds(end_s)},{style},{name},0,0,0,,{text}\n"
+    return f"Dialogue: 0,{_ass_time(start_s)},{_ass_time(end_s)},{style},{name},0,0,0,,{text}\n"
 
 
 def _ass_text(lines: Lines, style: str) -> str:
@@ -77,7 +77,7 @@ def _ass_text(lines: Lines, style: str) -> str:
     return text if size == _ASS_SIZES[style] else rf"{{\fs{size}}}{text}"
 
 
-def _centiseconds(seconds: float) -> str:
+def _ass_time(seconds: float) -> str:
     """H:MM:SS.cc, truncated rather than rounded to keep the gaps between cues."""
     hundredths = int(seconds * 1000 + 0.5) // 10
     minutes, hundredths_left = divmod(hundredths, 6000)
