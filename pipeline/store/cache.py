@@ -1,16 +1,19 @@
-"""The caches on the disk: a lock between programs, and errors where they are unreadable, not writable, or full."""
+"""The caches on the disk: hashes, a lock between programs, and errors where they are unreadable, not writable, or full."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import DownloadError, NoSpaceError
-from .progress import Progress
-from .transfer import megabytes
+
+if TYPE_CHECKING:
+    from .progress import Progress
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -64,3 +67,21 @@ def locked(lock: Path, doing: str, progress: Progress) -> Iterator[None]:
             progress(f"waiting for another program, which {doing}", 0.0)
             stack.enter_context(WeakFileLock(lock))
         yield
+
+
+def digest_of(path: Path, like: str = "") -> str:
+    """A file's hash in hex: SHA-256, or git's SHA-1 of a blob if ``like`` has 40 digits."""
+    if len(like) != 40:
+        hasher = hashlib.sha256()
+    else:
+        # Git hashes a header with the size first (git-scm.com/book, "Git Objects").
+        hasher = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            hasher.update(block)
+    return hasher.hexdigest()
+
+
+def megabytes(size: int) -> str:
+    """A size for display, such as "445 MB"."""
+    return f"{size / 1e6:,.0f} MB" if size >= 9_950_000 else f"{size / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""Firefox Translations' students by name (firefox/en-de): from Mozilla's catalogue into the cache, checked."""
+"""Fetch Firefox Translations' students from Mozilla's catalogue into the cache, checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import importlib
 import json
 import os
-import re
 import shutil
 import tempfile
 import zlib
@@ -16,61 +15,31 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DownloadError, ModelError, first_line
-from .cache import check_room, locked, writable
+from .cache import check_room, locked, megabytes, writable
 from .catalogue import MOST_BYTES, CatalogueFile, best_in_models_json, best_in_records
-from .packages import assets
 from .progress import Progress
-from .transfer import digest_of, megabytes
+from .students import MANIFEST, PREFIX, cached_student, manifest_of, student_folder
 from .url import check_online, fetch
 
-PREFIX = "firefox/"
 CATALOGUE = "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data/db/models.json"
 VARIABLE = "FIREFOX_MODELS_URL"
 """Environment variable with the address of another catalogue: a models.json, or the records of Firefox's Remote Settings."""
-_MANIFEST = "files.json"
-_NAME = re.compile(r"firefox/[a-z]{2,3}(?:_[a-z]+)?-[a-z]{2,3}(?:_[a-z]+)?")
 _BLOCK = 1 << 16
 _MODEL_SHARE = 0.8
 """The model's share of all bytes of a student, about."""
-
-
-def is_student(name: str) -> bool:
-    """Whether a model's name is one of Mozilla's catalogue."""
-    return _NAME.fullmatch(name) is not None
-
-
-def cached_student(name: str) -> Path | None:
-    """The directory of a student in the cache if it is complete."""
-    folder = _folder(name)
-    try:
-        whole = all((folder / file).stat().st_size == size for file, (size, _) in _manifest(folder).items())
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
-    return folder if whole else None
-
-
-def drop_damaged_student(name: str) -> bool:
-    """Remove a cached student whose files have other hashes than when they were fetched; whether it did."""
-    if (folder := cached_student(name)) is None:
-        return False
-    if all(digest_of(folder / file) == digest for file, (_, digest) in _manifest(folder).items()):
-        return False
-    with writable(folder):
-        (folder / _MANIFEST).unlink()
-    return True
 
 
 def fetch_student(name: str, progress: Progress) -> Path:
     """Fetch a student, resuming what an earlier run left unfinished; a cached one that is the catalogue's stays."""
     progress(f"fetching {name}", 0.0)
     files = _files(name)
-    folder, model = _folder(name), files[0]
+    folder, model = student_folder(name), files[0]
     assert model.size is not None
     assert model.sha256 is not None
     with writable(folder.parent, "what arrived is kept; "):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(f"{folder.name}.lock"), f"fetches {name}", progress):
-            if cached_student(name) is not None and next(iter(_manifest(folder).values()))[1] == model.sha256:
+            if cached_student(name) is not None and next(iter(manifest_of(folder).values()))[1] == model.sha256:
                 return folder
             check_room(name, 2 * model.size, folder.parent)
             parts = folder.with_name(f".{folder.name}.{model.sha256[:16]}")
@@ -86,16 +55,6 @@ def fetch_student(name: str, progress: Progress) -> Path:
             _unpack(files, parts, folder)
             shutil.rmtree(parts, ignore_errors=True)
     return folder
-
-
-def _folder(name: str) -> Path:
-    return assets() / "firefox" / name.removeprefix(PREFIX)
-
-
-def _manifest(folder: Path) -> dict[str, tuple[int, str]]:
-    """The size and hash of each file of a student, as it was fetched; the model first."""
-    manifest: dict[str, tuple[int, str]] = json.loads((folder / _MANIFEST).read_text())
-    return manifest
 
 
 def _files(name: str) -> tuple[CatalogueFile, ...]:
@@ -152,7 +111,7 @@ def _unpack(files: Sequence[CatalogueFile], parts: Path, folder: Path) -> None:
                     f"{file.url} has the hash {digest}, the catalogue lists {file.sha256}; nothing of it is kept; run this again"
                 )
             manifest[file.name] = (size, digest)
-        (made / _MANIFEST).write_text(json.dumps(manifest))
+        (made / MANIFEST).write_text(json.dumps(manifest))
         made.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(made, folder)

@@ -1,8 +1,24 @@
-"""The table of known models: sources, and the size and hash of every file."""
+"""The files that models consist of, and the table of known models: sources, and the size and hash of every file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """A set of files that is enough to use a model, as globs within its repository or directory."""
+
+    needed: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    """Names of files that are fetched if they are there."""
+    rank: int = 0
+    """Lower ranks are preferred: a higher one is chosen only if the repository has no set of a lower one."""
+
+    def missing_from(self, directory: Path) -> list[str]:
+        """The needed globs without a match in ``directory``."""
+        return [pattern for pattern in self.needed if not any(directory.glob(pattern))]
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from ..errors import DownloadError, HubUnreachableError, ModelError, PipelineError, first_line
-
-
-@dataclass(frozen=True)
-class FileSet:
-    """A set of files that is enough to use a model, as globs within its repository or directory."""
-
-    needed: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    """Names of files that are fetched if they are there."""
-    rank: int = 0
-    """Lower ranks are preferred: a higher one is chosen only if the repository has no set of a lower one."""
-
-    def missing_from(self, directory: Path) -> list[str]:
-        """The needed globs without a match in ``directory``."""
-        return [pattern for pattern in self.needed if not any(directory.glob(pattern))]
+from .known import FileSet
 
 
 @dataclass(frozen=True)

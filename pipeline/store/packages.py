@@ -12,12 +12,14 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import DownloadError, UsageError
-from .cache import check_room, locked, writable
+from .cache import check_room, digest_of, locked, writable
 from .known import KNOWN_MODELS, KnownFile, KnownModel
-from .progress import Progress
-from .transfer import digest_of
+
+if TYPE_CHECKING:
+    from .progress import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import DownloadError, ModelError, UsageError, first_line
-from .cache import check_room, locked, translate_read_errors, writable
-from .firefox import cached_student, fetch_student, is_student
-from .known import KnownModel, known_model, known_translator
-from .listing import FileSet, Listing, RemoteFile, list_files
+from .cache import check_room, digest_of, locked, megabytes, translate_read_errors, writable
+from .known import FileSet, KnownModel, known_model, known_translator
 from .packages import is_complete, model_from_packages
-from .progress import Progress, progress_bar
-from .transfer import digest_of, fetch_blob, megabytes
+from .students import cached_student, is_student
+
+if TYPE_CHECKING:
+    from .listing import Listing, RemoteFile
+    from .progress import Progress
 
 _KEPT = "what arrived is kept; "
 
@@ -60,8 +62,12 @@ def resolve_model(ref: ModelRef, progress: Progress | None = None) -> Path:
     """
     if (local := local_model(ref)) is not None:
         return local
+    from .progress import progress_bar  # as all below: most runs fetch nothing
+
     with nullcontext(progress) if progress is not None else progress_bar() as shown:
         if is_student(ref.source):
+            from .firefox import fetch_student
+
             return fetch_student(ref.source, shown)
         if (model := ref.known) is None:
             return fetch_model(ref, shown)
@@ -168,6 +174,8 @@ def fetch_model(ref: ModelRef, progress: Progress) -> Path:
     Cached files are not fetched again. An interrupted download resumes, in this run or a later one. Size and hash are
     checked before a file gets its name.
     """
+    from .listing import list_files
+
     listing = list_files(ref.source, ref.revision)
     folder = repository_folder(ref.source)
     blobs, lock = folder / "blobs", folder.parent / ".locks" / folder.name / "fetch.lock"
@@ -206,6 +214,8 @@ def drop_damaged(snapshot: Path) -> list[str]:
 
 
 def _fetch_blobs(listing: Listing, files: list[RemoteFile], blobs: Path, progress: Progress) -> None:
+    from .transfer import fetch_blob
+
     # Files with the same content share a blob.
     missing = list({file.digest: file for file in files if not (blobs / file.digest).exists()}.values())
     total = sum(file.size for file in missing)

@@ -6,7 +6,6 @@ unfinished.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DownloadError, first_line
+from .cache import digest_of, megabytes
 from .listing import Listing, RemoteFile, busy, refused, size_of
 
 _ATTEMPTS = 3
@@ -49,24 +49,6 @@ def fetch_blob(listing: Listing, file: RemoteFile, blobs: Path, arrived: Callabl
             f"{file.name} of {listing.model} arrived with the hash {digest}; the hub lists {file.digest}. {_NOT_KEPT}"
         )
     os.replace(path, blobs / file.digest)
-
-
-def digest_of(path: Path, like: str = "") -> str:
-    """A file's hash in hex: SHA-256, or git's SHA-1 of a blob if ``like`` has 40 digits."""
-    if len(like) != 40:
-        hasher = hashlib.sha256()
-    else:
-        # Git hashes a header with the size first (git-scm.com/book, "Git Objects").
-        hasher = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            hasher.update(block)
-    return hasher.hexdigest()
-
-
-def megabytes(size: int) -> str:
-    """A size for display, such as "445 MB"."""
-    return f"{size / 1e6:,.0f} MB" if size >= 9_950_000 else f"{size / 1e6:.1f} MB"
 
 
 def _download(listing: Listing, file: RemoteFile, path: Path, arrived: Callable[[int], None]) -> None:

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import DownloadError, HubUnreachableError, first_line
-from .cache import check_room, locked, writable
+from .cache import check_room, digest_of, locked, megabytes, writable
 from .catalogue import MOST_BYTES
 from .known import KnownFile
 from .packages import assets, verified
 from .progress import Progress
-from .transfer import digest_of, megabytes
 
 _ATTEMPTS = 3
 _TIMEOUT_S = 30

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.store import firefox, url
+from pipeline.store import students, url
 from pipeline.store.firefox import VARIABLE
 from tests.fixtures.student import write_student
 
@@ -98,7 +98,7 @@ def serving_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """A catalogue, whose models go into a folder of the test's own."""
     served = Catalogue(tmp_path / "served")
     monkeypatch.setenv(VARIABLE, f"{served.base}/models.json")
-    monkeypatch.setattr(firefox, "assets", lambda: tmp_path / "assets")
+    monkeypatch.setattr(students, "assets", lambda: tmp_path / "assets")
     monkeypatch.setattr(url.time, "sleep", lambda _: None)
     try:
         yield served

@@ -17,7 +17,8 @@ from pipeline.apps.known_models import models_called, pull, state_of
 from pipeline.backends.nmt_options import NmtConfig
 from pipeline.errors import DownloadError, HubUnreachableError, ModelError
 from pipeline.store import ModelRef, resolve_model
-from pipeline.store.firefox import VARIABLE, cached_student, fetch_student, is_student
+from pipeline.store.firefox import VARIABLE, fetch_student
+from pipeline.store.students import cached_student, is_student
 from tests.fixtures.student import write_student
 from tests.store.catalogue_server import Catalogue, serving_catalogue
 

@@ -69,7 +69,7 @@ def test_a_complete_cache_is_not_written_to(tmp_path, monkeypatch):
     blob.touch()
     (snapshot / "model.bin").symlink_to(blob)
     listing = Listing("owner/name", None, "a" * 40, (RemoteFile("model.bin", 0, blob.name),))
-    monkeypatch.setattr(resolve, "list_files", lambda model, revision: listing)
+    monkeypatch.setattr("pipeline.store.listing.list_files", lambda model, revision: listing)
     before = sorted(tmp_path.rglob("*"))
     assert resolve.fetch_model(ModelRef("owner/name", files=(FileSet(("model.bin",)),)), print) == snapshot
     assert sorted(tmp_path.rglob("*")) == before

@@ -8,9 +8,10 @@ import pytest
 
 from pipeline.errors import ModelError, NoSpaceError
 from pipeline.store import cache
+from pipeline.store.cache import megabytes
 from pipeline.store.catalogue import best_in_models_json, best_in_records
-from pipeline.store.listing import FileSet, Listing, RemoteFile
-from pipeline.store.transfer import megabytes
+from pipeline.store.known import FileSet
+from pipeline.store.listing import Listing, RemoteFile
 
 HASH = "a" * 64
 
