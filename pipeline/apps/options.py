@@ -23,7 +23,7 @@ from ..backends import (
 from ..config import PipelineConfig, load_config, named_configs, with_overrides
 from ..console import some_path, some_text, tell, whole_number
 from ..errors import HubUnreachableError, UsageError
-from ..glossary import Glossary, load_glossary, load_masked
+from ..glossary import Glossary, load_masked
 from ..languages import AUTO_SOURCE
 from ..media import PRESETS
 from ..store import MODELS
@@ -166,6 +166,8 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
     )
     load_masked(config.captions.masked)  # name mistakes before models are loaded
     if config.glossary.file is not None:
+        from ..glossary import load_glossary
+
         _announce(load_glossary(Path(config.glossary.file)), config)  # name mistakes before models are loaded
     asr, nmt = config.asr, config.nmt
     script_conversions(asr.script, config.languages.spoken)  # name mistakes before models are loaded

@@ -26,7 +26,6 @@ from ..backends import (
     load_silero,
     loaded_as,
     loaded_translator,
-    translator_by_language,
     usual_script,
 )
 from ..core import (
@@ -117,10 +116,7 @@ def load_shared(
                 target: loaded_translator(source, target, nmt, [models[loaded_as(*step)].result() for step in steps])
                 for (source, target), (nmt, steps) in plan.translators.items()
             }
-            | {
-                target: translator_by_language(config, target, shared.translators, fetches=shared.fetches)
-                for target in config.languages.mixed
-            }
+            | _by_language(config, shared)
             for config, plan in zip(configs, plans, strict=True)
         ]
         shared.recognizers |= {model: recognizers[model].result() for model in speech}
@@ -136,6 +132,18 @@ def load_shared(
                 configs, plans, translations, voices, sounds, strict=True
             )
         ]
+
+
+def _by_language(config: PipelineConfig, shared: SharedModels) -> dict[str, TextTranslator]:
+    """The translators into the targets that are spoken in several languages."""
+    if not config.languages.mixed:
+        return {}
+    from ..backends import translator_by_language
+
+    return {
+        target: translator_by_language(config, target, shared.translators, fetches=shared.fetches)
+        for target in config.languages.mixed
+    }
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from .run.options import (
 from .run.overload import OverloadOptions
 from .vad.gate import FrameDetector
 from .vad.options import VadConfig
-from .vad.sounds import SoundDetector
 
 if TYPE_CHECKING:
     from .stages import StageSpec
+    from .vad.sounds import SoundDetector
 
 AddSpeakers = Callable[[Sequence["StageSpec"], SpeakerOptions], list["StageSpec"]]
 """(stages of one run, options) → these and the stages that tell its voices apart."""

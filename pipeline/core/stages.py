@@ -8,17 +8,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import PipelineError, StageError
-from ..glossary import CurrentGlossary
-from .asr.context import Context
 from .asr.final import FinalRecognition
 from .asr.groups import Groups
-from .asr.live.drafts import LiveDrafts
 from .asr.recognizer import DraftRecognizer, by_segment
 from .asr.stage import AsrStage
-from .asr.terms import HeardTerms
 from .events import EndOfInput
 from .models import Models, RunConfig
 from .nmt.stage import NmtContext
@@ -30,6 +26,10 @@ from .run.worker import Worker
 from .sentences.sounds import SoundCaptions
 from .sentences.stage import SentenceStage
 from .vad.stage import VadStage
+
+if TYPE_CHECKING:
+    from ..glossary import CurrentGlossary
+    from .asr.live.drafts import LiveDrafts
 
 
 class Stage(Protocol):
@@ -204,7 +204,11 @@ def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
 
 def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     config, models = context.config, context.models
-    terms = HeardTerms(context.glossary, config.glossary) if context.glossary is not None else None
+    terms = None
+    if context.glossary is not None:
+        from .asr.terms import HeardTerms
+
+        terms = HeardTerms(context.glossary, config.glossary)
     recognizer = by_segment(models.recognizer)
     several = len(config.languages.spoken) > 1
     final = FinalRecognition(recognizer, context.stats, several_languages=several, terms=terms)
@@ -212,6 +216,9 @@ def _asr(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     groups = Groups(single=single, sure_ms=config.vad.max_segment_ms - config.vad.cut_search_ms)
     drafts: LiveDrafts | None = None
     if config.has_drafts:
+        from .asr.context import Context
+        from .asr.live.drafts import LiveDrafts
+
         drafter = recognizer if isinstance(recognizer, DraftRecognizer) else None
         before = Context(_CONTEXT_MS, config.sentences.long_pause_ms)
         drafts = LiveDrafts(final, models.drafter or drafter, config.drafts, before, context.stats.clock)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..languages import normalized_code
-from .files import Mistake, check_mistakes, normalized_form, read_text
-from .table import TableError
 
 _COMMENT = "#"
 
@@ -20,7 +18,10 @@ def load_masked(file: str | None) -> tuple[tuple[str, str], ...]:
     """
     if file is None:
         return ()
-    mistakes: list[Mistake] = []
+    from .files import check_mistakes, normalized_form, read_text
+    from .table import TableError
+
+    mistakes: list[tuple[int, str]] = []
     words: dict[tuple[str, str], None] = {}
     language = ""
     for number, line in enumerate(map(str.strip, read_text(Path(file), "list of masked words").splitlines()), 1):

@@ -29,7 +29,6 @@ from ...store import (
 )
 from ..nmt_options import NmtConfig
 from .compile import VERSION
-from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
 from .routing import licence_of
 
 logger = logging.getLogger(__name__)
@@ -57,6 +56,8 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
         if isinstance(error.__cause__, OSError):
             raise  # a disk error; the model itself may be fine
         refusal = error
+    from .decode.exports import fallback_exports, runnable_exports
+
     while not any(export.is_in(snapshot) for export in runnable_exports("")):
         # The downloaded files cannot be run as they are, or have only 8 bits. Other files of the repository may
         # compile, or may run as they are with higher precision.
@@ -77,6 +78,8 @@ def find_translation_model(config: NmtConfig, progress: Progress | None = None) 
 
 def _runnable_directory(config: NmtConfig, snapshot: Path) -> Path:
     """Return a directory from which ONNX Runtime can load a downloaded export."""
+    from .decode.exports import fallback_exports, runnable_exports
+
     exports = runnable_exports(config.file_suffix) if not is_compiled(config) else fallback_exports()
     export = next(export for export in exports if export.is_in(snapshot))
     folder = _cache_directory(config, snapshot.name).parent
@@ -101,6 +104,8 @@ def translator_ref(config: NmtConfig) -> ModelRef:
 
 
 def _hub_files(config: NmtConfig) -> Iterator[FileSet]:
+    from .decode.exports import OPTIONAL_SETTINGS, SETTINGS, compilable_exports, fallback_exports, runnable_exports
+
     if config.weights == "as-is" or config.file_suffix:
         yield from (export.files() for export in runnable_exports(config.file_suffix))
         return

@@ -6,15 +6,17 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import TextTranslator
 from ...store import Progress
 from ..nmt_options import TRANSLATORS, NmtConfig
 from .compiled import find_translation_model
 from .model import MarianModel
-from .pivot import PivotTranslator
 from .routing import resolve
+
+if TYPE_CHECKING:
+    from .pivot import PivotTranslator
 
 _OF_URL: Any = {name: getattr(NmtConfig, name) for name in ("url", "url_model", "url_timeout_s", "url_tokens")}
 
@@ -52,7 +54,11 @@ def in_sequence(
     """
     if nmt.plugged_in:
         return TRANSLATORS.make(nmt.backend, source, target, nmt)  # type: ignore[no-any-return]
-    model = models[0] if len(models) == 1 else PivotTranslator(models[0], models[1], nmt.via)
+    model: MarianModel | PivotTranslator = models[0]
+    if len(models) > 1:
+        from .pivot import PivotTranslator
+
+        model = PivotTranslator(models[0], models[1], nmt.via)
     model.check_languages(source, target)
     return model
 

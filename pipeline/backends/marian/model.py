@@ -27,7 +27,7 @@ from ...errors import ModelError, UsageError
 from ...languages import sets_sentences_apart
 from ...plugins import Table
 from ..nmt_options import NmtConfig
-from .decode import marian, students
+from .decode import students
 from .decode.decoder import Decoder
 from .decode.generation import GenerationOptions, SearchRequest, Stopwatch
 from .decode.parts import ModelParts
@@ -64,7 +64,14 @@ def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
 # and 30 worse with both, 79 and 49 by the margin and the tokens alone.
 _INVENTED, _SHARE = 2, 0.6
 
-FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, marian.load)
+
+def _load_exported(directory: Path, options: NmtConfig) -> ModelParts:
+    from .decode import marian  # a run of students needs none of it
+
+    return marian.load(directory, options)
+
+
+FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students.load, _load_exported)
 """The families of models: the first one that knows the files of a directory loads it. Then those of other packages are asked."""
 _MORE_FAMILIES = Table("families", "family", {})
 

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ctranslate2
 import numpy as np
@@ -16,7 +16,7 @@ from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from ...core import SAMPLE_RATE, Replacement, Samples
+from ...core import SAMPLE_RATE, Samples
 from ...errors import ModelError, UsageError, one_line
 from ...languages import letters, spaced
 from ..asr_options import AsrConfig
@@ -24,6 +24,9 @@ from .language_id import knows_language, whisper_code
 from .mel import MelFilters
 from .weights import WhisperWeights
 from .words import joined_pieces
+
+if TYPE_CHECKING:
+    from ...core import Replacement
 
 FULL_WINDOW_S = 30.0
 """The window Whisper was trained on, and the longest one its encoder takes."""

@@ -6,10 +6,11 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import SAMPLE_RATE, HeardTerms, MissingSpeech, Samples
+from ...core import SAMPLE_RATE, MissingSpeech, Samples
 from ...languages import letters
 from ...store import Thresholds
 from .coverage import inserted, unheard, without_others_time
@@ -17,6 +18,9 @@ from .engine import MOST_PROMPT_TOKENS, PADDING_S, EncodedAudio, Hypothesis, Whi
 from .guards import SHORT_TOKENS, Evidence, find_loop, rejection, was_said
 from .language_id import LEAST_S, SURE, foreign_words, in_another_language, whisper_code
 from .words import TimedWord, mark_replaced, moved, placed, timed_words
+
+if TYPE_CHECKING:
+    from ...core import HeardTerms
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ...core import MissingSpeech, Replacement, Word
+from ...core import MissingSpeech, Word
+
+if TYPE_CHECKING:
+    from ...core import Replacement
 
 # The alignment gives zero duration to words it could not place. With a larger share of them, word times are no better
 # than times in proportion to letters.

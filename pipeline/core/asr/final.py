@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ...errors import PipelineError
 from ...languages import letters
@@ -13,7 +14,9 @@ from ..run.worker import FAILED, FailedCalls
 from .groups import Group, lead
 from .language_segmenter import LanguageSegmenter, divided_by_language
 from .recognizer import BatchRecognizer, RecognitionOptions, Recognizer, SharedRecognizer, check_transcripts
-from .terms import HeardTerms
+
+if TYPE_CHECKING:
+    from .terms import HeardTerms
 
 log = logging.getLogger(__name__)
 

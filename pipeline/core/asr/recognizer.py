@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ...errors import PipelineError
 from ..events import Samples, SpeechSegment, Transcript, Word
 from .context import HeardSegment
-from .terms import HeardTerms
+
+if TYPE_CHECKING:
+    from .terms import HeardTerms
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..events import EndOfInput, Pause, SegmentSoFar, SoundEvent, SpeechSegment, Transcript, TranscriptSoFar
 from ..run.overload import LoadControl
 from ..run.worker import Worker
 from .final import FinalRecognition
 from .groups import Group, Groups
-from .live.drafts import LiveDrafts
+
+if TYPE_CHECKING:
+    from .live.drafts import LiveDrafts
 
 # Groups that are recognised at once. More gain little; see ``WhisperEngine.generate_several``.
 _GROUPS = 4

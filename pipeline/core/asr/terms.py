@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ...glossary import CurrentGlossary, Glossary, NearMiss, NearMisses, Term
+from ...glossary import Glossary, NearMiss, NearMisses, Term
 from ..events import Transcript
 from ..run.options import GlossaryOptions
+
+if TYPE_CHECKING:
+    from ...glossary import CurrentGlossary
 
 # Terms that something in the newest text is a little like come into the prompt too.
 _LOOSELY = 0.1

@@ -7,10 +7,10 @@ import logging
 from bisect import insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...errors import PipelineError
-from ...glossary import CurrentGlossary, Glossary
+from ...glossary import Glossary
 from ...languages import MARKS, final_marks, same_language, sound_label
 from ..captions.policy import AgreeingDrafts, at_once, updates
 from ..events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
@@ -19,6 +19,9 @@ from ..run.stats import PipelineStats
 from ..run.worker import FailedCalls, Worker
 from .draft_tokens import DraftTokens, attends
 from .translator import Decoding, OnStart, TermTranslator, TextTranslator, TranslationRequest, passes
+
+if TYPE_CHECKING:
+    from ...glossary import CurrentGlossary
 
 log = logging.getLogger(__name__)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ...glossary import Glossary, Term
 from ...languages import LanguageConfig
 from ..events import SourceSentence, TargetText, Translation
-from .draft_tokens import DraftTokens
+
+if TYPE_CHECKING:
+    from .draft_tokens import DraftTokens
 
 log = logging.getLogger(__name__)
 

@@ -7,13 +7,16 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from ...glossary import CurrentGlossary, Glossary
 from ..events import EndOfInput, Pause, SoundEvent, SourceSentence, SourceText, Transcript, TranscriptSoFar
 from ..run.options import SentenceOptions
 from ..run.worker import Worker
 from .assembler import SentenceAssembler, SourceEvent
 from .sounds import SoundCaptions
+
+if TYPE_CHECKING:
+    from ...glossary import CurrentGlossary, Glossary
 
 
 class SentenceStage:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from ..events import SAMPLE_RATE, EndOfInput, Pause, Samples, SegmentSoFar, SoundEvent, SpeechSegment, mono_int16
 from ..run.stats import PipelineStats
@@ -14,7 +15,9 @@ from ..run.worker import Worker
 from .endpointing import Endpointer
 from .gate import FrameDecision, FrameDetector
 from .options import VadConfig
-from .sounds import HeardSounds, SoundDetector
+
+if TYPE_CHECKING:
+    from .sounds import HeardSounds, SoundDetector
 
 # Chunks that the detectors take together, if no draft is wanted: 1 s, so that a run that is stopped ends soon.
 _CHUNKS_AT_ONCE = 10
@@ -50,7 +53,11 @@ class VadStage:
         self.inbox, self.outbox, self.stats = inbox, outbox, stats or PipelineStats()
         self._config, self._make_detector = config, detector
         self._endpointer = Endpointer(config)
-        self._sounds = HeardSounds(sounds) if sounds is not None else None
+        self._sounds: HeardSounds | None = None
+        if sounds is not None:
+            from .sounds import HeardSounds
+
+            self._sounds = HeardSounds(sounds)
         self._pauses_s = sorted(each / 1000 for each in pauses_ms if each)
         self._reader, self._early = reader, early
         self._announced = False  # whether the current silence has been announced
