@@ -114,14 +114,14 @@ except UsageError as error:
 
 def test_subtitle_files_are_opened_in_binary_mode(tmp_path, monkeypatch):
     """Windows would write each line's end as two bytes, and the lengths would be wrong."""
-    from pipeline.media.sinks import sink
+    from pipeline.media.sinks import block_file
 
     flags = []
     opened = os.open
-    monkeypatch.setattr(sink, "_BINARY", os.O_CLOEXEC)  # another flag that os.open passes on
+    monkeypatch.setattr(block_file, "_BINARY", os.O_CLOEXEC)  # another flag that os.open passes on
     monkeypatch.setattr(os, "open", lambda path, flag, mode=0o777: (flags.append(flag), opened(path, flag, mode))[1])
     for _ in range(2):  # a new file, and an existing one
-        sink.BlockFile(tmp_path / "x.srt", "header").close()
+        block_file.BlockFile(tmp_path / "x.srt", "header").close()
         (tmp_path / "x.srt").write_text("old")
     assert len(flags) >= 2
     assert all(flag & os.O_CLOEXEC for flag in flags)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..console import ENDING, handled, space_bar, tell
+from ..console import ENDING, handled, tell
 from ..core import (
     AudioLost,
     DeviceBack,
@@ -21,7 +21,6 @@ from ..core import (
     Resumed,
     TranslationLost,
 )
-from ..media import SILENCE_DBFS
 
 if TYPE_CHECKING:
     from ..media import Microphone
@@ -70,6 +69,8 @@ def status_line(lag_s: float, microphone: Microphone | None) -> str:
     if microphone is None:
         return lag
     if not microphone.connected:
+        from ..media import SILENCE_DBFS
+
         return f"⚠ waiting for {microphone.name}  {meter(SILENCE_DBFS)}  {lag}"
     state = "⏸ paused" if microphone.paused else "● listening"
     return f"{state}  {meter(microphone.level_dbfs)}  {lag}"
@@ -107,6 +108,8 @@ def controls(
         with handled(handlers):
             yield
         return
+    from ..console import space_bar
+
     pause_or_resume = _pause_or_resume(microphone)
     if hasattr(signal, "SIGUSR1"):
         handlers[signal.SIGUSR1] = pause_or_resume

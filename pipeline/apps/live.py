@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from ..archives import Output, named_outputs
 from ..config import PipelineConfig
 from ..console import (
     STARTED,
@@ -59,6 +58,7 @@ from .pushes import add_push_argument, open_pushes
 from .speaking import Speech, add_speak_arguments, uses_device
 
 if TYPE_CHECKING:
+    from ..archives import Output
     from ..media import LatencyLog, Microphone
     from ..push import PushSink
 
@@ -269,12 +269,16 @@ def _files(
 ) -> tuple[dict[str, MakeSink], dict[Output, Path]]:
     """How each kind of file is opened, and the files that the options name. Latency logs are added to ``logs``."""
     files = dict(options.file)
+    outputs: dict[Output, Path] = {}
     makers: dict[str, MakeSink] = sink_makers(config.subtitles, more=files) | {
         "latency-log": partial(_latency_log, logs, final=False),
         "final-log": partial(_latency_log, logs, final=True),
     }
     given = {kind: path for kind in makers if (path := getattr(options, kind.replace("-", "_"), None)) is not None}
-    outputs = named_outputs(given | files, config.languages.targets)
+    if given or files:
+        from ..archives import named_outputs
+
+        outputs = named_outputs(given | files, config.languages.targets)
     speech.add_track(makers, outputs)
     return makers, outputs
 

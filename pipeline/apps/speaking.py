@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..archives import Output
 from ..console import some_path, some_text, tell
 from ..errors import UsageError
 from ..languages import nearest
 from ..store import HIBARI
 
 if TYPE_CHECKING:
+    from ..archives import Output
     from ..media import MakeSink
     from ..server import SessionVoices
     from ..speaking import Speaker, Voice

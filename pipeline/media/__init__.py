@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .latency.delay_measures import *
     from .latency.emissions import *
     from .sinks.blank import *
+    from .sinks.block_file import *
     from .sinks.cue_file import *
     from .sinks.files import *
     from .sinks.jsonl import *
@@ -49,12 +50,13 @@ else:
             "latency.delay_measures": "Reference Scores mean_scores normalized_erasure stream_scores",
             "latency.emissions": "Emission TextSoFar Unit unit_of units",
             "sinks.blank": "is_blank",
+            "sinks.block_file": "BlockFile in_use open_locked",
             "sinks.cue_file": "timestamp",
             "sinks.files": "FORMATS MakeSink SINKS SPOKEN file_suffix open_sinks sink_makers",
             "sinks.jsonl": "Text line read_event",
             "sinks.latency_log": "LatencyLog open_latency_log",
             "sinks.queued": "Delivery QueuedSink",
-            "sinks.sink": "BlockFile FanOut SINK_FAILURES Sink close_all in_use open_locked write_all",
+            "sinks.sink": "FanOut SINK_FAILURES Sink close_all write_all",
             "sinks.srt": "SrtSink",
             "sinks.terminal": "TerminalClosedError TerminalSink",
             "sinks.vtt": "VttSink",

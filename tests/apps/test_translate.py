@@ -39,7 +39,7 @@ from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events import Samples, SpeechSegment
 from pipeline.media.audio.recording import Recording
-from pipeline.media.sinks.sink import BlockFile, in_use
+from pipeline.media.sinks.block_file import BlockFile, in_use
 from tests.archives.archives import hold, scripted, wait_until
 from tests.commands import command, run
 from tests.conftest import EXAMPLES, HANG_S, PHRASES, read_wav, spoken_texts, write_wav

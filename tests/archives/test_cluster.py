@@ -22,7 +22,7 @@ from pipeline.archives.recordings import Options
 from pipeline.archives.turns import Turns
 from pipeline.config import load_config
 from pipeline.errors import PipelineError
-from pipeline.media.sinks.sink import in_use
+from pipeline.media.sinks.block_file import in_use
 from tests.archives.archives import (
     JOURNAL,
     archive,

@@ -12,7 +12,7 @@ from pipeline.bench.words import edits, scored_units
 from pipeline.errors import UsageError
 from pipeline.events import SourceSentence
 from pipeline.media.audio.recording import Recording
-from pipeline.media.sinks.sink import in_use
+from pipeline.media.sinks.block_file import in_use
 from tests.chain import events_of
 from tests.commands import loaded_once
 from tests.conftest import ROOT

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import av
 import numpy as np
@@ -23,7 +24,6 @@ from ...core import CHUNK_SAMPLES, SAMPLE_RATE, Address, Samples
 from ...errors import AudioError, UsageError
 from .channels import MonoMixer
 from .frames import HIGHEST_RATE, LOWEST_RATE, format_of
-from .pipe import GrowingFile, PipeReader, relayed
 from .tracks import (
     SELF_CONTAINED,
     Sound,
@@ -35,6 +35,9 @@ from .tracks import (
     track_by_number,
     tracks_of,
 )
+
+if TYPE_CHECKING:
+    from .pipe import GrowingFile, PipeReader
 
 log = logging.getLogger(__name__)
 
@@ -123,10 +126,14 @@ class Recording:
     def _open_container(self) -> InputContainer:
         assert isinstance(self.path, Path)
         if self._growing:
+            from .pipe import GrowingFile
+
             self._pipe = GrowingFile(self.path)
             return open_input(self._pipe, options=_UNFINISHED | SELF_CONTAINED)
         if not self.path.is_fifo():
             return open_container(self.path)
+        from .pipe import PipeReader, relayed
+
         self._pipe = PipeReader(self.path.open("rb", buffering=0))
         descriptor = relayed(self._pipe)
         # av.open reads the beginning of the pipe, and signals do not interrupt it. Run it on another thread, so that

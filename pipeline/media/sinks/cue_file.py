@@ -9,7 +9,7 @@ from pathlib import Path
 from ...core import EndOfInput, PipelineEvent
 from ..subtitles.cues import Cue, CueBuilder
 from ..subtitles.rules import SubtitleRules
-from .sink import BlockFile
+from .block_file import BlockFile
 
 
 class CueSink(ABC):

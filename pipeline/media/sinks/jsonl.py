@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ...core import (
     Change,
@@ -23,9 +23,10 @@ from ...core import (
     Translation,
     Word,
 )
-from ..subtitles.cues import Cue, CueBuilder
 from ..subtitles.rules import SubtitleRules
-from .sink import BlockFile
+
+if TYPE_CHECKING:
+    from ..subtitles.cues import Cue
 
 VERSION = 4
 """Version of the lines. 1, without a header, had one text per segment; 2 had `committed` in the place of `steady`; 3 was not used."""
@@ -46,6 +47,9 @@ class JsonlSink:
         self, path: Path, rules: SubtitleRules, *, resume: bool = False, languages: Sequence[str] = ()
     ) -> None:
         """``languages``: those translated into; by default, the only one of the stream."""
+        from ..subtitles.cues import CueBuilder  # as below: the server writes lines, and no file
+        from .block_file import BlockFile
+
         self._file = BlockFile(path, _HEADER, resume=resume)
         self._resume, self._changes = resume, Changes()
         self._cues = [CueBuilder(rules, language) for language in languages or (None,)]

@@ -23,7 +23,7 @@ from ...core import EndOfInput, PipelineEvent, SourceSentence, SourceText, Targe
 from ...errors import UsageError
 from ...languages import same_language
 from ..latency.emissions import AppliedState, Emission, TextSoFar, Unit
-from .sink import BlockFile
+from .block_file import BlockFile
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from ..subtitles.rules import SubtitleRules
 from ..subtitles.spoken import whisper_segment, whisper_words, words_in_lines
 from ..subtitles.text import is_cjk, normalized
 from .ass import ass_event, ass_header
-from .sink import BlockFile
+from .block_file import BlockFile
 
 # Text that is longer waits for the end of the input in a temporary file.
 _MOST_IN_MEMORY = 1 << 20

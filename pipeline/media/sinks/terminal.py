@@ -17,8 +17,7 @@ from rich.text import Text
 from ...core import EndOfInput, PipelineEvent, SourceSentence, SourceText, TargetText, Translation, TranslationLost
 from ...errors import SinkError
 from ...languages import same_language
-from ..subtitles.bidi import RIGHT_TO_LEFT_MARK, right_to_left
-from ..subtitles.text import harmless
+from ..subtitles.bidi import RIGHT_TO_LEFT_MARK, harmless, right_to_left
 
 
 class TerminalClosedError(SinkError):

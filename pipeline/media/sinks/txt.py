@@ -8,7 +8,7 @@ from pathlib import Path
 from ...core import EndOfInput, PipelineEvent
 from ..subtitles.rules import SubtitleRules
 from ..subtitles.sentences import SentenceBuilder
-from .sink import BlockFile
+from .block_file import BlockFile
 
 
 class TextSink:

@@ -13,7 +13,13 @@ from collections.abc import Sequence
 
 LEFT_TO_RIGHT_MARK, RIGHT_TO_LEFT_MARK = "\u200e", "\u200f"
 _EMBED, _POP = "\u202b", "\u202c"
+_DROPPED = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _RIGHT_TO_LEFT = ("R", "AL")
+
+
+def harmless(text: str) -> str:
+    """``text`` without line breaks and other characters that affect surrounding text."""
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs") and c not in _DROPPED)
 
 
 def directed(lines: Sequence[str]) -> list[str]:

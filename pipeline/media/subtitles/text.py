@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
+from .bidi import harmless
 from .breaks import belongs_together, has_kana, syllable_starts
 from .rules import SubtitleRules
 
@@ -23,7 +24,6 @@ _CLOSING = set(
 _OPENING = set("（《「『【〔〈｛［“‘([{«‹¿¡$€£¥￥＄#＃")
 _NO_BREAK_SPACES = "\u00a0\u202f\u2007"
 _GLUE = {*_NO_BREAK_SPACES, "\u2060", "\ufeff"}
-_DROPPED = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _BLANK = re.compile(rf"[^\S{_NO_BREAK_SPACES}]+")
 # 三百二十五, 三点五, 百分之十, 5,000万, １２：３０: Python's \d are digits of every script and width.
 _DIGIT = r"[\d〇零一二三四五六七八九十百千万亿两]"
@@ -51,11 +51,6 @@ def normalized(text: str) -> str:
     """
     text = _BLANK.sub(" ", harmless(_BLANK.sub(" ", text))).strip()
     return text if any(unicodedata.category(c) not in ("Cf", "Zs") for c in text) else ""
-
-
-def harmless(text: str) -> str:
-    """``text`` without line breaks and other characters that affect surrounding text."""
-    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Zl", "Zp", "Cs") and c not in _DROPPED)
 
 
 def is_cjk(text: str) -> bool:

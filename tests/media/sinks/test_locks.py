@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.media.sinks import sink
-from pipeline.media.sinks.sink import BlockFile, in_use
+from pipeline.media.sinks import block_file
+from pipeline.media.sinks.block_file import BlockFile, in_use
 from tests.conftest import HANG_S, ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no locks there that leave a file readable")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no locks there 
 LOOKER = """
 import sys
 from pathlib import Path
-from pipeline.media.sinks.sink import in_use
+from pipeline.media.sinks.block_file import in_use
 path = Path(sys.argv[1])
 print("looking", flush=True)
 while True:
@@ -28,7 +28,7 @@ while True:
 HOLDER = """
 import sys
 from pathlib import Path
-from pipeline.media.sinks.sink import BlockFile
+from pipeline.media.sinks.block_file import BlockFile
 file = BlockFile(Path(sys.argv[1]))
 file.append("a line")
 print("holding", flush=True)
@@ -111,17 +111,17 @@ def test_a_file_is_in_use_until_its_writer_ends_in_any_way(tmp_path):
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_file_that_another_run_removes_while_it_is_opened_is_created_again(again, tmp_path, monkeypatch):
-    path, lock = tmp_path / "out.srt", sink.lock
+    path, lock = tmp_path / "out.srt", block_file.lock
     other = BlockFile(path)  # wrote nothing, so closing it removes its file
 
     def just_before(descriptor: int) -> bool:
-        monkeypatch.setattr(sink, "lock", lock)
+        monkeypatch.setattr(block_file, "lock", lock)
         other.close()
         if again:
             path.write_text("somebody else's")
         return lock(descriptor)
 
-    monkeypatch.setattr(sink, "lock", just_before)
+    monkeypatch.setattr(block_file, "lock", just_before)
     file = BlockFile(path)
     file.append("a line")
     assert in_use(path)
