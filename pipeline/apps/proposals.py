@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ..config import PipelineConfig
 from ..console import some_path, tell
 from ..errors import UsageError
-from ..glossary import Candidate
 
 if TYPE_CHECKING:
     from ..core import Models
+    from ..glossary import Candidate
 
 
 def add_terms_argument(group: argparse._ArgumentGroup) -> None:

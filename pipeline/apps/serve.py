@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     import uvicorn
 
     from ..core import Models
-    from ..server import Service
+    from ..server import Pushes, Service
+    from .pushes import Where
 
 _PACKAGES = {
     "starlette": "starlette",
@@ -229,7 +230,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         import uvicorn
 
         from ..media import close_all
-        from ..server import Offers, Pushes, ServedLanguages, Service, Settings, check_folder, create_app
+        from ..server import Offers, ServedLanguages, Service, Settings, check_folder, create_app
     languages = ServedLanguages(tuple(config.languages for config in configs))
     logging.getLogger(Service.__module__.rpartition(".")[0]).setLevel(logging.INFO)  # a line a session
     for name in ("uvicorn.error", "python_multipart"):  # not a line for each malformed request
@@ -238,7 +239,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         os.umask(0o077)  # records are for the owner of the process
         check_folder(options.record)
     close_all(open_pushes(options.push, languages.targets, configs[0].subtitles))  # mistakes end the command here
-    pushes = Pushes(lambda config: open_pushes(options.push, config.languages.targets, config.subtitles))
+    pushes = _pushes(options.push) if options.push else None
     with ExitStack() as stack:
         listener = stack.enter_context(listening(options.host, *options.port))
         wyoming_listener = stack.enter_context(listening(*wyoming_at)) if wyoming_at else None
@@ -259,7 +260,7 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
             options.record,
             chains[1:],
             offers,
-            pushes if options.push else None,
+            pushes,
             voices_for(options.speak, languages.targets, limits.max_viewers),
         )
         service.proposals = proposals_of(options.terms_from, *chains[0])
@@ -291,6 +292,12 @@ def _check_packages(options: argparse.Namespace) -> None:
         raise UsageError(
             f"the server needs {', '.join(missing)}; install them with pip install 'streaming-speech-translation[server]'"
         )
+
+
+def _pushes(wanted: Sequence[Where]) -> Pushes:
+    from ..server import Pushes
+
+    return Pushes(lambda config: open_pushes(wanted, config.languages.targets, config.subtitles))
 
 
 def measured_sessions(models: Sequence[Models]) -> int:

@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,19 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from .access import Access, bearer_token, is_loopback, is_unspecified
+from .deferred import Paths, deferred
 from .guard import BodyDrain, Guard, Rate
-from .languages.route import languages_route
 from .metrics import Metrics
-from .openapi import openapi_routes
 from .protocol import is_room_name
-from .protocols import PROTOCOLS
-from .protocols.libretranslate import DETECTION, PATH
+from .protocols import DETECTION, PATH, PATHS, PROTOCOLS
 from .service import Service
-from .terms import terms_route
 from .websocket import endpoint
 
 STATIC = Path(__file__).parent / "static"
+_GET_POST = ("GET", "POST")
+_LANGUAGES: Paths = {"/v1/languages": _GET_POST}
+_TERMS: Paths = {"/v1/terms": _GET_POST}
+_DESCRIPTIONS: Paths = {"/openapi.json": ("GET",), "/spec": ("GET",)}
 
 
 def create_app(
@@ -85,15 +87,38 @@ def create_app(
             Route("/healthz", answers.healthy),
             Route("/readyz", answers.ready),
             Route("/metrics", answers.metrics),
-            languages_route(service, access),
-            terms_route(service, access),
-            *(route for name in (*PROTOCOLS.own, *protocols) for route in PROTOCOLS.make(name, service, access, rate)),
-            *openapi_routes(service.languages, access, more=service.offers is not None),
+            *deferred(_LANGUAGES, partial(_languages, service, access)),
+            *deferred(_TERMS, partial(_terms, service, access)),
+            *(
+                route
+                for name, paths in PATHS.items()
+                for route in deferred(paths, partial(PROTOCOLS.make, name, service, access, rate))
+            ),
+            *(route for name in protocols for route in PROTOCOLS.make(name, service, access, rate)),
+            *deferred(_DESCRIPTIONS, partial(_descriptions, service, access)),
             *routes,
             Mount("/static", _Static(directory=STATIC)),
         ],
         middleware=middleware,
     )
+
+
+def _languages(service: Service, access: Access) -> list[BaseRoute]:
+    from .languages.route import languages_route
+
+    return [languages_route(service, access)]
+
+
+def _terms(service: Service, access: Access) -> list[BaseRoute]:
+    from .terms import terms_route
+
+    return [terms_route(service, access)]
+
+
+def _descriptions(service: Service, access: Access) -> list[BaseRoute]:
+    from .openapi import openapi_routes
+
+    return [*openapi_routes(service.languages, access, more=service.offers is not None)]
 
 
 class _Answers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core import MASK, Correction, Masking
-from ..glossary import TableError, normalized_form
 from .guard import Rate
 from .history import History
 from .limits import ServerLimits
@@ -67,6 +66,8 @@ class Corrections:
 
     def _word(self, wanted: str, text: str, language: str) -> str:
         """A word to mask, which must be in ``text``."""
+        from ..glossary import TableError, normalized_form
+
         try:
             word = normalized_form(sendable(wanted))
         except TableError as error:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..errors import ConfigError
-from ..glossary import CurrentGlossary, Glossary, parse_glossary
+from ..glossary import Glossary
 from .protocol import ProtocolError
+
+if TYPE_CHECKING:
+    from ..glossary import CurrentGlossary
 
 _MOST_CHARACTERS = 1 << 16
 _MOST_TERMS = 1_000
@@ -42,6 +47,8 @@ def read_glossary(text: str) -> Glossary:
         raise ProtocolError(
             "bad-glossary", f"the glossary has {len(text)} characters; it may have {_MOST_CHARACTERS} at most"
         )
+    from ..glossary import parse_glossary
+
     try:
         return parse_glossary(text, _NAME, most_terms=_MOST_TERMS)
     except ConfigError as error:

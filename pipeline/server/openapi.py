@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from .access import Access
 from .languages.served import ServedLanguages
-from .protocols.libretranslate import DETECTION, PATH
+from .protocols import DETECTION, PATH
 from .protocols.openai import FORMATS, GRANULARITIES
 from .protocols.whisper_asr import FILE, OUTPUTS, TASKS
 

@@ -21,7 +21,6 @@ from .languages.offers import Offers, Preparation
 from .languages.served import ServedLanguages
 from .limits import ServerLimits
 from .protocol import ProtocolError, Start, room_name
-from .pushes import Pushes
 from .scheduling import Scheduler, scheduled
 from .session import Session
 from .session_index import SessionIndex
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from ..core import AddSpeakers
     from ..glossary import Candidate
     from .directory import Directory
+    from .pushes import Pushes
     from .speaking import SessionVoices
 
 log = logging.getLogger(__name__)

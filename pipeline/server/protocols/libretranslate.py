@@ -30,12 +30,12 @@ from ..guard import Rate
 from ..protocol import ProtocolError, bounded_json
 from ..service import Service
 from ..uploads import UploadError, body_type, bounded_body, while_connected
+from . import DETECTION, PATH
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PATH, DETECTION = "/translate", "/detect"
 MOST_CHARACTERS = 20_000
 """In all texts of one request: about 10 s of work."""
 _MOST_TEXTS = 1_000
