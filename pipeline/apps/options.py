@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..backends import (
     AUTO,
@@ -23,10 +24,13 @@ from ..backends import (
 from ..config import PipelineConfig, load_config, named_configs, with_overrides
 from ..console import some_path, some_text, tell, whole_number
 from ..errors import HubUnreachableError, UsageError
-from ..glossary import Glossary, load_masked
+from ..glossary import load_masked
 from ..languages import AUTO_SOURCE
 from ..media import PRESETS
 from ..store import MODELS
+
+if TYPE_CHECKING:
+    from ..glossary import Glossary
 
 _DEFAULT_CONFIG = "en-zh"
 AUTO_SPEAKERS = "auto"

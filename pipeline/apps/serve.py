@@ -52,7 +52,6 @@ from .listening import (
 from .options import add_model_arguments, configured_several, naming_demo
 from .proposals import add_terms_argument, proposals_of
 from .pushes import add_push_argument, open_pushes
-from .speaking import voices_for
 
 if TYPE_CHECKING:
     import uvicorn
@@ -254,15 +253,12 @@ def run(argv: list[str], prog: str = "python -m pipeline.serve") -> int:
         limits = within_files(ServerLimits(max_sessions=most, reader_targets=options.reader_targets))
         chains = list(zip(configs, models, strict=True))
         offers = Offers(chains, shared, downloads=options.allow_downloads)
-        service = Service(
-            *chains[0],
-            limits,
-            options.record,
-            chains[1:],
-            offers,
-            pushes,
-            voices_for(options.speak, languages.targets, limits.max_viewers),
-        )
+        voices = None
+        if options.speak:
+            from .speaking import voices_for
+
+            voices = voices_for(options.speak, languages.targets, limits.max_viewers)
+        service = Service(*chains[0], limits, options.record, chains[1:], offers, pushes, voices)
         service.proposals = proposals_of(options.terms_from, *chains[0])
         service.speakers = speakers
         scheme = "https" if context else "http"

@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..archives import SUFFIXES, OutputName, make_folder, other_language
-from ..config import PipelineConfig
+from ..archives import SUFFIXES, OutputName, make_folder
 from ..console import report, tell
-from ..core import Masking, TextTranslator
-from ..documents import KINDS, WRITTEN_KINDS, converted, decoded, read_document
 from ..errors import DownloadError, ModelError, PipelineError, UsageError, described
-from ..glossary import GlossaryFile, load_masked
 from ..languages import known_language, language_tag, same_language
+
+if TYPE_CHECKING:
+    from ..config import PipelineConfig
+    from ..core import TextTranslator
 
 _MOST_BYTES = 1 << 25
 _UNFINISHED = ".unfinished"
@@ -76,6 +77,8 @@ def translate_subtitles(files: Sequence[tuple[Path, Path]], options: SubtitleOpt
 
     ``files``: see ``with_subtitles``.
     """
+    from ..documents import WRITTEN_KINDS
+
     spoken, targets = options.config.languages.only_spoken, options.config.languages.targets
     if spoken is None:
         raise UsageError("the language of subtitles is not recognised; name it with --source")
@@ -130,6 +133,8 @@ def _check_outputs(todo: Sequence[tuple[Path, str, Sequence[Path]]]) -> None:
 
 def _outputs(path: Path, below: Path, spoken: str, target: str, options: SubtitleOptions) -> list[Path]:
     """film.pt.srt for film.srt and for film.en.srt; film.pt.forced.srt for film.eng.forced.srt."""
+    from ..documents import WRITTEN_KINDS
+
     name, _, flags = name_parts(path.stem, spoken)
     kind = path.suffix[1:].lower()
     folder = options.output_dir / below if options.output_dir else path.parent
@@ -141,6 +146,8 @@ def _outputs(path: Path, below: Path, spoken: str, target: str, options: Subtitl
 
 def name_parts(stem: str, language: str) -> tuple[str, str, list[str]]:
     """The name in ``film.eng.forced``, the tag of ``language`` after it ("" without one), and the flags that follow."""
+    from ..archives import other_language
+
     name, *parts = re.split(r"(?<=.)\.", stem)
     flags: list[str] = []
     while (
@@ -155,6 +162,10 @@ def name_parts(stem: str, language: str) -> tuple[str, str, list[str]]:
 
 
 def _kind(path: Path) -> str | None:
+    if path.suffix.lower() in SUFFIXES:
+        return None  # a recording: most runs have no others, and need nothing of documents
+    from ..documents import KINDS
+
     return KINDS.get(path.suffix[1:].lower())
 
 
@@ -162,6 +173,9 @@ class _Translator:
     """Translates files with the models of a configuration, which are loaded for the first."""
 
     def __init__(self, options: SubtitleOptions, spoken: str) -> None:
+        from ..core import Masking
+        from ..glossary import GlossaryFile, load_masked
+
         self._config, self._strict, self._spoken = (config := options.config), options.strict, spoken
         self._models: Mapping[str, TextTranslator] = {}
         self._masking = Masking(load_masked(config.captions.masked))
@@ -169,8 +183,9 @@ class _Translator:
         self._glossary = GlossaryFile(Path(file)) if file is not None else None
 
     def translate(self, path: Path, target: str, outputs: Sequence[Path]) -> None:
+        from ..archives import other_language
         from ..backends import TextTranslation  # slow, and not needed for recordings
-        from ..documents import markup_free, too_long, translated_cues
+        from ..documents import WRITTEN_KINDS, converted, decoded, markup_free, read_document, too_long, translated_cues
 
         kind = _kind(path)
         assert kind is not None

@@ -22,7 +22,6 @@ from rich.console import Console
 
 from ..archives import (
     POLL_S,
-    Claims,
     Job,
     Options,
     Result,
@@ -30,13 +29,10 @@ from ..archives import (
     check_unused,
     language_tags,
     make_folder,
-    parse_shard,
     plain_lines,
     plan,
     read_manifest,
     results_table,
-    speaker_names,
-    translate_in_processes,
 )
 from ..config import PipelineConfig
 from ..console import (
@@ -53,7 +49,6 @@ from ..console import (
     tell_loading,
     whole_number,
 )
-from ..core import Worker
 from ..errors import UsageError
 from ..media import FORMATS, SINKS
 from ..names import STANDARD_OUTPUT
@@ -210,6 +205,7 @@ async def translate_all(results: Sequence[Result], options: Options, turns: Turn
 async def _load(config: PipelineConfig) -> Models:
     tell_loading(config.asr.model)
     from ..config import load_models
+    from ..core import Worker
 
     loader = Worker("model loading")
     try:
@@ -243,7 +239,11 @@ def run(argv: list[str], prog: str = "python -m pipeline.translate") -> int:
 def _run(options: argparse.Namespace, root: Path) -> int:
     """Run the command. Under the folder ``root``, files without content stand for those of object stores."""
     config = for_recordings(configured(options))
-    shard = parse_shard(options.shard) if options.shard else None
+    shard = None
+    if options.shard:
+        from ..archives import parse_shard
+
+        shard = parse_shard(options.shard)
     named = options.audio + (read_manifest(options.manifest) if options.manifest else [])
     if not named:
         raise UsageError("no recording is named; give AUDIO or --manifest")
@@ -275,9 +275,19 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     return _do(options, config, jobs if shard is None else shard.of(jobs))
 
 
+def _claims(results: Sequence[Result], folders: Sequence[Path]) -> Turns:
+    from ..archives import Claims
+
+    return Claims(results, *folders)
+
+
 def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]) -> int:
     """Do the jobs; the exit status."""
-    speakers = speaker_names(options.speakers) if options.speakers and not config.speakers.auto else ()
+    speakers: tuple[str, ...] = ()
+    if options.speakers and not config.speakers.auto:
+        from ..archives import speaker_names
+
+        speakers = speaker_names(options.speakers)
     if not options.claim:
         check_unused(jobs)
     results = [Result(job) for job in jobs]
@@ -291,12 +301,14 @@ def _do(options: argparse.Namespace, config: PipelineConfig, jobs: Sequence[Job]
         several = options.processes > 1 and len(jobs) > 1
         largest_first = several or options.cluster is not None
         order = Turns(results, largest_first=largest_first)
-        with Claims(results, *folders) if options.claim else order as turns:
+        with _claims(results, folders) if options.claim else order as turns:
             if options.cluster is not None:
                 from ..archives import translate_on_cluster  # an extra
 
                 translate_on_cluster(options.cluster, results, what, folders, turns)
             elif several:
+                from ..archives import translate_in_processes
+
                 translate_in_processes(results, what, options.processes, turns)
             else:
                 with naming_demo(options):

@@ -14,7 +14,6 @@ from ..console import standard_input
 from ..errors import FileInUseError, UsageError
 from ..media import in_use, is_blank
 from ..names import STANDARD_OUTPUT
-from . import journal
 from .outputs import (
     JOURNAL_SUFFIX,
     SUFFIXES,
@@ -207,8 +206,13 @@ def plan(named: Sequence[Path], kinds: Sequence[str], output_dir: Path | None, t
             folder, folders[there].stem(recording.name, *tags.values(), "karaoke"), language, longest[folder]
         )
         plain = replace(name, stem=stem_of(recording.name))
-        if name != plain and journal.is_of(plain.path(JOURNAL_SUFFIX), recording):
-            name = plain  # begun before another recording with the same stem was added
+        if name != plain:
+            from . import (
+                journal,  # as below, of the process that translates: the one that shares recordings out seldom needs it
+            )
+
+            if journal.is_of(plain.path(JOURNAL_SUFFIX), recording):
+                name = plain  # begun before another recording with the same stem was added
         key = os.path.join(os.path.realpath(folder), name.stem)
         names = OutputNames(name, tags)
         outputs = {output: names.path(output) for output in outputs_of(kinds, list(tags))}
@@ -251,6 +255,8 @@ def begin(
     Existing files with a cue stay as they are, unless ``overwrite`` is set. Everything that an interrupted run began is
     finished, in other formats, too.
     """
+    from . import journal
+
     begun = None if overwrite else journal.read_journal_header(job.journal)
     missing = job.missing()
     if not overwrite and (other := _other_journal(job, config)) is not None:
@@ -288,6 +294,8 @@ def _other_journal(job: Job, config: PipelineConfig) -> Path | None:
     A run into several languages and one into a single language, with that language in its file names, have journals of
     different names.
     """
+    from . import journal
+
     names, targets = job.names, config.languages.targets
     if len(targets) == 1 and not names.base.language:
         return None
@@ -307,6 +315,8 @@ def labels_of(job: Job, outputs: Iterable[Output]) -> list[str]:
 
 def _begun_outputs(job: Job) -> dict[Output, Path]:
     """The files that an interrupted run began; empty if its journal is missing or unreadable."""
+    from . import journal
+
     try:
         begun = journal.read_journal_header(job.journal)
     except UsageError:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..core import Word
 from ..errors import UsageError
 from ..languages import CHINESE, Convert, converted_parts, language_tag, simplified, traditional
+
+if TYPE_CHECKING:
+    from ..core import Word
 
 _CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}
 

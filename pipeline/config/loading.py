@@ -34,17 +34,18 @@ from ..core import (
     Models,
     Recognizer,
     SameLanguageText,
-    SoundDetector,
     SoundOptions,
     SpeakerOptions,
     StreamingRecognizer,
     TextTranslator,
+    import_stages,
 )
 from ..errors import DownloadError, MemoryLimitError, ModelError, UsageError
 from ..languages import language_tag
 from ..store import is_student, known_translator, megabytes
 
 if TYPE_CHECKING:
+    from ..core import SoundDetector
     from .config import PipelineConfig
 
 # Memory that a loaded translator takes, for the size of its files: 40 to 60 MB for the 25 MB of a tiny student.
@@ -86,6 +87,8 @@ def load_shared(
         MemoryLimitError: see ``SharedModels``.
         ModelError, DownloadError, UsageError: see ``load_models``.
     """
+    if any(config.has_drafts for config in configs):
+        import_stages()
     shared = shared or SharedModels()
     voices = [shared.voice_model(config.speakers) for config in configs]
     sounds = [shared.sound_detector(config.sounds) for config in configs]

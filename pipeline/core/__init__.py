@@ -90,7 +90,7 @@ else:
             "sentences.splitting": "fit split_sentences trimmed_words",
             "sentences.stage": "SentenceStage",
             "source": "Address AudioSource CHUNK_SAMPLES LiveSource",
-            "stages": "StageSpec standard_stages with_stage",
+            "stages": "StageSpec import_stages standard_stages with_stage",
             "translator": "SpeechTranslator",
             "vad.endpointing": "Endpointer",
             "vad.gate": "FrameDecision FrameDetector SpeechGate",

@@ -11,10 +11,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from ..errors import InputEndedError, PipelineError, StageError, UsageError
-from ..glossary import load_masked
+from ..glossary import CurrentGlossary, GlossaryFile, load_masked
 from .captions.masking import Masking
 from .events import SAMPLE_RATE, EndOfInput, PipelineEvent, Samples
 from .models import Models, RunConfig
@@ -27,9 +26,6 @@ from .run.stats import PipelineStats
 from .run.worker import Worker
 from .source import CHUNK_SAMPLES, AudioSource, LiveSource, as_samples
 from .stages import StageContext, StageSpec, run_stages, standard_stages
-
-if TYPE_CHECKING:
-    from ..glossary import CurrentGlossary
 
 log = logging.getLogger(__name__)
 
@@ -116,11 +112,8 @@ class SpeechTranslator:
         if self._stages is not None:
             raise ValueError(_ONE_STREAM)
         began = time.perf_counter()
-        file, read = self.config.glossary.file if self._glossary is None else None, None
-        if file is not None:
-            from ..glossary import GlossaryFile
-
-            read = GlossaryFile(Path(file))
+        file = self.config.glossary.file if self._glossary is None else None
+        read = GlossaryFile(Path(file)) if file is not None else None
         self._glossary = self._glossary or read
         self._masking = self._masking or Masking(load_masked(self.config.captions.masked))
         if self._models is None:

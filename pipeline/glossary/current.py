@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import ConfigError
-from .files import load_glossary
 from .terms import Glossary
 
 log = logging.getLogger(__name__)
@@ -25,7 +24,7 @@ class GlossaryFile:
         self._path = path
         self._lock = threading.Lock()
         self._version = self._seen()
-        self._glossary = load_glossary(path)
+        self._glossary = _read(path)
         self._check: Callable[[Glossary], None] | None = None
 
     def check_with(self, check: Callable[[Glossary], None]) -> None:
@@ -41,7 +40,7 @@ class GlossaryFile:
             if version != self._version:
                 self._version = version
                 try:
-                    self._glossary = load_glossary(self._path)
+                    self._glossary = _read(self._path)
                 except ConfigError as error:
                     log.warning("%s; the terms read before stay in use", error)
                 else:
@@ -57,3 +56,9 @@ class GlossaryFile:
         except OSError:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read(path: Path) -> Glossary:
+    from .files import load_glossary  # most runs have no glossary
+
+    return load_glossary(path)

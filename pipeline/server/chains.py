@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from ..config import PipelineConfig, with_overrides
 from ..core import Masking, Models, SameLanguageText, TextTranslator, warn_unspellable
 from ..errors import UsageError
-from ..glossary import load_masked
+from ..glossary import GlossaryFile, load_masked
 from ..languages import nearest
 from .languages.served import narrowed
 from .protocol import ProtocolError
 
 if TYPE_CHECKING:
     from ..core import AddSpeakers
-    from ..glossary import GlossaryFile
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,6 @@ def chain_of(config: PipelineConfig, models: Models) -> Chain:
     file, masking = config.glossary.file, Masking(load_masked(config.captions.masked))
     if file is None:
         return Chain(config, models, masking=masking)
-    from ..glossary import GlossaryFile
-
     glossary = GlossaryFile(Path(file))
     glossary.check_with(lambda terms: warn_unspellable(terms, config.languages, models.translations))
     return Chain(config, models, glossary, masking)

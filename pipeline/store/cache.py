@@ -1,4 +1,4 @@
-"""The caches on the disk: hashes, a lock between programs, and errors where they are unreadable, not writable, or full."""
+"""The caches on the disk: where a repository is, hashes, a lock between programs, and errors where they are unreadable, not writable, or full."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..errors import DownloadError, NoSpaceError
 
 if TYPE_CHECKING:
     from .progress import Progress
+    from .resolve import ModelRef
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -85,3 +86,21 @@ def digest_of(path: Path, like: str = "") -> str:
 def megabytes(size: int) -> str:
     """A size for display, such as "445 MB"."""
     return f"{size / 1e6:,.0f} MB" if size >= 9_950_000 else f"{size / 1e6:.1f} MB"
+
+
+def repository_folder(model: str) -> Path:
+    """The folder of a repository in the hub's cache, whether it exists or not."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=model, repo_type="model")
+
+
+def cached_commit(ref: ModelRef) -> str:
+    """The cached commit of a revision; the revision itself if the cache does not know it or it is a commit."""
+    from huggingface_hub import constants
+
+    name = ref.revision or constants.DEFAULT_REVISION
+    reference = repository_folder(ref.source) / "refs" / name
+    with translate_read_errors(reference):
+        return reference.read_text(errors="replace").strip() if reference.is_file() else name

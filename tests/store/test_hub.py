@@ -12,6 +12,7 @@ from pipeline.backends.whisper.files import find_recognizer
 from pipeline.config.resources import CONFIGS
 from pipeline.errors import DownloadError, ModelError, UsageError
 from pipeline.store import FileSet, ModelRef, resolve, resolve_model, transfer
+from pipeline.store.hub import _no_bars, drop_damaged, fetch_model
 from pipeline.store.listing import Listing, RemoteFile, busy
 from tests.conftest import SETTINGS, TINY
 from tests.store.hub_server import HubServer, used
@@ -69,9 +70,9 @@ def test_a_complete_cache_is_not_written_to(tmp_path, monkeypatch):
     blob.touch()
     (snapshot / "model.bin").symlink_to(blob)
     listing = Listing("owner/name", None, "a" * 40, (RemoteFile("model.bin", 0, blob.name),))
-    monkeypatch.setattr("pipeline.store.listing.list_files", lambda model, revision: listing)
+    monkeypatch.setattr("pipeline.store.hub.list_files", lambda model, revision: listing)
     before = sorted(tmp_path.rglob("*"))
-    assert resolve.fetch_model(ModelRef("owner/name", files=(FileSet(("model.bin",)),)), print) == snapshot
+    assert fetch_model(ModelRef("owner/name", files=(FileSet(("model.bin",)),)), print) == snapshot
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -94,7 +95,7 @@ def test_an_unreadable_cache_is_reported(tmp_path, monkeypatch):
 def test_a_link_whose_file_is_gone_is_damaged(tmp_path):
     snapshot = cache(tmp_path, ["config.json"])
     (snapshot / "model.bin").symlink_to(snapshot.parents[1] / "blobs" / ("b" * 64))
-    assert resolve.drop_damaged(snapshot) == ["model.bin"]
+    assert drop_damaged(snapshot) == ["model.bin"]
     assert [path.name for path in snapshot.iterdir()] == ["config.json"]
 
 
@@ -119,12 +120,12 @@ def test_statuses_after_which_trying_again_helps():
 def test_fetching_leaves_the_progress_bars_of_a_host_as_they_are(monkeypatch):
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-    with resolve._no_bars():
+    with _no_bars():
         assert are_progress_bars_disabled()
     assert not are_progress_bars_disabled()
     disable_progress_bars()
     try:
-        with resolve._no_bars():
+        with _no_bars():
             assert are_progress_bars_disabled()
         assert are_progress_bars_disabled()
     finally:

@@ -99,7 +99,10 @@ def translator_ref(config: NmtConfig) -> ModelRef:
     if (known := known_translator(config.model)) is not None:
         files = FileSet(tuple(file.name for file in known.files))
         return ModelRef(config.model, config.revision, (files,), known.licence)
-    sets = (FileSet(("model.*.bin", "*vocab.*.spm")),) if is_student(config.model) else tuple(_hub_files(config))
+    if is_student(config.model):
+        sets: tuple[FileSet, ...] = (FileSet(("model.*.bin", "*vocab.*.spm")),)
+    else:
+        sets = () if local_directory(config.model) is not None else tuple(_hub_files(config))
     return ModelRef(config.model, config.revision, sets, licence_of(config.model))
 
 

@@ -14,7 +14,8 @@ from ...names import escaped
 from ..nmt_options import NmtConfig
 from ..onnx_header import Port, read_header
 from .decode.exports import OPTIONAL_SETTINGS, SETTINGS
-from .decode.layout import Kind, Layout, Role, classify, find_files, find_layout
+from .decode.graphs import Kind, Layout
+from .decode.layout import Role, classify, find_files, find_layout
 from .decode.students import find_student
 from .model import MarianModel
 

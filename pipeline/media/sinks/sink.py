@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ...core import PipelineEvent
 from ...errors import SinkError, described
+
+if TYPE_CHECKING:
+    from ...core import PipelineEvent
 
 
 class Sink(Protocol):

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from ....errors import ModelError
-from ..decode.layout import Kind, Layout, find_files, find_layout
+from ..decode.graphs import Kind, Layout
+from ..decode.layout import find_files, find_layout
 from .assemble import BIAS, DECODER, ENCODER, HEAD, POSITIONS, SHARED
 from .checkpoint import Architecture, expected_shapes
 

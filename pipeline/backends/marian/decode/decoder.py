@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ....errors import ModelError
 from ...onnx_header import OnnxHeader
 from ...onnx_session import open_session, quiet_options, translate_ort_errors
-from .layout import PAST, Layout
+from .graphs import PAST, Layout
 
 Logits = NDArray[np.float32]
 """[vocabulary]: the scores of the next token as the model returns them; a compiled graph leaves out the pad token."""

@@ -9,7 +9,7 @@ import onnxruntime as ort
 
 from ...machine import give_back_memory
 from .decoder import Decoder, DecoderState, Logits
-from .layout import Kind, Layout
+from .graphs import Kind, Layout
 from .streaming import StreamingDecoder
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from ....errors import ModelError
 from ...onnx_header import OnnxHeader, read_header
+from .graphs import COMPILE_HINT, PAST, Kind, Layout
 
-PAST = re.compile(r"past_key_values\.(\d{1,4})\.(decoder|encoder)\.(key|value)")
 _ENCODER_KV = re.compile(r"present\.\d{1,4}\.encoder\.(key|value)")
 EXPORT_HINT = "export it with: optimum-cli export onnx --model MODEL --task text2text-generation-with-past DIRECTORY"
 _CHECKPOINTS = ("model.safetensors*", "pytorch_model.bin*")
-COMPILE_HINT = "compile it again with: python -m pipeline.models compile CHECKPOINT DIRECTORY"
 _SUFFIX = re.compile(r"_(fp16|int8|uint8|quantized|q4|q4f16|bnb4)$")
 # All inputs known from Marian graphs, except past inputs.
 _KNOWN_INPUTS = {
@@ -55,38 +53,6 @@ class Role(Enum):
     """Takes the whole prefix at every step."""
     ONE_FILE = "an encoder and decoder in one file"
     """Takes source and prefix at every step."""
-
-
-class Kind(Enum):
-    """How a model's files work together, best first. The best kind that a directory allows is used."""
-
-    STREAMING = "streaming"
-    RECURRENT = "recurrent"
-    """A Marian file with a recurrent decoder, which is no ONNX; its graphs are built when it is loaded."""
-    MERGED = "merged"
-    SPLIT = "split"
-    OWN_PAST = "own-past"
-    NO_PAST = "no-past"
-    ONE_FILE = "one-file"
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The files to run and the sizes of their graphs."""
-
-    kind: Kind
-    encoder: OnnxHeader | None
-    """None if one file holds encoder and decoder."""
-    first: OnnxHeader
-    """The graph of the first step."""
-    later: OnnxHeader
-    """The graph of all later steps; the same as ``first`` except for split models."""
-    layers: int
-    """Decoder layers. ``layers``, ``heads`` and ``head_dim`` are 0 if no KV is passed."""
-    heads: int
-    head_dim: int
-    vocabulary: int | None
-    """Number of scores per step; None if the graph does not declare it or leaves out ids that never occur."""
 
 
 def classify(header: OnnxHeader) -> Role | str:

@@ -21,7 +21,7 @@ from ..compile.checkpoint import Array, Checkpoint, QuantisedMatrix
 from ..compile.graph import Precision
 from ..compile.model_graphs import Precisions, build_encoder, build_recurrent_step
 from .decoder import Choice, DecoderState, Logits
-from .layout import Kind, Layout
+from .graphs import Kind, Layout
 from .shortlist import Shortlist
 from .streaming import ALIGNMENT, BoundStep, StreamingDecoder, StreamingState
 from .tokenizer import CHARACTERS, UNKNOWN

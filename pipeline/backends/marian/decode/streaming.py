@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....errors import ModelError
 from ...onnx_session import translate_ort_errors
 from .decoder import Choice, Decoder, DecoderState, Logits
-from .layout import COMPILE_HINT, Layout
+from .graphs import COMPILE_HINT, Layout
 from .tokenizer import CHARACTERS, UNKNOWN
 
 ALIGNMENT = "alignment"
