@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..languages import CHINESE, Convert, converted_parts, language_tag, simplified, traditional
+from ..languages import CHINESE, language_tag
 
 if TYPE_CHECKING:
     from ..core import Word
+    from ..languages import Convert
 
-_CONVERSIONS: dict[str, Convert] = {"simplified": simplified, "traditional": traditional}
+_SCRIPTS = ("simplified", "traditional")
 
 
 def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str, Convert | None]:
     """The conversion of recognised text in each language to the configured ``script``; None for no conversion."""
-    if script in _CONVERSIONS and not any(language_tag(language).language in CHINESE for language in languages):
+    if script in _SCRIPTS and not any(language_tag(language).language in CHINESE for language in languages):
         raise UsageError(
             f"asr.script is {script!r} but the spoken language is {languages[0]!r}; simplified and traditional are for "
             "Chinese (zh or yue), as-heard for any language: leave the key out, or set languages.source"
@@ -26,8 +27,14 @@ def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str
     for language in languages:
         code = language_tag(language).language
         wanted = script or ("simplified" if code == "zh" else "")
-        found[language] = _CONVERSIONS.get(wanted) if code in CHINESE else None
+        found[language] = _conversion(wanted) if code in CHINESE and wanted in _SCRIPTS else None
     return found
+
+
+def _conversion(script: str) -> Convert:
+    from ..languages import simplified, traditional
+
+    return simplified if script == "simplified" else traditional
 
 
 def usual_script(spoken: Sequence[str]) -> str | None:
@@ -40,5 +47,7 @@ def in_script(text: str, words: Sequence[Word], convert: Convert | None) -> tupl
     """Convert ``text`` and its ``words``. The words keep their times and still join to the text."""
     if convert is None:
         return text, list(words)
+    from ..languages import converted_parts
+
     converted = converted_parts([word.text for word in words], convert)
     return convert(text), [replace(word, text=one) for word, one in zip(words, converted, strict=True)]

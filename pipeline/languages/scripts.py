@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from .chinese import Convert, conversion
 from .tags import CHINESE, LanguageTag, language_tag, nearest
+
+if TYPE_CHECKING:
+    from .chinese import Convert
 
 
 def choose_code(target: str, codes: Sequence[str]) -> str:
@@ -54,6 +57,8 @@ def needed_conversion(target: str, written: str | None) -> Convert | None:
         return None
     if tag.script == "Hant" and written is None and LanguageTag(tag.language).usual_script == "Hant":
         return None
+    from .chinese import conversion  # as elsewhere: few runs convert anything
+
     return conversion(tag.script, tag.region)
 
 

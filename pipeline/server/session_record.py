@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..core import Correction, PipelineEvent, SourceSentence, State, States, Translation, Worker, key
 from ..errors import PipelineError, UsageError
-from ..media import Sink, SubtitleRules, close_all, read_event, sink_makers, write_all
+from ..media import Sink, SubtitleRules, close_all, read_event, write_all
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ class Record:
         self.failed = False
         """Whether the record has ended early."""
         self._folder, self._name, self._limit_s = folder, name, limit_s
+        from ..media import sink_makers  # with the formats of files
+
         self._makers, self._targets = sink_makers(rules), tuple(targets)
         self._added: list[str] = []
         self._sinks: list[Sink] | None = None

@@ -5,21 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ...core import SteadySource, fit, split_sentences
 from ...errors import UsageError
 from ...glossary import Glossary, Match, Term
-from ...languages import (
-    MARKS,
-    Convert,
-    check_script,
-    choose_code,
-    final_marks,
-    language_tag,
-    letters,
-    needed_conversion,
-    simplified,
-)
+from ...languages import MARKS, check_script, choose_code, final_marks, language_tag, letters, needed_conversion
 from ...languages.rules import rules
 from .decode.decoder import Decoder
 from .decode.tokenizer import MarianTokenizer
@@ -28,6 +19,9 @@ from .terms import stand_ins
 from .terms.literals import Literal, literals, with_named_currencies
 from .terms.source_terms import SourceTerm, Speller, terms_in
 from .terms.term_search import Wording
+
+if TYPE_CHECKING:
+    from ...languages import Convert
 
 UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""
@@ -115,7 +109,11 @@ class ModelText:
     def writing(self, target: str) -> Callable[[str], str]:
         """Rewrites the given translation of a term into ``target`` in the script that the model writes."""
         traditional = language_tag(target).script == "Hant" and self.conversion(target) is not None
-        return simplified if traditional else str
+        if not traditional:
+            return str
+        from ...languages import simplified
+
+        return simplified
 
     def check_languages(self, source: str, target: str) -> None:
         """Raise UsageError if the model's files name a different language pair."""

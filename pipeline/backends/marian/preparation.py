@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from ...languages import in_digits, language_tag, letters, simplified
+from ...languages import in_digits, language_tag, letters
 from ...languages.rules import rules as rules_of
 from ...languages.rules.clock import SpokenTimes
 
@@ -55,6 +55,8 @@ def prepared(text: str, language: str, script: str | None = None, *, capitals: b
     if not text.isascii():
         text = common_characters(text)
         if tag.language == "zh" and script != "Hant":
+            from ...languages import simplified
+
             text = simplified(text)
     text = _SPACE.sub(" ", _DROPPED.sub("", text))
     return lowered(text, tag.language) if capitals else text

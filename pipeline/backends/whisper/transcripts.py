@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...core import MissingSpeech, SpeechSegment, Transcript
-from ...languages import Convert
 from ...store import Thresholds
 from ..script import in_script
 from .guards import Evidence, compression_ratio, rejection
 from .search import Search
 from .words import TimedWord, plausible, without_pauses
+
+if TYPE_CHECKING:
+    from ...languages import Convert
 
 # Mean natural-log probability of the tokens of a draft's last word below which it is left out: it is probably cut off.
 _CUT_OFF = math.log(0.5)

@@ -6,11 +6,15 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ...languages import Convert, settled, spaced
+from ...languages import spaced
 from ..events import TargetText, Translation
 from ..run.options import DraftOptions
 from .states import common_length
+
+if TYPE_CHECKING:
+    from ...languages import Convert
 
 # Of a short draft at most this share is hidden, so that a translation appears as soon as its source.
 _MOST_HIDDEN = 0.75
@@ -147,6 +151,8 @@ def rewritten(
     if convert is None:
         yield from events
         return
+    from ...languages import settled
+
     waiting: list[TargetText] = []
     for event in events:
         if isinstance(event, Translation):
