@@ -10,24 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..backends import (
-    AUTO,
-    is_same_pair,
-    looked_up,
-    may_translate,
-    names_pair,
-    route,
-    route_line,
-    script_conversions,
-    translates_all,
-)
+from ..backends import AUTO, is_same_pair, looked_up, may_translate, names_pair, script_conversions, translates_all
 from ..config import PipelineConfig, load_config, named_configs, with_overrides
 from ..console import some_path, some_text, tell, whole_number
 from ..errors import HubUnreachableError, UsageError
 from ..glossary import load_masked
 from ..languages import AUTO_SOURCE
 from ..media import PRESETS
-from ..store import MODELS
 
 if TYPE_CHECKING:
     from ..glossary import Glossary
@@ -152,6 +141,8 @@ def configured(options: argparse.Namespace) -> PipelineConfig:
             raise UsageError(
                 f"there is no folder {options.models}; make it with: python -m pipeline.models fetch --demo --models {options.models}"
             )
+        from ..store import MODELS
+
         os.environ[MODELS] = str(options.models.resolve())  # processes that are started look there, too
     named = load_config(options.config)
     config = with_overrides(
@@ -235,6 +226,8 @@ def _with_known_models(config: PipelineConfig, named: PipelineConfig) -> Pipelin
     """``config`` with models from the table for the pairs that the models of ``named``, the file, are not for."""
     for target in config.languages.translated:
         if target not in config.languages.mixed and _needs_route(config, named, target):
+            from ..backends import route, route_line
+
             pair, nmt = config.languages.pair(target), config.nmt_for(target)
             config = config.with_nmt(target, looked_up(pair, nmt))
             tell(route_line(route(*pair, nmt.via)))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .marian.load import *
     from .marian.model import *
     from .marian.model_text import *
+    from .marian.pairs import *
     from .marian.pivot import *
     from .marian.preparation import *
     from .marian.routing import *
@@ -54,9 +55,10 @@ else:
             "marian.model_text": "UNDETERMINED",
             "marian.pivot": "PivotTranslator",
             "marian.preparation": "ALL_RULES TextRule",
+            "marian.pairs": "Pair all_pairs route route_line student_routes weights",
             "marian.routing": (
-                "AUTO LanguagePair Pair all_pairs check_shared is_same_pair language_code looked_up may_translate "
-                "names_pair resolve route route_line student_routes translates_all weights"
+                "AUTO LanguagePair check_shared is_same_pair language_code looked_up may_translate names_pair resolve "
+                "translates_all"
             ),
             "marian.search.sentence_text": "SentenceCache",
             "marian.terms.markup": "NEXT",

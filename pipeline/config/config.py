@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..backends import AsrConfig, DraftModel, LanguagePair, NmtConfig, backend_of, check_shared, resolve, student_routes
+from ..backends import AsrConfig, DraftModel, LanguagePair, NmtConfig, backend_of, check_shared, resolve
 from ..core import (
     CaptionOptions,
     CheckedOptions,
@@ -381,6 +381,8 @@ def _conflicts(config: PipelineConfig) -> Iterator[str]:
     if not backend.detects and config.languages.only_spoken is None:
         yield f'languages.source = "{config.languages.source}" is for asr.backend = "whisper"; "{config.asr.backend}" tells no languages apart: name one'
     if config.languages.source == AUTO_SOURCE and not config.languages.conversation:
+        from ..backends import student_routes
+
         into = language_tag(config.languages.targets[0]).language
         if not any(target == into for _, target in student_routes()):
             yield f"no student translates into {into!r} from any language; name those that are spoken in place of {AUTO_SOURCE!r}"

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pipeline.backends.by_language import ByLanguage
-from pipeline.backends.marian.routing import resolve, student_routes
+from pipeline.backends.marian.pairs import student_routes
+from pipeline.backends.marian.routing import resolve
 from pipeline.config import load_config, with_overrides
 from pipeline.config.loading import SharedModels, load_shared
 from pipeline.core.nmt.draft_tokens import DraftTokens

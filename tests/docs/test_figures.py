@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 
-from pipeline.backends.marian.routing import all_pairs
+from pipeline.backends.marian.pairs import all_pairs
 from pipeline.bench.speech import published_clips
 from pipeline.config import PipelineConfig
 from pipeline.core.asr.groups import LIMIT_MS

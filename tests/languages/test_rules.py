@@ -29,7 +29,7 @@ NOT_RULES = {
     "backends/whisper/language_id.py": "models of English only",
     "bench/texts.py": "the form of English questions",
     "bench/words.py": "English references of speech have numbers in words",
-    "backends/marian/routing.py": "the names of models' makers",
+    "backends/marian/pairs.py": "the names of models' makers",
     "push/zoom.py": "a code of Zoom's own",
     "media/subtitles/breaks.py": "the models of BudouX",
 }

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline import MarianModel
 from pipeline.apps.options import add_model_arguments, configured
+from pipeline.backends.marian.pairs import route
 from pipeline.backends.marian.pivot import PivotTranslator
-from pipeline.backends.marian.routing import route
 from pipeline.backends.marian.search.sentence_text import translated
 from pipeline.config import load_config, with_overrides
 from pipeline.core.captions.policy import rewritten

@@ -29,7 +29,6 @@ from ...store import (
 )
 from ..nmt_options import NmtConfig
 from .compile import VERSION
-from .routing import licence_of
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +101,11 @@ def translator_ref(config: NmtConfig) -> ModelRef:
     if is_student(config.model):
         sets: tuple[FileSet, ...] = (FileSet(("model.*.bin", "*vocab.*.spm")),)
     else:
-        sets = () if local_directory(config.model) is not None else tuple(_hub_files(config))
+        if local_directory(config.model) is not None:
+            return ModelRef(config.model, config.revision)
+        sets = tuple(_hub_files(config))
+    from .pairs import licence_of
+
     return ModelRef(config.model, config.revision, sets, licence_of(config.model))
 
 

@@ -7,19 +7,9 @@ import pytest
 
 from pipeline.apps.known_models import models_called
 from pipeline.apps.options import add_model_arguments, configured
-from pipeline.backends.marian import routing
-from pipeline.backends.marian.routing import (
-    Pair,
-    all_pairs,
-    direct,
-    looked_up,
-    resolve,
-    route,
-    route_line,
-    student_routes,
-    translates_all,
-    weights,
-)
+from pipeline.backends.marian import pairs
+from pipeline.backends.marian.pairs import Pair, all_pairs, direct, route, route_line, student_routes, weights
+from pipeline.backends.marian.routing import looked_up, resolve, translates_all
 from pipeline.backends.nmt_options import NmtConfig
 from pipeline.config import load_config
 from pipeline.errors import ConfigError, UsageError
@@ -383,7 +373,7 @@ OTHERS = {"de-en": "x/de-en", "en-fr": "x/en-fr", "de-fr": "x/de-fr"}
 )
 def test_of_several_routes_students_are_preferred_and_then_one_model(monkeypatch, rows, via, found):
     table = tuple(Pair(*row.partition("/")[2].split("-")[:2], row, "merged", "fp32", None, "MIT") for row in rows)
-    monkeypatch.setattr(routing, "all_pairs", lambda: table)
+    monkeypatch.setattr(pairs, "all_pairs", lambda: table)
     if found is None:
         with pytest.raises(UsageError, match="two steps are forbidden"):
             route("de", "fr", via)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.backends.marian.routing import all_pairs
+from pipeline.backends.marian.pairs import all_pairs
 from pipeline.core.sentences import splitting
 from pipeline.core.sentences.boundaries import is_end, word_lists
 from pipeline.core.sentences.splitting import split_sentences
