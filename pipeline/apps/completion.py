@@ -12,7 +12,7 @@ from .. import __version__
 from ..config import named_configs
 from ..console import Parser
 from ..errors import UsageError
-from .program import COMMANDS, DESCRIPTION
+from .commands import COMMANDS, DESCRIPTION
 
 PROGRAM = "speech-translate"
 _FOLDERS = {"D", "DIR", "FOLDER"}

@@ -15,7 +15,7 @@ import pytest
 
 import pipeline
 from pipeline.apps import check, live, models, nmt, serve, translate
-from pipeline.apps.program import COMMANDS
+from pipeline.apps.commands import COMMANDS
 from pipeline.bench import __main__ as bench
 from pipeline.console.cli import Parser
 from tests.commands import run

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from pipeline.apps.program import COMMANDS as APPS
+from pipeline.apps.commands import COMMANDS as APPS
 from pipeline.events import SAMPLE_RATE
 from tests.commands import run
 from tests.conftest import EXAMPLES, HANG_S, ROOT, read_wav, write_wav

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import pipeline
-from pipeline.apps.program import COMMANDS
+from pipeline.apps.commands import COMMANDS
 from pipeline.apps.translate import arguments
 from pipeline.config.resources import named_configs
 from pipeline.store.known import (
