@@ -70,7 +70,7 @@ else:
                 "Translation Word"
             ),
             "models": "AddSpeakers Models RunConfig",
-            "nmt.draft_tokens": "PartDraft SteadySource Token attends steady_sources",
+            "nmt.draft_tokens": "DraftTokens PartDraft SteadySource Token attends steady_sources",
             "nmt.same_language": "SameLanguageText",
             "nmt.stage": "DirectedGlossary NmtContext NmtStage",
             "nmt.targets": "LateTargets TranslationStage",

@@ -1,11 +1,15 @@
-"""A loaded Marian model: tokenizer, decoder and generation settings of one model directory."""
+"""A loaded Marian model: tokenizer, decoder and generation settings of one model directory.
+
+A sentence is divided into parts (``_prepared``). Each is translated (``_tokens``; the steps of a search are in ``search.steps``) and
+added to the text, token by token (``_events``).
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...core import (
     Confidence,
+    DraftTokens,
     PartDraft,
     SourceSentence,
     TargetText,
@@ -28,41 +33,17 @@ from ...languages import sets_sentences_apart
 from ...plugins import Table
 from ..nmt_options import NmtConfig
 from .decode import students
-from .decode.decoder import Decoder
-from .decode.generation import GenerationOptions, SearchRequest, Stopwatch
+from .decode.decoder import DecoderState
+from .decode.generation import SearchRequest, Stopwatch
 from .decode.parts import ModelParts
-from .decode.tokenizer import MarianTokenizer
 from .model_text import ModelText, SourcePart, differs, target_or_own
 from .search.beams import beam_search, greedy
-from .search.recovery import LoopGuard, Rewind, draft_limit, recovering, without_rewinds
-from .search.sentence_text import RunningSearch, SentenceCache, SentenceText, translated
-from .terms.term_repair import Repair, repairing
+from .search.recovery import LoopGuard, draft_limit, length_limit
+from .search.sentence_text import Rewind, SentenceCache, SentenceText, translated
+from .search.steps import PartTranslation, follow_neighbour, translate
+from .terms.source_terms import SourceTerm
+from .terms.term_repair import Repair
 from .terms.term_search import TermSearch, Wording, given
-
-
-def _is_better(after: Sequence[Token | Rewind], alone: Sequence[Token | Rewind], margin: float) -> bool:
-    """Whether a translation after the neighbour is better than one without it: likelier by the margin and the share or, where a
-    margin is asked for, so much shorter that the other has something invented ("Obrigado por enviar uma edição." for "Thank you for
-    coming."), and less likely by no more than the margin for each token.
-    """
-    likelihood, other = _likelihood(after), _likelihood(alone)
-    if not margin:
-        return likelihood > other
-    fewer = len(list(without_rewinds(alone))) - len(list(without_rewinds(after)))
-    return likelihood > max(other + margin, _SHARE * other) or (
-        fewer >= _INVENTED and likelihood > other - margin * fewer
-    )
-
-
-def _likelihood(tokens: Iterable[Token | Rewind]) -> float:
-    """The mean log-probability of the tokens of a translation."""
-    found = [token.log_probability for token in without_rewinds(tokens)]
-    return sum(found) / len(found) if found else -math.inf
-
-
-# Tokens; and a share of the log-probability. Of 508 texts of two to five English words that a neighbour changes (Tatoeba), 62 are better
-# and 30 worse with both, 79 and 49 by the margin and the tokens alone.
-_INVENTED, _SHARE = 2, 0.6
 
 
 def _load_exported(directory: Path, options: NmtConfig) -> ModelParts:
@@ -76,27 +57,95 @@ FAMILIES: tuple[Callable[[Path, NmtConfig], ModelParts | None], ...] = (students
 _MORE_FAMILIES = Table("families", "family", {})
 
 
+@dataclass
+class SentenceTranslation:
+    """A sentence, its parts, and its translation as it is now."""
+
+    request: TranslationRequest
+    target: str
+    parts: Sequence[SourcePart]
+    text: SentenceText
+    number: int = 0  # the part that is being translated
+    state: DecoderState | None = None  # of the newest search of that part
+    missed: list[SourceTerm] = field(default_factory=list)
+
+    @property
+    def drafted(self) -> DraftTokens | None:
+        """The drafts that this one follows."""
+        return self.request.drafted if self.request.draft else None
+
+    @property
+    def in_last_part(self) -> bool:
+        return self.number == len(self.parts) - 1
+
+    def begin(self, number: int) -> SourcePart:
+        """Begin a part. A short one goes on from the part before it instead of from a neighbour that is the same for all."""
+        part = self.parts[number]
+        if number and (alone := part.alone) and not self.text.part[-1].truncated:
+            before = self.parts[number - 1].alone or self.parts[number - 1]
+            part = alone.after(before.ids[:-1], tuple(token.id for token in self.text.part[:-1]), part.margin)
+        self.number, self.state = number, None
+        self.text.begin_part(capital=part.capital)
+        return part
+
+    def started(self, state: DecoderState) -> None:
+        """A search has begun."""
+        self.state = state
+        if self.request.on_start is not None:
+            self.request.on_start(state)
+
+    def end(self, attention: NDArray[np.float32] | None) -> None:
+        """End the part: decide what of it is steady and shown. ``attention``: of its tokens over the source, if it is a draft's."""
+        text, steady = self.text, self.parts[self.number].steady
+        if self.drafted is not None:
+            draft = PartDraft(tuple(text.part), tuple(text.texts), self.target, steady, attention, self.in_last_part)
+            certain, visible = self.drafted.push(self.number, draft)
+            text.steady, text.shown = text.end(certain) if certain else text.steady, text.end(visible)
+            return
+        if self.request.drafted is not None:
+            self.request.drafted.follow(self.number, text.part)
+        if self.in_last_part:
+            text.steady = text.shown
+
+    def event(self, *, complete: bool) -> TargetText:
+        """The text so far."""
+        sentence = self.request.sentence
+        return TargetText(
+            sentence=sentence.sentence,
+            language=self.target,
+            text=self.text.text[: self.text.shown],
+            steady=self.text.steady if complete else 0,
+            tokens=self.text.written,
+            heard_s=sentence.heard_s,
+            complete=complete,
+        )
+
+    def translation(self) -> Translation:
+        """The whole."""
+        sentence, tokens = self.request.sentence, self.text.tokens
+        return Translation(
+            sentence=sentence.sentence,
+            language=self.target,
+            text=self.text.text[: self.text.shown],
+            confidence=Confidence.of([token.log_probability for token in tokens]) if tokens else None,
+            truncated=any(token.truncated for token in tokens),
+            searched_again=any(token.searched_again for token in tokens),
+            guarded=sum(token.guarded for token in tokens),
+            terms=tuple(term.name for part in self.parts for term in part.terms if not term.literal),
+            missed_terms=tuple(term.name for term in self.missed if not term.literal),
+            heard_s=sentence.heard_s,
+        )
+
+
 class MarianModel(ModelText):
     """A loaded model. Safe to use from several threads at once; each translation has its own state."""
 
-    def __init__(
-        self,
-        tokenizer: MarianTokenizer,
-        decoder: Decoder,
-        generation: GenerationOptions,
-        languages: tuple[str | None, str | None],
-        max_source_tokens: int,
-        *,
-        options: NmtConfig | None = None,
-        scripts: tuple[str | None, str | None] = (None, None),
-        knows_print_only: bool = False,
-    ) -> None:
-        self.tokenizer, self.decoder, self.generation = tokenizer, decoder, generation
-        self.languages, self.scripts = languages, scripts
-        self.max_source_tokens = max_source_tokens
+    def __init__(self, parts: ModelParts, options: NmtConfig | None = None) -> None:
+        self.tokenizer, self.decoder, self.generation = parts.tokenizer, parts.decoder, parts.generation
+        self.languages, self.scripts = parts.languages, parts.scripts
+        self.max_source_tokens, self.knows_print_only = parts.max_source_tokens, parts.knows_print_only
         self.options = options or NmtConfig()
         """Of these, ``generation`` has the search's, unless the model's files say otherwise."""
-        self.knows_print_only = knows_print_only
         self.cache = SentenceCache(self.options.cached_sentences)
         self._spellers = {}
 
@@ -119,7 +168,7 @@ class MarianModel(ModelText):
                 raise ModelError(f"{error}; {failure}") from error
             if parts is None:
                 raise
-        return cls(**vars(parts), options=options)
+        return cls(parts, options)
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """Translate a sentence, yielding its text after each target token and, at the end, its ``Translation``.
@@ -141,165 +190,98 @@ class MarianModel(ModelText):
             ModelError: ONNX Runtime could not run the model.
             DecodingStoppedError: a sentence's state was terminated.
         """
-        sentence, drafted = request.sentence, request.drafted
-        target = target_or_own(request.target, self.languages)
-        parts = self.parts(
-            sentence.text,
-            sentence.language,
-            target,
-            request.glossary,
-            complete=not request.draft,
-            neighbours=not request.draft or drafted is None,
-        )
-        if drafted is not None:
-            known = self.sources(drafted.source, sentence.language, self.target_code(target))
-            steady = steady_sources([part.ids for part in parts], known)
-            parts = [replace(part, steady=of_it) for part, of_it in zip(parts, steady, strict=True)]
-        events = self._events(request, target, parts)
-        yield from rewritten(events, self.conversion(target), final=not request.draft)
+        sentence = self._prepared(request)
+        if request.beams is not None and request.beams < 1:
+            raise UsageError(f"beams is {request.beams}; expected at least 1")
+        yield from rewritten(self._events(sentence), self.conversion(sentence.target), final=not request.draft)
 
     @property
     def attends(self) -> bool:
         """Whether the model tells which source tokens it translates, by a head that was trained for it; see ``stream``."""
         return self.decoder.guided
 
-    def _events(
-        self, request: TranslationRequest, target: str, parts: Sequence[SourcePart]
-    ) -> Iterator[TargetText | Translation]:
-        """Yield the translation of a sentence in several parts; each has an end token, and that of the last one ends the sentence."""
-        if request.beams is not None and request.beams < 1:
-            raise UsageError(f"beams is {request.beams}; expected at least 1")
-        sentence, drafted = request.sentence, request.drafted
-        missed: list[str] = []
-        text, steady, shown = SentenceText(self.tokenizer, " " if sets_sentences_apart(target) else ""), 0, 0
-        for number, part in enumerate(parts):
-            if number and (alone := part.alone) and not text.part[-1].truncated:  # short: goes on from the one before
-                before = parts[number - 1].alone or parts[number - 1]
-                part = alone.after(before.ids[:-1], tuple(token.id for token in text.part[:-1]), part.margin)
-            search, wording = RunningSearch(request.on_start), self.wording(part.terms, target)
-            last = number == len(parts) - 1
-            text.begin_part(capital=part.capital)
-            for token in self._tokens(part, number, request, target, search, wording):
-                if isinstance(token, Rewind):
-                    text.rewind(token.kept)
-                    continue
-                text.push(token)
-                shown = len(text.text)
-                if token.last and drafted is not None and not request.draft:
-                    drafted.follow(number, text.part)
-                if token.last and drafted is not None and request.draft:
-                    attention = self._attention(search, text.part)
-                    draft = PartDraft(tuple(text.part), tuple(text.texts), target, part.steady, attention, last)
-                    certain, visible = drafted.push(number, draft)
-                    steady, shown = text.end(certain) if certain else steady, text.end(visible)
-                elif token.last and last:
-                    steady = shown
-                complete = token.last and last
-                yield TargetText(
-                    sentence=sentence.sentence,
-                    language=target,
-                    text=text.text[:shown],
-                    steady=steady if complete else 0,
-                    tokens=text.written,
-                    heard_s=sentence.heard_s,
-                    complete=complete,
-                )
-            if wording is not None:
-                found = wording.missing([one.id for one in text.part])
-                missed += [term.name for term in found if not term.literal]
-        yield Translation(
-            sentence=sentence.sentence,
-            language=target,
-            text=text.text[:shown],
-            confidence=Confidence.of([token.log_probability for token in text.tokens]) if text.tokens else None,
-            truncated=any(token.truncated for token in text.tokens),
-            searched_again=any(token.searched_again for token in text.tokens),
-            guarded=sum(token.guarded for token in text.tokens),
-            terms=tuple(term.name for part in parts for term in part.terms if not term.literal),
-            missed_terms=tuple(missed),
-            heard_s=sentence.heard_s,
+    def _prepared(self, request: TranslationRequest) -> SentenceTranslation:
+        """Divide a sentence into parts that the model can read."""
+        text, language, drafted = request.sentence.text, request.sentence.language, request.drafted
+        target = target_or_own(request.target, self.languages)
+        after_neighbours = not request.draft or drafted is None
+        parts = self.parts(
+            text, language, target, request.glossary, complete=not request.draft, neighbours=after_neighbours
         )
+        if drafted is not None:
+            steady_ids = self.sources(drafted.source, language, self.target_code(target))
+            steady = steady_sources([part.ids for part in parts], steady_ids)
+            parts = [replace(part, steady=source) for part, source in zip(parts, steady, strict=True)]
+        separator = " " if sets_sentences_apart(target) else ""
+        return SentenceTranslation(request, target, parts, SentenceText(self.tokenizer, separator))
 
-    def _attention(self, search: RunningSearch, tokens: Sequence[Token]) -> NDArray[np.float32] | None:
-        """The attention of the tokens over the source, [tokens, S]; None without a search, or if it was cut."""
-        if (state := search.state) is None or tokens[-1].truncated:
+    def _events(self, sentence: SentenceTranslation) -> Iterator[TargetText | Translation]:
+        """Translate part by part and add the tokens to the text; the end token of the last part ends the sentence."""
+        for number in range(len(sentence.parts)):
+            part = sentence.begin(number)
+            wording = self.wording(part.terms, sentence.target)
+            for token in self._tokens(sentence, part, wording):
+                if isinstance(token, Rewind):
+                    sentence.text.rewind(token.kept)
+                    continue
+                sentence.text.push(token)
+                if token.last:
+                    sentence.end(self._attention(sentence))
+                yield sentence.event(complete=token.last and sentence.in_last_part)
+            if wording is not None:
+                sentence.missed += wording.missing([token.id for token in sentence.text.part])
+        yield sentence.translation()
+
+    def _attention(self, sentence: SentenceTranslation) -> NDArray[np.float32] | None:
+        """The attention of a part of a draft over its source, [tokens, S]; None if it is not asked for, or the part was not searched or cut."""
+        tokens, state = sentence.text.part, sentence.state
+        if sentence.drafted is None or state is None or tokens[-1].truncated:
             return None
         return self.decoder.attention(state, [self.generation.start_token, *(token.id for token in tokens[:-1])])
 
     def _tokens(
-        self,
-        part: SourcePart,
-        number: int,
-        asked: TranslationRequest,
-        target: str,
-        search: RunningSearch,
-        wording: Wording | None,
+        self, sentence: SentenceTranslation, part: SourcePart, wording: Wording | None
     ) -> Iterator[Token | Rewind]:
-        """Yield the tokens of one part: from the cache or from a search that is checked."""
+        """The tokens of a part: given ones, or those of a search; after a neighbour, or alone."""
         if part.given:
-            yield from given(part.given)
-            yield Token(self.generation.end_token, 0.0, last=True)
-            return
-        if part.margin is not None and part.alone is not None:
-            ways = (replace(part, margin=None), wording), (part.alone, self.wording(part.alone.terms, target))
-            after, other = (list(self._tokens(way, number, asked, target, search, terms)) for way, terms in ways)
-            yield from after if _is_better(after, other, part.margin) else other
-            return
-        source, draft, drafted = part.ids, asked.draft, asked.drafted
-        key = (source, part.begun, wording and wording.terms) if part.begun or wording else source
-        # The attention of a draft is known of a search only.
-        if not (draft and drafted is not None) and (cached := self.cache.get(key)) is not None:
-            yield from cached
-            return
-        stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
-        generation = self._generation(source, asked)
-        preferred = drafted.shown(number) if draft and drafted is not None else ()
-        request = SearchRequest(self.decoder, source, generation, part.begun, preferred, search, stopwatch.expired)
-        tokens = self._searched(request, search, wording, draft=draft)
-        found: list[Token | Rewind] = []
-        while True:
-            with stopwatch:  # exclude the time that the consumer takes between two tokens
-                token = next(tokens, None)
-            if token is None:
-                return
-            if (alone := part.alone) is not None and not found and isinstance(token, Token) and token.last:
-                # Nothing follows the neighbour.
-                yield from self._tokens(alone, number, asked, target, search, self.wording(alone.terms, target))
-                return
-            # Cache withdrawn tokens too. A sentence then gives the same deltas whether it is cached or not, and a
-            # resumed run writes the same files.
-            found.append(token)
-            ended = isinstance(token, Token) and token.last
-            if ended and not draft and generation == self.generation and not stopwatch.expired():
-                self.cache.put(key, tuple(found))
-            yield token
-
-    def _searched(
-        self, request: SearchRequest, search: RunningSearch, wording: Wording | None, *, draft: bool
-    ) -> Iterator[Token | Rewind]:
-        """Yield the tokens of a search, which is checked for loops and for missing terms."""
-        terms = None if wording is None else wording.of_glossary
-        tokens = recovering(
-            partial(self._search, None if self.attends else terms),
-            request,
-            LoopGuard(request.source, self.tokenizer.is_plain, self.tokenizer.is_word),
-            length_factor=self.options.max_length_factor,
-            retry=not draft,
-            widen=request.options == self.generation,
-        )
-        if draft:
-            wording = terms if self.attends else None
-        if wording is None:
+            return iter([*given(part.given), Token(self.generation.end_token, 0.0, last=True)])
+        tokens = translate(self._plan(sentence, part, wording))
+        if part.alone is None:
             return tokens
-        single = replace(request, options=replace(request.options, beams=1))
-        replaces = self.attends and terms is not None
-        return repairing(tokens, Repair(single, wording, search), lambda token: replaces or wording.uncertain(token))
+        alone = self._plan(sentence, part.alone, self.wording(part.alone.terms, sentence.target))
+        return follow_neighbour(tokens, translate(alone), part.margin)
 
-    def _generation(self, source: Sequence[int], asked: TranslationRequest) -> GenerationOptions:
-        beams, most = min(asked.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens
-        if asked.draft:
-            beams, most = 1, draft_limit(len(source), most)
-        return replace(self.generation, beams=beams, max_tokens=most)
+    def _plan(self, sentence: SentenceTranslation, part: SourcePart, wording: Wording | None) -> PartTranslation:
+        """How a part is searched, what is done if that fails, what is repaired, and what is cached."""
+        draft, drafted = sentence.request.draft, sentence.drafted
+        stopwatch = Stopwatch(self.options.time_limit_s or math.inf)
+        beams, most = min(sentence.request.beams or sys.maxsize, self.generation.beams), self.generation.max_tokens
+        if draft:
+            beams, most = 1, draft_limit(len(part.ids), most)
+        options = replace(self.generation, beams=beams, max_tokens=most)
+        limit = length_limit(len(part.ids), self.options.max_length_factor, options.max_tokens)
+        preferred = drafted.shown(sentence.number) if drafted is not None else ()
+        request = SearchRequest(
+            self.decoder, part.ids, options, part.begun, preferred, sentence.started, stopwatch.expired
+        )
+        of_glossary = wording and wording.of_glossary
+        plan = PartTranslation(
+            replace(request, options=replace(options, max_tokens=limit)),
+            partial(self._search, None if self.attends else of_glossary),
+            LoopGuard(part.ids, self.tokenizer.is_plain, self.tokenizer.is_word),
+            stopwatch,
+            most_searches=1 if draft else 3 if options == self.generation else 2,
+            cache=self.cache if drafted is None else SentenceCache(0),  # their attention is known of a search only
+            key=(part.ids, part.begun, wording and wording.terms) if part.begun or wording else part.ids,
+            remembers=not draft and options == self.generation,
+        )
+        if draft:  # its numbers stay as they are, and without a model that attends so do the terms
+            wording = of_glossary if self.attends else None
+        if wording is not None:
+            plan.repaired = Repair(replace(request, options=replace(options, beams=1)), wording, lambda: sentence.state)
+            any_token = self.attends and of_glossary is not None
+            plan.uncertain = (lambda token: True) if any_token else wording.uncertain
+        return plan
 
     def _search(self, wording: Wording | None, request: SearchRequest) -> Iterator[Token]:
         if request.options.beams > 1:

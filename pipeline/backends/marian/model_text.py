@@ -13,6 +13,7 @@ from ...glossary import Glossary, Match, Term
 from ...languages import MARKS, check_script, choose_code, final_marks, language_tag, letters, needed_conversion
 from ...languages.rules import rules
 from .decode.decoder import Decoder
+from .decode.generation import GenerationOptions
 from .decode.tokenizer import MarianTokenizer
 from .preparation import ALL_RULES, TextRule, capitalised, prepared, written
 from .terms import stand_ins
@@ -73,6 +74,7 @@ class ModelText:
 
     tokenizer: MarianTokenizer
     decoder: Decoder
+    generation: GenerationOptions
     languages: tuple[str | None, str | None]
     """(source, target) as two-letter codes from the model's files; None if the files do not name one."""
     scripts: tuple[str | None, str | None]
@@ -198,36 +200,35 @@ class ModelText:
     ) -> Iterator[tuple[str, str, tuple[Literal, ...], tuple[int, ...]]]:
         """The parts of a text: as they are in it, as the tokenizer takes them, with what stands for words, and their ids."""
 
-        def as_printed(text: str) -> str:
-            if not self.knows_print_only:
-                return text
-            text = self.tokenizer.with_capitals(text) if capitals else text
-            return written(text, language, complete=complete, rules=self.rules)
-
-        def readable(text: str) -> tuple[str, tuple[Literal, ...]]:
-            text = prepared(text, language, self.scripts[0], capitals=capitals)
-            near, knows = self.tokenizer.without_unknown_signs, self.tokenizer.knows
-            if self.knows_print_only and TextRule.CURRENCIES in self.rules:
-                text = with_named_currencies(text, language, knows)
-            if self.knows_print_only and TextRule.STAND_INS in self.rules:
-                return stand_ins.readable(text, near, knows)
-            return near(text), ()
-
         def fits(text: str) -> bool:
-            return len(self.tokenizer.encode(readable(text)[0], code)) <= self.max_source_tokens
+            return len(self.tokenizer.encode(self._readable(text, language)[0], code)) <= self.max_source_tokens
 
-        capitals = TextRule.CAPITALS in self.rules
-        # Lone surrogates are not characters and cannot be encoded.
-        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
         nothing = tuple(self.tokenizer.encode("", code))
-        found = map(as_printed, split_sentences(text, language))
-        wholes = [capitalised(whole, language_tag(language).language) if capitals else whole for whole in found]
-        heard = [part.strip() for whole in wholes for part in fit(whole, fits)]
-        for part in heard:
-            text, words = readable(part)
-            ids = tuple(self.tokenizer.encode(text, code))
-            if ids != nothing:  # from an empty source the model would hallucinate text
-                yield part, text, words, ids
+        # Lone surrogates are not characters and cannot be encoded.
+        for sentence in split_sentences(_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text), language):
+            for part in map(str.strip, fit(self._as_printed(sentence, language, complete=complete), fits)):
+                read, words = self._readable(part, language)
+                ids = tuple(self.tokenizer.encode(read, code))
+                if ids != nothing:  # from an empty source the model would hallucinate text
+                    yield part, read, words, ids
+
+    def _as_printed(self, sentence: str, language: str, *, complete: bool) -> str:
+        """A sentence as it would be printed, if the model knows print only, and with a capital."""
+        capitals = TextRule.CAPITALS in self.rules
+        if self.knows_print_only:
+            sentence = self.tokenizer.with_capitals(sentence) if capitals else sentence
+            sentence = written(sentence, language, complete=complete, rules=self.rules)
+        return capitalised(sentence, language_tag(language).language) if capitals else sentence
+
+    def _readable(self, text: str, language: str) -> tuple[str, tuple[Literal, ...]]:
+        """A part in signs that the vocabulary has, and the literals in it that stand for words."""
+        text = prepared(text, language, self.scripts[0], capitals=TextRule.CAPITALS in self.rules)
+        near, knows = self.tokenizer.without_unknown_signs, self.tokenizer.knows
+        if self.knows_print_only and TextRule.CURRENCIES in self.rules:
+            text = with_named_currencies(text, language, knows)
+        if self.knows_print_only and TextRule.STAND_INS in self.rules:
+            return stand_ins.readable(text, near, knows)
+        return near(text), ()
 
     def _terms(
         self,

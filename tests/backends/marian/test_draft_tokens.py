@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from pipeline import MarianModel
 from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest, log_softmax
 from pipeline.backends.marian.search.beams import beam_search, greedy
-from pipeline.backends.marian.search.recovery import LoopGuard, Rewind, recovering
+from pipeline.backends.marian.search.recovery import LoopGuard
+from pipeline.backends.marian.search.sentence_text import Rewind
+from pipeline.backends.marian.search.steps import PartTranslation, translate
 from pipeline.backends.nmt_options import NmtConfig
 from pipeline.core.captions.policy import at_once, rewritten, updates
 from pipeline.core.captions.states import common_length
@@ -396,7 +398,7 @@ def checked_from(committed, searches):
 
     options = GenerationOptions(start_token=99, end_token=0, pad_token=99, max_tokens=100)
     request = SearchRequest(None, range(1, 21), options, committed)
-    return list(recovering(search, request, LoopGuard(request.source, lambda _: False), length_factor=0))
+    return list(translate(PartTranslation(request, search, LoopGuard(request.source, lambda _: False))))
 
 
 def test_a_second_search_after_a_loop_begins_with_the_committed_tokens_too():

@@ -1,6 +1,7 @@
 """Numbers, codes and addresses: found in the source, and written as they are, or as the language writes them, in the translation."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from pipeline import MarianModel, load_translation_model
 from pipeline.backends.marian.decode.generation import SearchRequest
 from pipeline.backends.marian.search.beams import greedy
-from pipeline.backends.marian.search.sentence_text import RunningSearch
 from pipeline.backends.marian.terms.clock_times import time_forms, times
 from pipeline.backends.marian.terms.literals import literals
 from pipeline.backends.marian.terms.source_terms import SourceTerm, Speller, kept
@@ -344,7 +344,7 @@ def test_literals_take_the_place_of_what_was_written_for_them(pair, text, wanted
     ],
 )
 def test_a_literal_is_no_part_of_a_longer_one(accepted, text, count):
-    assert SourceTerm("", (), (), (accepted,), literal=True).count_in(text) == count
+    assert len(SourceTerm("", (), (), (accepted,), literal=True).found_in(text)) == count
 
 
 @pytest.mark.parametrize(
@@ -432,6 +432,6 @@ def mended_by(model, text, name, translation, looked_at):
             (one for one in looked_at if written.endswith(tuple(one[:n] for n in range(1, len(one) + 1)))), None
         )
         shares[at] = looked_at[begun] if begun else 0.0
-    repair = Repair(SearchRequest(model.decoder, part.ids, model.generation), wording, RunningSearch(None))
-    found = repair._mended(ids, term, shares)
+    repair = Repair(SearchRequest(model.decoder, part.ids, model.generation), wording, lambda: None)
+    found = repair._mended(SimpleNamespace(term=term, ids=ids, shares=shares))
     return None if found is None else speller.text([*ids[: found[0]], *found[1], *ids[found[2] :]])

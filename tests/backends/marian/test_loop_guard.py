@@ -3,15 +3,9 @@
 import pytest
 
 from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest
-from pipeline.backends.marian.search.recovery import (
-    Loop,
-    LoopGuard,
-    Rewind,
-    draft_limit,
-    kept_tokens,
-    length_limit,
-    recovering,
-)
+from pipeline.backends.marian.search.recovery import Loop, LoopGuard, draft_limit, kept_tokens, length_limit
+from pipeline.backends.marian.search.sentence_text import Rewind
+from pipeline.backends.marian.search.steps import PartTranslation, translate
 from pipeline.core.nmt.draft_tokens import Token
 
 SOURCE = [10, 11, 12, 13, 0]
@@ -99,7 +93,7 @@ def recovered(*searches, expired=lambda: False, options=None, **more):
     options = options or GenerationOptions(start_token=99, end_token=0, pad_token=99, max_tokens=100)
     request = SearchRequest(None, SOURCE, options, expired=expired)
     kept = []
-    for token in recovering(search, request, LoopGuard(SOURCE, lambda _: False), length_factor=3, **more):
+    for token in translate(PartTranslation(request, search, LoopGuard(SOURCE, lambda _: False), **more)):
         if isinstance(token, Rewind):
             del kept[token.kept :]
         else:
@@ -120,8 +114,8 @@ SINGLE, PHRASE, WHOLE, CUT = [7] * 9, [7, 8] * 9, [5, 8, 0], []
         ([SINGLE, CUT, WHOLE], {}, [5, 8, 0], [(0, 1), (2, 1), (2, 4)]),  # with more beams
         ([SINGLE, [0], WHOLE], {}, [5, 8, 0], [(0, 1), (2, 1), (2, 4)]),  # an end alone is no translation
         ([SINGLE, PHRASE, SINGLE], {}, [7, 0], [(0, 1), (2, 1), (2, 4)]),  # what was before the loop is left
-        ([SINGLE, CUT], {"widen": False}, [7, 0], [(0, 1), (2, 1)]),
-        ([SINGLE], {"retry": False}, [7, 0], [(0, 1)]),
+        ([SINGLE, CUT], {"most_searches": 2}, [7, 0], [(0, 1), (2, 1)]),
+        ([SINGLE], {"most_searches": 1}, [7, 0], [(0, 1)]),
         ([SINGLE], {"expired": lambda: True}, [7, 0], [(0, 1)]),
     ],
 )

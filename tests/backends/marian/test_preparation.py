@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import MarianModel, load_config, load_translation_model
+from pipeline.backends.marian.decode.parts import ModelParts
 from pipeline.backends.marian.decode.tokenizer import MarianTokenizer
 from pipeline.backends.marian.preparation import ALL_RULES, TextRule, capitalised, prepared, written
 from pipeline.backends.marian.search.sentence_text import translated
@@ -109,9 +110,8 @@ def test_traditional_chinese_translates_like_simplified(zh_en):
 
 def test_a_model_for_traditional_chinese_receives_traditional_text(zh_en):
     text = "我想買兩張票。"
-    model = MarianModel(
-        zh_en.tokenizer, zh_en.decoder, zh_en.generation, ("zh", "en"), zh_en.max_source_tokens, scripts=("Hant", None)
-    )
+    parts = zh_en.tokenizer, zh_en.decoder, zh_en.generation, ("zh", "en"), zh_en.max_source_tokens
+    model = MarianModel(ModelParts(*parts, scripts=("Hant", None)))
     for chosen, read in ((zh_en, "我想买两张票。"), (model, text)):
         (source,) = chosen.sources(text, "zh", None)
         assert list(source) == zh_en.tokenizer.encode(read)

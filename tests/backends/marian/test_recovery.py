@@ -7,9 +7,11 @@ from itertools import pairwise
 import pytest
 
 from pipeline.backends.marian.decode.generation import SearchRequest
+from pipeline.backends.marian.decode.parts import ModelParts
 from pipeline.backends.marian.model import MarianModel
 from pipeline.backends.marian.search.beams import greedy
-from pipeline.backends.marian.search.recovery import LoopGuard, length_limit, recovering
+from pipeline.backends.marian.search.recovery import LoopGuard, length_limit
+from pipeline.backends.marian.search.steps import PartTranslation, translate
 from pipeline.core.nmt.draft_tokens import Token
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, TargetText, Translation
@@ -79,7 +81,9 @@ class Looping(MarianModel):
     """A translator whose first search, or every search, repeats the last token of ``beginning`` without end."""
 
     def __init__(self, model, beginning, *, forbidden_too):
-        super().__init__(model.tokenizer, model.decoder, model.generation, model.languages, model.max_source_tokens)
+        super().__init__(
+            ModelParts(model.tokenizer, model.decoder, model.generation, model.languages, model.max_source_tokens)
+        )
         self.beginning, self.forbidden_too = beginning, forbidden_too
         self.searches = 0
 
@@ -155,7 +159,7 @@ def test_the_token_at_which_a_search_was_stopped_is_not_lost(model):
     searches = iter([[*right[:4], cut], right])
     request = SearchRequest(model.decoder, [*range(9)], model.generation)
     guard = LoopGuard(request.source, model.tokenizer.is_plain)
-    found = list(recovering(lambda _: iter(next(searches)), request, guard, length_factor=2.0))
+    found = list(translate(PartTranslation(request, lambda _: iter(next(searches)), guard)))
     assert [*found[:-1], right[-1]] == right  # without a Rewind
     assert found[-1].searched_again
 

@@ -92,7 +92,7 @@ def test_a_text_of_several_words_has_a_neighbour_if_it_is_likelier_by_the_margin
     alone = model.translate(text)
     monkeypatch.setattr(model, "rules", ALL_RULES)
     likelihoods = iter([after, other])
-    monkeypatch.setattr("pipeline.backends.marian.model._likelihood", lambda tokens: next(likelihoods))
+    monkeypatch.setattr("pipeline.backends.marian.search.steps._likelihood", lambda tokens: next(likelihoods))
     assert (model.translate(text) != alone) is taken
 
 
@@ -122,7 +122,7 @@ def test_a_question_has_a_neighbour_in_english_only(students):
 @pytest.mark.parametrize(("after", "is_said"), [(-0.05, False), (-0.2, True)])
 def test_what_a_student_goes_on_with_from_other_texts_is_not_said(students, monkeypatch, after, is_said):
     likelihoods = iter([after, 0.0])
-    monkeypatch.setattr("pipeline.backends.marian.model._likelihood", lambda tokens: next(likelihoods))
+    monkeypatch.setattr("pipeline.backends.marian.search.steps._likelihood", lambda tokens: next(likelihoods))
     assert (students["en-pt"].translate("Thank you for coming.") != "Obrigado por vir.") is is_said
 
 

@@ -1,13 +1,17 @@
 """Which terms a translation lacks, when it is searched again for them, what is shown until then, and what may follow a term."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from pipeline.backends.marian.search.recovery import Rewind
+from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest
+from pipeline.backends.marian.search.recovery import LoopGuard
+from pipeline.backends.marian.search.sentence_text import Rewind
+from pipeline.backends.marian.search.steps import PartTranslation, translate
 from pipeline.backends.marian.terms.source_terms import SourceTerm
-from pipeline.backends.marian.terms.term_repair import Repair, _form_like, repairing
+from pipeline.backends.marian.terms.term_repair import Repair, _form_like
 from pipeline.backends.marian.terms.term_search import TermSearch, Wording
 from pipeline.core.nmt.draft_tokens import Token
 
@@ -16,45 +20,51 @@ def token(number):
     return Token(number, -1.0, last=number == 0)
 
 
-def shown(events, repaired=None, uncertain=()):
-    """What is yielded for the tokens of a search: ids, and -1 - kept for what is withdrawn."""
-    found, known = [], list(events)
-    search = iter([each if isinstance(each, Rewind) else token(each) for each in known])
-    got = []
+def shown(*searches, repaired=None, uncertain=()):
+    """What is yielded for the tokens of searches, of which only the last one does not fail: ids, and -1 - kept for what is withdrawn.
 
-    def searched():
-        for each in search:
+    And how much was yielded before each token of a search.
+    """
+    found, got, left = [], [], list(searches)
+
+    def search(_):
+        for number in left.pop(0):
             got.append(len(found))
-            yield each
+            yield replace(token(number), truncated=number == CUT)
 
-    def repair(tokens):
-        return tokens if repaired is None else [token(number) for number in repaired]
-
-    for each in repairing(searched(), repair, lambda one: one.id in uncertain):
+    request = SearchRequest(None, (), GenerationOptions(start_token=99, end_token=0, pad_token=99))
+    part = PartTranslation(request, search, LoopGuard((), lambda _: False), uncertain=lambda one: one.id in uncertain)
+    part.repaired = lambda tokens: tokens if repaired is None else [token(number) for number in repaired]
+    for each in translate(part):
         found.append(-1 - each.kept if isinstance(each, Rewind) else each.id)
     return found, got
 
 
+CUT = 9
+"""The token at the limit of a search."""
+
+
 @pytest.mark.parametrize(
-    ("events", "repaired", "uncertain", "found"),
+    ("searches", "repaired", "uncertain", "found"),
     [
-        ([1, 2, 0], None, (), [1, 2, 0]),
-        ([1, 2, 3, 0], [1, 5, 0], (), [1, 2, 3, -2, 5, 0]),  # from where it differs
-        ([1, 2, 3, 0], [1, 2, 3, 4, 0], (), [1, 2, 3, 4, 0]),
-        ([1, 2, 3, 0], [1, 5, 3, 0], (2,), [1, 5, 3, 0]),  # nothing wrong was shown
-        ([1, 2, 3, Rewind(1), 4, 0], None, (), [1, 2, 3, -2, 4, 0]),
-        ([1, 2, 3, Rewind(2), 4, 0], None, (2,), [1, 2, 4, 0]),  # it was not shown
-        ([1, 2, Rewind(0), 3, 0], None, (2,), [1, -1, 3, 0]),
+        ([[1, 2, 0]], None, (), [1, 2, 0]),
+        ([[1, 2, 3, 0]], [1, 5, 0], (), [1, 2, 3, -2, 5, 0]),  # from where it differs
+        ([[1, 2, 3, 0]], [1, 2, 3, 4, 0], (), [1, 2, 3, 4, 0]),
+        ([[1, 2, 3, 0]], [1, 5, 3, 0], (2,), [1, 5, 3, 0]),  # nothing wrong was shown
+        ([[1, 2, 3, CUT], [1, 4, 0]], None, (), [1, 2, 3, -2, 4, 0]),
+        ([[1, 2, 3, CUT], [1, 2, 4, 0]], None, (2,), [1, 2, 4, 0]),  # it was not shown
+        ([[1, 2, CUT], [3, 0]], None, (2,), [1, -1, 3, 0]),
     ],
 )
-def test_what_differs_is_withdrawn_and_what_may_be_wrong_waits(events, repaired, uncertain, found):
-    assert shown(events, repaired, uncertain)[0] == found
+def test_what_differs_is_withdrawn_and_what_may_be_wrong_waits(searches, repaired, uncertain, found):
+    assert shown(*searches, repaired=repaired, uncertain=uncertain)[0] == found
 
 
 def test_tokens_are_shown_as_they_come_until_one_may_be_wrong_and_again_when_it_is_withdrawn():
     assert shown([1, 2, 3, 0])[1] == [0, 1, 2, 3]
     assert shown([1, 2, 3, 0], uncertain=(2,))[1] == [0, 1, 1, 1]
-    assert shown([1, 2, 3, Rewind(1), 4, 5, 0], uncertain=(2,))[1] == [0, 1, 1, 1, 1, 2, 3]
+    found, got = shown([1, 2, 3, CUT], [1, 4, 5, 0], uncertain=(2,))
+    assert (found, got) == ([1, 4, 5, 0], [0, 1, 1, 1, 1, 1, 1, 1])
 
 
 TERMS = [SourceTerm(name, (0,), (0,), (name,)) for name in "abc"]

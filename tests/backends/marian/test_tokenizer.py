@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.backends.marian.compile.measure import Sample, translate_sample
+from pipeline.backends.marian.decode.parts import ModelParts
 from pipeline.backends.marian.decode.tokenizer import IncrementalDetokenizer, MarianTokenizer
 from pipeline.backends.marian.model import MarianModel
 from pipeline.errors import ModelError, UsageError
@@ -135,7 +136,7 @@ def test_a_target_code_stands_before_the_source(tmp_path):
 
 def test_the_code_is_chosen_by_the_target_language(tmp_path):
     bilingual = MarianModel.load(TINY)
-    model = MarianModel(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, None), 256)
+    model = MarianModel(ModelParts(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, None), 256))
     assert bilingual.target_code("zh") is None
     assert model.target_code("zh") == "cmn_Hans"
     assert model.target_code("de") == "deu"
@@ -152,7 +153,7 @@ def test_the_code_is_chosen_by_the_target_language(tmp_path):
 
 def test_references_are_translations_into_one_language(tmp_path):
     bilingual = MarianModel.load(TINY)
-    model = MarianModel(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, "de"), 256)
+    model = MarianModel(ModelParts(multilingual(tmp_path), bilingual.decoder, bilingual.generation, (None, "de"), 256))
     asked: list[str | None] = []
     model.tokenizer.encode = lambda text, code=None: asked.append(code) or bilingual.tokenizer.encode(text)
     sources = ("Hello.", "Thank you.", "Where is the bank?")

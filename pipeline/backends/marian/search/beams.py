@@ -193,12 +193,9 @@ def _expand(
 
 def _continue_states(states: list[DecoderState], parents: list[int]) -> list[DecoderState]:
     """Return the state of each surviving hypothesis. A state with several successors is forked."""
-    taken: set[int] = set()
-    found: list[DecoderState] = []
-    for parent in parents:
-        found.append(states[parent].fork() if parent in taken else states[parent])
-        taken.add(parent)
-    return found
+    return [
+        states[parent].fork() if parent in parents[:number] else states[parent] for number, parent in enumerate(parents)
+    ]
 
 
 def _may_improve(best: _Hypothesis, finished: list[_Hypothesis], most: int, options: GenerationOptions) -> bool:

@@ -1,15 +1,14 @@
-"""Failed translations: a search that loops or reaches its token limit is repeated, then shortened."""
+"""Failed translations: what is a loop, how a search that failed is repeated, and how much of it is kept. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from ....core import Token
-from ..decode.generation import GenerationOptions, SearchRequest
+from ..decode.generation import GenerationOptions
 
 # Size of the n-grams that a retry may not repeat: 2 if the loop was a single token, else 3, whose recurrence counts as a repetition.
 _SINGLE_TOKEN_NGRAM, _NGRAM = 2, 3
@@ -32,82 +31,16 @@ _EXTRA_REPEATS = 2
 _KEPT_FACTOR, _KEPT_TOKENS = 1.5, 8
 
 
-@dataclass(frozen=True)
-class Rewind:
-    """Withdraws all yielded tokens after the first ``kept``; the following tokens replace them."""
-
-    kept: int
-
-
-def without_rewinds(tokens: Iterable[Token | Rewind]) -> list[Token]:
-    """The tokens that are left in the end."""
-    found: list[Token] = []
-    for token in tokens:
-        if isinstance(token, Rewind):
-            del found[token.kept :]
-        else:
-            found.append(token)
-    return found
-
-
-def recovering(
-    search: Callable[[SearchRequest], Iterator[Token]],
-    request: SearchRequest,
-    guard: LoopGuard,
-    *,
-    length_factor: float,
-    retry: bool = True,
-    widen: bool = True,
-) -> Iterator[Token | Rewind]:
-    """Yield the tokens of a search; if it loops or reaches its limit, yield a ``Rewind`` and a replacement.
-
-    The replacement comes from a search without repeated n-grams; if that fails too, from one with more beams; if that
-    fails too, it is the tokens before the first repetition. No retry is started after the time limit.
-
-    Args:
-        length_factor: see ``length_limit``.
-        retry: whether to search again; otherwise the first search's tokens before the first repetition are kept.
-        widen: whether a retry with more beams is allowed.
-    """
-    source, known, expired = request.source, len(request.committed), request.expired
-    limit = length_limit(len(source), length_factor, request.options.max_tokens)
-    request = dataclasses.replace(request, options=dataclasses.replace(request.options, max_tokens=limit))
-    tokens: list[Token] = []
-    ids = list(request.committed)
-    loop: Loop | None = None
-    for token in search(request):
-        tokens.append(token)
-        ids.append(token.id)
-        loop = guard.loop(ids)
-        if loop is not None or (token.truncated and not expired()):
-            break
-        yield token
-        if token.last:
-            return
-    shown = ids[known:-1] if tokens else []  # the last token was not yielded
-    if retry and not expired():
-        for options in _alternatives(request.options, loop, widen=widen):
-            narrower = dataclasses.replace(request, options=options)
-            again = _complete_search(search(narrower), guard, request.committed)
-            if again is not None:
-                yield from replace_shown(shown, again, searched_again=True)
-                return
-    kept = max(0, kept_tokens(ids, loop, len(source)) - known)
-    if kept < len(tokens) or not tokens:
-        tokens[kept:] = [Token(request.options.end_token, 0.0, last=True, truncated=True)]
-    yield from replace_shown(shown, tokens, searched_again=True)
-
-
-def _alternatives(options: GenerationOptions, loop: Loop | None, *, widen: bool) -> Iterator[GenerationOptions]:
+def narrower_options(options: GenerationOptions, loop: Loop | None) -> Iterator[GenerationOptions]:
+    """The options of the searches after one that failed: without repeated n-grams, then with more beams too."""
     size = _SINGLE_TOKEN_NGRAM if loop is not None and loop.period == 1 else _NGRAM
     size = min(size, options.no_repeat_ngram or size)
     without_repeats = dataclasses.replace(options, no_repeat_ngram=size)
     yield without_repeats
-    if widen:
-        yield dataclasses.replace(without_repeats, beams=max(_RETRY_BEAMS, 2 * options.beams))
+    yield dataclasses.replace(without_repeats, beams=max(_RETRY_BEAMS, 2 * options.beams))
 
 
-def _complete_search(tokens: Iterator[Token], guard: LoopGuard, committed: Sequence[int]) -> list[Token] | None:
+def complete_search(tokens: Iterator[Token], guard: LoopGuard, committed: Sequence[int]) -> list[Token] | None:
     """Return all tokens of a search, or None if it fails too."""
     found: list[Token] = []
     for token in tokens:
@@ -116,18 +49,6 @@ def _complete_search(tokens: Iterator[Token], guard: LoopGuard, committed: Seque
             return None
     least = 1 if committed else 2  # only an end token is not a translation
     return found if len(found) >= least else None
-
-
-def replace_shown(
-    shown: Sequence[int], tokens: Sequence[Token], *, searched_again: bool = False
-) -> Iterator[Token | Rewind]:
-    """Rewind to the common prefix of ``shown`` and ``tokens``, and yield the rest of ``tokens``."""
-    same = takewhile(lambda pair: pair[0] == pair[1].id, zip(shown, tokens[:-1], strict=False))
-    kept = len(list(same))
-    if kept < len(shown):
-        yield Rewind(kept)
-    for token in tokens[kept:]:
-        yield dataclasses.replace(token, searched_again=token.last) if searched_again else token
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 
 from ....core import TargetText, TargetToken, Token, Translation
-from ..decode.decoder import DecoderState
-from ..decode.generation import OnStart
 from ..decode.tokenizer import MarianTokenizer
-from .recovery import Rewind
+
+
+@dataclass(frozen=True)
+class Rewind:
+    """Withdraws all yielded tokens of a part after the first ``kept``; the following tokens replace them."""
+
+    kept: int
 
 
 class SentenceText:
@@ -23,6 +28,8 @@ class SentenceText:
         self.written: tuple[TargetToken, ...] = ()
         self.tokens: list[Token] = []
         """As they were searched; the last one of each part is marked as such."""
+        self.shown = self.steady = 0
+        """Characters of the text that are shown, and those of them that are steady once the sentence is complete."""
         self.begin_part()
 
     def begin_part(self, *, capital: bool = False) -> None:
@@ -38,7 +45,7 @@ class SentenceText:
         return self.tokens[self._before :]
 
     def push(self, token: Token) -> None:
-        """Add a token."""
+        """Add a token, and show it."""
         text = self._detokenizer.push(token.id)
         if token.last:
             text += self._detokenizer.flush()
@@ -49,6 +56,7 @@ class SentenceText:
         self.tokens.append(token)
         self.texts.append(text)
         self.text += text
+        self.shown = len(self.text)
         self.written += (TargetToken(token.id, token.log_probability, len(self.text)),)
 
     def rewind(self, kept: int) -> None:
@@ -64,19 +72,6 @@ class SentenceText:
         """Length of the text up to the end of the part's first ``tokens``."""
         until = self._before + tokens
         return self.written[until - 1].end if until else 0
-
-
-class RunningSearch:
-    """The state of the newest search, and the call for each one that begins."""
-
-    def __init__(self, on_start: OnStart | None) -> None:
-        self.state: DecoderState | None = None
-        self._on_start = on_start
-
-    def __call__(self, state: DecoderState) -> None:
-        self.state = state
-        if self._on_start is not None:
-            self._on_start(state)
 
 
 class SentenceCache:

@@ -24,23 +24,15 @@ _SPELLINGS = 4096
 class SourceTerm:
     """A term in a part."""
 
-    name: str
-    """``Term.source``."""
-    tokens: tuple[int, ...]
-    """The source tokens that have a character of it."""
-    inside: tuple[int, ...]
-    """Those of ``tokens`` that have no other character."""
-    targets: tuple[str, ...]
-    """Accepted translations; the preferred one first."""
+    name: str  # as it is spoken
+    tokens: tuple[int, ...]  # the source tokens that have a character of it
+    inside: tuple[int, ...]  # the source tokens that have no character of anything else
+    targets: tuple[str, ...]  # accepted translations; the preferred one first
     exact_case: bool = False
-    literal: bool = False
-    """Whether it is a number or an address, and in no glossary; see ``pipeline.backends.marian.terms.literals``."""
-    refused: tuple[str, ...] = ()
-    """See ``Literal.refused``."""
-    like: re.Pattern[str] | None = None
-    """See ``Literal.like``."""
-    optional: bool = False
-    """See ``Literal.optional``."""
+    literal: bool = False  # a number or an address, and in no glossary; see ``pipeline.backends.marian.terms.literals``
+    refused: tuple[str, ...] = ()  # wrong translations of a literal though an accepted one is in them
+    like: re.Pattern[str] | None = None  # what a model may write instead of a literal
+    optional: bool = False  # a literal that is only written where the translation has what is like it
 
     def found_in(self, text: str) -> list[tuple[int, int]]:
         """Where accepted translations are in a target text. That of a literal is no part of a longer number or address."""
@@ -48,17 +40,13 @@ class SourceTerm:
         spans = [(match.start, match.end) for match in found if match.term.target is None]
         return [one for one in spans if not (self.literal and _goes_on(text, *one))]
 
-    def count_in(self, text: str) -> int:
-        """How many accepted translations are in a target text."""
-        return len(self.found_in(text))
-
     def refuses(self, text: str) -> bool:
         """Whether a translation that is refused begins with ``text``."""
         return any(self._folded(form).startswith(self._folded(text)) for form in self.refused)
 
     def spells(self, text: str) -> bool | None:
         """Whether ``text`` has an accepted translation; None if it is only the beginning of one."""
-        if self.count_in(text):
+        if self.found_in(text):
             return True
         begun = self._folded(text)
         return None if any(self._folded(target).startswith(begun) for target in self.targets) else False
@@ -232,7 +220,7 @@ def kept(terms: Sequence[SourceTerm], text: str) -> list[bool]:
     for term in terms:
         forms = tuple(sorted(term.targets))  # also of the other number
         if forms not in left:
-            left[forms] = term.count_in(text)
+            left[forms] = len(term.found_in(text))
         left[forms] -= 1
         found.append(left[forms] >= 0)
     return found
