@@ -65,7 +65,7 @@ class Budget:
 
 @functools.cache
 def budget(url: str, tokens: int) -> Budget:
-    """That of an address."""
+    """The budget of tokens for an address, which all its translators share."""
     return Budget(tokens)
 
 
@@ -92,22 +92,22 @@ class ByAddress:
         return attends(self.local)
 
     def check_languages(self, source: str, target: str) -> None:
-        """See ``MarianModel.check_languages``."""
+        """Raise UsageError if the local translator does not translate between these languages."""
         check = getattr(self.local, "check_languages", None)
         if check is not None:
             check(source, target)
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
-        """Those of the local translator, which may stand in."""
+        """The terms that the local translator cannot write, which may stand in."""
         return self.local.unspellable(glossary, target)
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
-        """See ``TextTranslator``. The server is asked for a finished sentence, with those before it as its context."""
-        found, sentence = self.local.stream(request), request.sentence
+        """Translate a sentence, see ``TextTranslator``; a finished one by the server, with those before it as its context."""
+        events, sentence = self.local.stream(request), request.sentence
         if request.before is None:
-            yield from found
+            yield from events
             return
-        *texts, made = found
+        *texts, made = events
         assert isinstance(made, Translation)
         shown = texts[-1] if texts else None
         if not isinstance(shown, TargetText) or not made.text:
@@ -177,8 +177,8 @@ class ByAddress:
             raise NotTranslatedError(f"the answer of {self._host} is empty")
         if len(text) > (self._options.max_length_factor or 3) * len(local.text) + _SPARE_CHARACTERS:
             raise NotTranslatedError(f"the answer of {self._host} is too long for a translation")
-        found = literals(sentence.text, local.language, sentence.language)
-        terms = [term for term in terms_in(sentence.text, (), found) if not term.optional]
+        matches = literals(sentence.text, local.language, sentence.language)
+        terms = [term for term in terms_in(sentence.text, (), matches) if not term.optional]
         both = zip(terms, kept(terms, text), kept(terms, local.text), strict=True)
         if lost := [term.name for term, is_kept, was_kept in both if was_kept and not is_kept]:
             raise NotTranslatedError(f"the answer of {self._host} lacks {lost[0]}")

@@ -85,13 +85,13 @@ class ByLanguage:
         self._lock = threading.Lock()
 
     def loaded(self, language: str) -> TextTranslator:
-        """See ``MultiSourceTranslator``."""
-        if (found := self._models.get(code := language_tag(language).language)) is None:
+        """The translator from a language. Loads it when it is first asked for, which blocks; raises PipelineError if it cannot be had."""
+        if (model := self._models.get(code := language_tag(language).language)) is None:
             with self._lock:
-                if (found := self._models.get(code)) is None:
-                    found = self._load(language)
-                    self._models = dict([*self._models.items(), (code, found)][-MOST_SPOKEN:])
-        return found
+                if (model := self._models.get(code)) is None:
+                    model = self._load(language)
+                    self._models = dict([*self._models.items(), (code, model)][-MOST_SPOKEN:])
+        return model
 
     def unspellable(self, glossary: Glossary, target: str | None = None) -> tuple[Term, ...]:
         """The terms that one of the translators that are loaded cannot write."""
@@ -99,14 +99,14 @@ class ByLanguage:
         return tuple({term: None for model in models for term in model.unspellable(glossary, target)})
 
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
-        """See ``TextTranslator``. ``drafted`` is given of each sentence in progress."""
+        """Translate a sentence from its language. What is said in others stays as it is. ``drafted`` is given of each sentence in progress."""
         drafted, language = request.drafted, language_tag(request.sentence.language).language
-        if (own := self._of(language, final=drafted is None)) is None:
+        if (translator := self._of(language, final=drafted is None)) is None:
             yield from self._unchanged(request)
-        elif drafted is None or attends(own):
-            yield from own.stream(request)
+        elif drafted is None or attends(translator):
+            yield from translator.stream(request)
         else:
-            for event in own.stream(replace(request, drafted=None)):
+            for event in translator.stream(replace(request, drafted=None)):
                 yield replace(event, steady=0) if isinstance(event, TargetText) else event
 
     def _of(self, code: str, *, final: bool) -> TextTranslator | None:

@@ -42,12 +42,12 @@ _WORD_LETTERS, _DIGIT_LETTERS = 1.5, 4.0
 
 
 def model_ref(config: AsrConfig) -> ModelRef:
-    """See ``pipeline.backends.engines.RecognizerEngine``."""
+    """The model that the configuration names."""
     return ModelRef.named(config.model, None, MOONSHINE_FILES)
 
 
 def find_model(config: AsrConfig) -> Path:
-    """See ``pipeline.backends.engines.RecognizerEngine``."""
+    """The folder of the configured model."""
     if config.model != MOONSHINE.hub_id and not os.path.isdir(config.model):
         raise UsageError(
             f"{config.model!r} is no model of Moonshine; give {MOONSHINE.hub_id} ({MOONSHINE.install}), or a folder with "
@@ -66,7 +66,7 @@ def load_model(
     sharing: MoonshineRecognizer | None,
     several_calls: bool,
 ) -> MoonshineRecognizer:
-    """See ``pipeline.backends.engines.RecognizerEngine``."""
+    """Load the model of a folder."""
     return MoonshineRecognizer(config, directory, sharing)
 
 
@@ -97,11 +97,11 @@ class MoonshineRecognizer:
         if len(segments) > 1 and self._rejected(heard) is not None:
             return [self.transcribe([segment])[0] for segment in segments]
         words = unpack(heard.words, packed)
-        return [self._transcript(*each, heard) for each in zip(segments, words, strict=True)]
+        return [self._transcript(*share, heard) for share in zip(segments, words, strict=True)]
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
         """Recognise the segment after its context, whose text is expected to be heard again."""
-        packed = pack([*(each.segment for each in options.context), segment])
+        packed = pack([*(context.segment for context in options.context), segment])
         known, begin_s = " ".join(each.text for each in options.context), packed.offsets[-1] / SAMPLE_RATE
         heard = self._model.heard(packed.samples, f"{known} {options.expected.strip()}")
         # Speech that is cut off makes the model repeat itself.
@@ -115,8 +115,8 @@ class MoonshineRecognizer:
         words = [replace(word, start_s=max(word.start_s, segment.start_s)) for word in words]
         if words and words[-1].mean_log_probability < _CUT_OFF:
             del words[-1]
-        found = self._transcript(segment, words, heard)
-        return continued(found, heard.words[new - 1]) if new and found.words else found
+        transcript = self._transcript(segment, words, heard)
+        return continued(transcript, heard.words[new - 1]) if new and transcript.words else transcript
 
     def _rejected(self, heard: HeardSpeech) -> str | None:
         evidence = Evidence(heard.text, len(heard.log_probabilities), heard.mean_log_probability, 0.0)
@@ -145,9 +145,9 @@ class HeardSpeech:
     """What the model hears in audio."""
 
     words: Sequence[TimedWord]
-    """Their times, in seconds from the first sample, are estimates."""
+    """Their times are estimates, in seconds from the first sample."""
     log_probabilities: Sequence[float]
-    """Of the tokens."""
+    """Natural logarithms of the probabilities of the tokens."""
     ended: bool
     """False if the token limit ended the text."""
 
@@ -210,23 +210,23 @@ class MoonshineModel:
         self, fixed: Mapping[str, ort.OrtValue], guess: Sequence[int], limit: int
     ) -> tuple[list[int], list[float]]:
         """The most probable tokens, with the end token, and their log-probabilities: greedy search, which verifies a guess."""
-        found: list[int] = []
+        ids: list[int] = []
         log_probabilities: list[float] = []
         kv: dict[str, ort.OrtValue] = {}
         given, wrong = [_START, *guess], 0
         while True:
             scores, kv = self._step(fixed, given, kv)
-            for at, row in enumerate(scores):
+            for index, row in enumerate(scores):
                 best = int(row.argmax())
-                found.append(best)
+                ids.append(best)
                 log_probabilities.append(-float(np.log(np.exp(row - row[best]).sum())))
-                if best == _END or len(found) >= limit:
-                    return found, log_probabilities
-                if at + 1 < len(given) and given[at + 1] != best:
+                if best == _END or len(ids) >= limit:
+                    return ids, log_probabilities
+                if index + 1 < len(given) and given[index + 1] != best:
                     break
-            rest = given[at + 1 :]
+            rest = given[index + 1 :]
             if rest:
-                kv = {name: value if "encoder" in name else _first(value, len(found)) for name, value in kv.items()}
+                kv = {name: value if "encoder" in name else _first(value, len(ids)) for name, value in kv.items()}
                 wrong += 1
                 rest = (
                     rest[rest.index(best, 0, _NEAR) + 1 if best in rest[:_NEAR] else 1 :]
@@ -253,15 +253,15 @@ class MoonshineModel:
     def _guessed(self, text: str) -> list[int]:
         """The tokens of a text: the longest ones that fit, which are mostly those that the model writes."""
         data = "".join(f"▁{word}" for word in text.split()).encode()
-        found: list[int] = []
-        at = 0
-        while at < len(data):
-            end = next((end for end in range(min(len(data), at + 24), at, -1) if data[at:end] in self._ids), 0)
+        ids: list[int] = []
+        begin = 0
+        while begin < len(data):
+            end = next((end for end in range(min(len(data), begin + 24), begin, -1) if data[begin:end] in self._ids), 0)
             if not end:
-                return found
-            found.append(self._ids[data[at:end]])
-            at = end
-        return found
+                return ids
+            ids.append(self._ids[data[begin:end]])
+            begin = end
+        return ids
 
     def _words(self, ids: Sequence[int], log_probabilities: Sequence[float]) -> list[TimedWord]:
         """The words that the tokens make, with a blank before each, and without times."""
@@ -271,12 +271,12 @@ class MoonshineModel:
             if piece.startswith(b"<"):  # a special token
                 continue
             if words and not piece.startswith(b" "):
-                before, known = words.pop()
-                words.append((before + piece, (*known, log_probability)))
+                before, values = words.pop()
+                words.append((before + piece, (*values, log_probability)))
             else:
                 words.append((piece, (log_probability,)))
-        texts = ((data.decode("utf-8", "replace"), known) for data, known in words)
-        return [TimedWord(text, 0.0, 0.0, log_probabilities=known) for text, known in texts if text.strip()]
+        texts = ((data.decode("utf-8", "replace"), values) for data, values in words)
+        return [TimedWord(text, 0.0, 0.0, log_probabilities=values) for text, values in texts if text.strip()]
 
 
 def _timed(words: Sequence[TimedWord], samples: Samples) -> list[TimedWord]:
@@ -286,11 +286,11 @@ def _timed(words: Sequence[TimedWord], samples: Samples) -> list[TimedWord]:
         sound = np.arange(max(1, round(len(samples) / SAMPLE_RATE / FRAME_S)))
     lengths = [_WORD_LETTERS + sum(_DIGIT_LETTERS if c.isdigit() else 1 for c in letters(word.text)) for word in words]
     ends = np.cumsum([0.0, *lengths]) / max(1e-9, sum(lengths)) * len(sound)
-    found = []
+    timed = []
     for word, begin, end in zip(words, ends, ends[1:], strict=False):
         first, last = sound[min(int(begin), len(sound) - 1)], sound[max(0, min(round(end), len(sound)) - 1)]
-        found.append(replace(word, start_s=float(first) * FRAME_S, end_s=float(max(first, last) + 1) * FRAME_S))
-    return found
+        timed.append(replace(word, start_s=float(first) * FRAME_S, end_s=float(max(first, last) + 1) * FRAME_S))
+    return timed
 
 
 def _newest(folder: Path, name: str) -> Path:
@@ -300,16 +300,16 @@ def _newest(folder: Path, name: str) -> Path:
 
 def _pieces(path: Path) -> list[bytes]:
     """The text of each token: its length in one byte, or two from 128 on, and its bytes."""
-    data, found, at = path.read_bytes(), list[bytes](), 0
-    while at < len(data):
-        length, at = data[at], at + 1
-        if length >= 128 and at < len(data):
-            length, at = 128 * data[at] + length - 128, at + 1
-        if at + length > len(data):
-            raise ModelError(f"{path} is cut off after {len(found)} tokens; fetch it again")
-        found.append(data[at : at + length])
-        at += length
-    return found
+    data, pieces, offset = path.read_bytes(), list[bytes](), 0
+    while offset < len(data):
+        length, offset = data[offset], offset + 1
+        if length >= 128 and offset < len(data):
+            length, offset = 128 * data[offset] + length - 128, offset + 1
+        if offset + length > len(data):
+            raise ModelError(f"{path} is cut off after {len(pieces)} tokens; fetch it again")
+        pieces.append(data[offset : offset + length])
+        offset += length
+    return pieces
 
 
 def _value(array: NDArray[np.generic]) -> ort.OrtValue:

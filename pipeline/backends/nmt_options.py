@@ -13,7 +13,7 @@ from ..plugins import Table
 # With a shorter limit, every sentence would be cut after its first token.
 _MIN_TIME_LIMIT_S = 0.001
 TRANSLATORS = Table("translators", "translator", {"marian": "backends.marian.model:MarianModel"})
-"""Those of other packages are functions ``load(source, target, options)``."""
+"""Kinds of translators. Those of other packages are functions ``load(source, target, options)``."""
 
 
 @dataclass(frozen=True)

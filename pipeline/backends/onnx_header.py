@@ -70,8 +70,8 @@ def _model(path: Path, data: mmap.mmap) -> OnnxHeader:
 
 
 def _texts(data: mmap.mmap, message: tuple[int, int], field: int) -> list[str]:
-    found = [value for number, value in _fields(data, *message) if number == field and isinstance(value, tuple)]
-    return [data[start:end].decode() for start, end in found]
+    spans = [value for number, value in _fields(data, *message) if number == field and isinstance(value, tuple)]
+    return [data[start:end].decode() for start, end in spans]
 
 
 def _port(data: mmap.mmap, start: int, end: int) -> Port:
@@ -103,32 +103,32 @@ def _dimension(data: mmap.mmap, start: int, end: int) -> int | str:
 
 def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int | tuple[int, int]]]:
     """Yield (field number, integer or (start, end) byte range) for each field of a message, without copying."""
-    at = start
-    while at < end:
-        key, at = _varint(data, at)
+    offset = start
+    while offset < end:
+        key, offset = _varint(data, offset)
         number, kind = key >> 3, key & 7
         if kind == 0:
-            value, at = _varint(data, at)
+            value, offset = _varint(data, offset)
             yield number, value
         elif kind == 2:
-            length, at = _varint(data, at)
-            if at + length > end:
-                raise ValueError(f"it is truncated: byte {at + length} of {end} is missing")
-            yield number, (at, at + length)
-            at += length
+            length, offset = _varint(data, offset)
+            if offset + length > end:
+                raise ValueError(f"it is truncated: byte {offset + length} of {end} is missing")
+            yield number, (offset, offset + length)
+            offset += length
         elif kind in (1, 5):
-            at += 8 if kind == 1 else 4
+            offset += 8 if kind == 1 else 4
         else:
             raise ValueError("it is not a protobuf message")
 
 
-def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+def _varint(data: mmap.mmap, offset: int) -> tuple[int, int]:
     value = shift = 0
     while shift < 70:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if not byte & 0x80:
-            return value, at
+            return value, offset
         shift += 7
     raise ValueError("it is not a protobuf message")

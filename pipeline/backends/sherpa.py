@@ -54,12 +54,12 @@ _DELAY_S = 0.3
 
 
 def model_ref(config: AsrConfig) -> ModelRef:
-    """See ``pipeline.backends.engines.RecognizerEngine``."""
+    """The model that the configuration names."""
     return ModelRef(config.model)
 
 
 def find_model(config: AsrConfig) -> Path:
-    """See ``pipeline.backends.engines.RecognizerEngine``."""
+    """The folder of the configured model."""
     if not os.path.isdir(config.model):
         raise UsageError(f'asr.model is {config.model!r}, no folder; with asr.backend = "sherpa-onnx", {_WHERE}')
     _library()
@@ -70,7 +70,7 @@ def find_model(config: AsrConfig) -> Path:
 def load_model(
     config: AsrConfig, languages: Sequence[str], directory: Path, sharing: SherpaRecognizer | None, several_calls: bool
 ) -> SherpaRecognizer:
-    """See ``pipeline.backends.engines.RecognizerEngine``."""
+    """Load the model of a folder."""
     return SherpaRecognizer(config, languages[0], directory, sharing)
 
 
@@ -101,7 +101,7 @@ class SherpaRecognizer:
         """Audio that the model takes at once."""
 
     def open(self, options: RecognitionOptions) -> SherpaStream:
-        """See ``StreamingRecognizer``."""
+        """Begin a segment."""
         return SherpaStream(self)
 
     def words(self, text: str, tokens: Sequence[str], times: Sequence[float]) -> list[Word]:
@@ -140,15 +140,15 @@ class SherpaStream:
         self._stream.set_option("language", recognizer.language)  # only models of several languages read it
         self._fed_s, self._decoded_s = 0.0, 0.0
         self._times: list[float] = []
-        """Of the tokens, for models that give none: when they came, in seconds."""
+        """When the tokens came, in seconds, for models that give no times."""
 
     def feed(self, samples: Samples) -> PartialText:
-        """See ``RecognitionStream``."""
+        """Take the next samples [n]; return what has been heard so far."""
         words = self._heard(samples)
         return PartialText(words, max(0, len(words) - 1), self._recognizer.language)
 
     def finish(self) -> PartialText:
-        """See ``RecognitionStream``."""
+        """End the segment; return all of its words."""
         ended_s = self._fed_s
         words = self._heard(np.zeros(round(SAMPLE_RATE * (self._recognizer.chunk_s + _DELAY_S)), np.int16))
         words = [Word(word.text, min(word.start_s, ended_s), min(word.end_s, ended_s)) for word in words]

@@ -59,7 +59,7 @@ class _Piece(NamedTuple):
     """None: it is too short."""
     seconds: float
     group: int | None
-    """Those of one group are alike."""
+    """The group of pieces with a voice like this one."""
 
 
 class VoiceGroups:
@@ -108,7 +108,7 @@ class ToldSpeakers:
         """The last segment whose turns are known."""
         self._turns: deque[VoiceTurn] = deque()
         self._voice: int | None = None
-        """That of the last word."""
+        """The voice of the last word."""
 
     def hear(self, event: PipelineEvent | SpeechSegment | SegmentSoFar) -> object:
         """Keep the speech for a while."""
@@ -120,7 +120,7 @@ class ToldSpeakers:
         """The event; a transcript with the words where another voice begins."""
         if not isinstance(event, Transcript):
             return event
-        ends_s = [event.words[at].start_s for at in _sentence_ends(event.words)]
+        ends_s = [event.words[index].start_s for index in _sentence_ends(event.words)]
         for segment in list(self._heard):
             if self._told < segment.id <= event.segment_id:
                 self._turns += self._turns_of(segment, ends_s)
@@ -142,13 +142,13 @@ class ToldSpeakers:
 
     def _turns_of(self, segment: SpeechSegment, ends_s: Sequence[float] = ()) -> list[VoiceTurn]:
         """The turns of a segment, in as many windows as it takes. ``ends_s``: where sentences end in it."""
-        found: list[VoiceTurn] = []
+        turns: list[VoiceTurn] = []
         end, length = segment.start_sample + len(segment.samples), len(segment.speech)
         windows = -(-length // WINDOW_SAMPLES)
         for number in range(windows):
-            first, last = (end - length + length * at // windows for at in (number, number + 1))
-            found += self._turns_between(first, last, ends_s, [*self._turns, *found])
-        return found
+            first, last = (end - length + length * window // windows for window in (number, number + 1))
+            turns += self._turns_between(first, last, ends_s, [*self._turns, *turns])
+        return turns
 
     def _turns_between(
         self, begin: int, end: int, ends_s: Sequence[float], before: Sequence[VoiceTurn]
@@ -159,26 +159,26 @@ class ToldSpeakers:
         """
         start = end - WINDOW_SAMPLES
         window = self._sound(start, end)
-        frames, own = (
+        frames, first_frame = (
             window.reshape(-1, HOP_SAMPLES),
             -((start - begin) // HOP_SAMPLES),
         )  # rounded up: turns begin in it
         activity = self._model.activity(window)
         silent: NDArray[np.bool_] = np.asarray(~activity.any(axis=1))
-        if silent[own:].sum() * HOP_SAMPLES >= _LEAST_NEW_S * SAMPLE_RATE:
+        if silent[first_frame:].sum() * HOP_SAMPLES >= _LEAST_NEW_S * SAMPLE_RATE:
             quiet = silent & self._model.activity(window, levelled=True).any(axis=1)
             activity = np.column_stack([activity, quiet])
         cuts = [round((end_s * SAMPLE_RATE - start) / HOP_SAMPLES) for end_s in ends_s]
-        found: list[VoiceTurn] = []
+        turns: list[VoiceTurn] = []
         for active in activity.T:
             alone = active & (activity.sum(axis=1) == 1)
             groups, pieces = VoiceGroups(_ALIKE_PIECES), list[_Piece]()
-            for first, last in _pieces(active, own, cuts):
+            for first, last in _pieces(active, first_frame, cuts):
                 clear = alone[first:last].sum() * HOP_SAMPLES >= _LEAST_NEW_S * SAMPLE_RATE
                 speech = frames[first:last][(alone if clear else active)[first:last]].ravel()
                 seconds = len(speech) / SAMPLE_RATE
                 vector = self._model.vector(speech) if seconds >= _LEAST_S else None
-                start_s, end_s = ((start + at * HOP_SAMPLES) / SAMPLE_RATE for at in (first, last))
+                start_s, end_s = ((start + frame * HOP_SAMPLES) / SAMPLE_RATE for frame in (first, last))
                 pieces.append(_Piece(start_s, end_s, vector, seconds, groups.group(vector, seconds)))
             voices = [
                 self._groups.group(vectors / np.linalg.norm(vectors), float(np.linalg.norm(vectors)))
@@ -194,8 +194,8 @@ class ToldSpeakers:
                 if piece.group is None:
                     voice = self._groups.group(piece.vector, piece.seconds) if not same else _nearest(piece, same)
                     grouped += [VoiceTurn(piece.start_s, piece.end_s, voice)] if voice is not None else []
-            found += grouped
-        return sorted(found)
+            turns += grouped
+        return sorted(turns)
 
     def _sound(self, begin: int, end: int) -> Samples:
         """What was heard between two samples of the stream [end - begin]; silence where there is no segment."""
@@ -210,14 +210,14 @@ class ToldSpeakers:
 
 def _pieces(active: NDArray[np.bool_], begin: int, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The stretches of active frames [n] from ``begin`` on, over short gaps, cut before the frames ``cuts``: first frame, and the one after the last."""
-    own = np.flatnonzero(active[begin:]) + begin
-    for stretch in np.split(own, np.flatnonzero(np.diff(own) > _GAP_FRAMES) + 1):
+    frames = np.flatnonzero(active[begin:]) + begin
+    for stretch in np.split(frames, np.flatnonzero(np.diff(frames) > _GAP_FRAMES) + 1):
         if len(stretch):
             bounds = [int(stretch[0]), int(stretch[-1]) + 1]
             bounds[1:1] = sorted({cut for cut in cuts if bounds[0] < cut < bounds[1]})
             for first, last in pairwise(bounds):
                 count = -(-(last - first) // _PIECE_FRAMES)
-                yield from pairwise([first + (last - first) * at // count for at in range(count + 1)])
+                yield from pairwise([first + (last - first) * number // count for number in range(count + 1)])
 
 
 def _is_active(turn: VoiceTurn, active: NDArray[np.bool_], start: int) -> bool:
@@ -254,26 +254,26 @@ def turn_starts(
     ends = [0, *_sentence_ends(words), len(words)]
     starts: dict[int, int | None] = {0: before}
     voice = before
-    for at, word in enumerate(words):
-        own = longest_voice(turns, word.start_s, word.end_s, voice)
-        if own is None or own == voice or (apart and at and not word.text[:1].isspace()):
+    for index, word in enumerate(words):
+        heard = longest_voice(turns, word.start_s, word.end_s, voice)
+        if heard is None or heard == voice or (apart and index and not word.text[:1].isspace()):
             continue
-        voice, begin_s = own, word.start_s
+        voice, begin_s = heard, word.start_s
         nearest = min(ends, key=lambda end: abs(_time(words, end) - begin_s))
-        starts[nearest if abs(_time(words, nearest) - begin_s) <= _NEAR_S else at] = voice
+        starts[nearest if abs(_time(words, nearest) - begin_s) <= _NEAR_S else index] = voice
     begun, voice = list[int](), before
-    for at in sorted(starts):
-        if at < len(words) and starts[at] != voice:
-            begun += [at] if voice is not None else []
-            voice = starts[at]
+    for index in sorted(starts):
+        if index < len(words) and starts[index] != voice:
+            begun += [index] if voice is not None else []
+            voice = starts[index]
     return tuple(begun), voice
 
 
 def _sentence_ends(words: Sequence[Word]) -> list[int]:
     """The words, by index, before which a sentence has ended."""
-    return [at for at in range(1, len(words)) if set(final_marks(words[at - 1].text)) & set(MARKS)]
+    return [index for index in range(1, len(words)) if set(final_marks(words[index - 1].text)) & set(MARKS)]
 
 
-def _time(words: Sequence[Word], at: int) -> float:
+def _time(words: Sequence[Word], index: int) -> float:
     """The time before a word; after the last one, its end."""
-    return words[at].start_s if at < len(words) else words[-1].end_s
+    return words[index].start_s if index < len(words) else words[-1].end_s

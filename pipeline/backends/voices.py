@@ -74,7 +74,7 @@ class VoiceModel:
         return self._run("segmentation", {"waveforms": sound})[0, : len(samples) // HOP_SAMPLES] > 0.5
 
     def vector(self, samples: Samples) -> Vector | None:
-        """That of the voice in speech [n]; None if it is shorter than a frame."""
+        """The vector of the voice in speech [n]; None if it is shorter than a frame."""
         if len(samples) < _FRAME:
             return None
         features = self._features(samples)

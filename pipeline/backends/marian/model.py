@@ -66,6 +66,7 @@ class SentenceTranslation:
     parts: Sequence[SourcePart]
     text: SentenceText
     number: int = 0  # the part that is being translated
+    is_last: bool = True  # whether it is the last one
     state: DecoderState | None = None  # of the newest search of that part
     missed: list[SourceTerm] = field(default_factory=list)
 
@@ -74,17 +75,13 @@ class SentenceTranslation:
         """The drafts that this one follows."""
         return self.request.drafted if self.request.draft else None
 
-    @property
-    def in_last_part(self) -> bool:
-        return self.number == len(self.parts) - 1
-
     def begin(self, number: int) -> SourcePart:
         """Begin a part. A short one goes on from the part before it instead of from a neighbour that is the same for all."""
         part = self.parts[number]
         if number and (alone := part.alone) and not self.text.part[-1].truncated:
             before = self.parts[number - 1].alone or self.parts[number - 1]
             part = alone.after(before.ids[:-1], tuple(token.id for token in self.text.part[:-1]), part.margin)
-        self.number, self.state = number, None
+        self.number, self.is_last, self.state = number, number == len(self.parts) - 1, None
         self.text.begin_part(capital=part.capital)
         return part
 
@@ -98,17 +95,16 @@ class SentenceTranslation:
         """End the part: decide what of it is steady and shown. ``attention``: of its tokens over the source, if it is a draft's."""
         text, steady = self.text, self.parts[self.number].steady
         if self.drafted is not None:
-            draft = PartDraft(tuple(text.part), tuple(text.texts), self.target, steady, attention, self.in_last_part)
+            draft = PartDraft(tuple(text.part), tuple(text.texts), self.target, steady, attention, self.is_last)
             certain, visible = self.drafted.push(self.number, draft)
             text.steady, text.shown = text.end(certain) if certain else text.steady, text.end(visible)
             return
         if self.request.drafted is not None:
             self.request.drafted.follow(self.number, text.part)
-        if self.in_last_part:
+        if self.is_last:
             text.steady = text.shown
 
     def event(self, *, complete: bool) -> TargetText:
-        """The text so far."""
         sentence = self.request.sentence
         return TargetText(
             sentence=sentence.sentence,
@@ -121,7 +117,6 @@ class SentenceTranslation:
         )
 
     def translation(self) -> Translation:
-        """The whole."""
         sentence, tokens = self.request.sentence, self.text.tokens
         return Translation(
             sentence=sentence.sentence,
@@ -145,7 +140,7 @@ class MarianModel(ModelText):
         self.languages, self.scripts = parts.languages, parts.scripts
         self.max_source_tokens, self.knows_print_only = parts.max_source_tokens, parts.knows_print_only
         self.options = options or NmtConfig()
-        """Of these, ``generation`` has the search's, unless the model's files say otherwise."""
+        """The options of the search are in ``generation``, where the model's files may say otherwise."""
         self.cache = SentenceCache(self.options.cached_sentences)
         self._spellers = {}
 
@@ -227,7 +222,7 @@ class MarianModel(ModelText):
                 sentence.text.push(token)
                 if token.last:
                     sentence.end(self._attention(sentence))
-                yield sentence.event(complete=token.last and sentence.in_last_part)
+                yield sentence.event(complete=token.last and sentence.is_last)
             if wording is not None:
                 sentence.missed += wording.missing([token.id for token in sentence.text.part])
         yield sentence.translation()

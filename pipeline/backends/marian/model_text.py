@@ -37,30 +37,22 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class SourcePart:
     """What the model translates at once."""
 
-    ids: tuple[int, ...]
-    """Source tokens, with the target code and the end token."""
-    terms: tuple[SourceTerm, ...] = ()
-    """The terms of a glossary and the literals in it."""
+    ids: tuple[int, ...]  # source tokens, with the target code and the end token
+    terms: tuple[SourceTerm, ...] = ()  # the terms of a glossary and the literals in it
     steady: SteadySource = field(default_factory=SteadySource)
-    """How much of it is steady."""
-    begun: tuple[int, ...] = ()
-    """Target tokens that its translation begins with, and that are not shown; see ``ModelText.parts``."""
-    given: tuple[int, ...] = ()
-    """Its whole translation, if that is not the model's."""
-    alone: SourcePart | None = None
-    """The same without ``begun`` and the sentence that it translates."""
-    margin: float | None = None
-    """It is translated ``alone`` as well, unless this translation is likelier by so much: log-probability, mean of the tokens."""
-    capital: bool = False
-    """Whether it begins with a capital, which its translation then has as well."""
+    begun: tuple[int, ...] = ()  # target tokens before the translation, which are not shown: those of a neighbour
+    given: tuple[int, ...] = ()  # the whole translation as target tokens, if the model is not needed for it
+    alone: SourcePart | None = None  # the part without a neighbour
+    margin: float | None = None  # how much likelier it must be than ``alone``: log-probability, mean of the tokens
+    capital: bool = False  # whether it begins with a capital, which its translation then has as well
 
     def after(self, before: tuple[int, ...], begun: tuple[int, ...], margin: float | None = None) -> SourcePart:
-        """The same after a sentence and its translation; see ``ModelText.neighbour``."""
+        """The part after a sentence and its translation; see ``ModelText.neighbour``."""
 
         def moved(tokens: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple(len(before) + at for at in tokens)
+            return tuple(len(before) + token for token in tokens)
 
-        terms = tuple(replace(one, tokens=moved(one.tokens), inside=moved(one.inside)) for one in self.terms)
+        terms = tuple(replace(term, tokens=moved(term.tokens), inside=moved(term.inside)) for term in self.terms)
         return SourcePart((*before, *self.ids), terms, begun=begun, alone=self, margin=margin, capital=self.capital)
 
 
@@ -83,9 +75,9 @@ class ModelText:
     knows_print_only: bool
     """Whether sentences are translated as they would be printed; see ``pipeline.backends.marian.preparation.written``."""
     rules: frozenset[TextRule] = ALL_RULES
-    """Those that are applied."""
+    """The rules that are applied to texts."""
     _spellers: dict[str, Speller]
-    """By target."""
+    """Target language → how its terms are spelled."""
 
     def target_code(self, target: str) -> str | None:
         """Return the target code that a multilingual model needs before the source; None for a bilingual model."""
@@ -151,10 +143,10 @@ class ModelText:
         first = 0 if code is None else 1  # token of text
         may_follow = neighbours and code is None and TextRule.NEIGHBOUR in self.rules
         neighbour = self.neighbour(language, target) if may_follow else None
-        found = []
+        source_parts = []
         for heard, read, words, ids in self._split(text, language, code, complete=complete):
             if neighbours and (given := self._given(prepared(heard, language), language, target)):
-                found.append(SourcePart(ids, given=given))
+                source_parts.append(SourcePart(ids, given=given))
                 continue
             terms = self._terms(heard, read, words, glossary, language, target, first)
             part = SourcePart(ids, terms, capital=heard[:1].isupper() and not _CAMEL.search(heard))
@@ -162,8 +154,8 @@ class ModelText:
             if neighbour is not None and _is_short(read, questions=margin > 0):
                 doubted = len(read.split()) > (1 if margin else _ALWAYS)
                 part = part.after(*neighbour, margin if doubted else None)
-            found.append(part)
-        return found
+            source_parts.append(part)
+        return source_parts
 
     def _given(self, text: str, language: str, target: str) -> tuple[int, ...]:
         """The target tokens of a text that needs no model."""
@@ -242,8 +234,8 @@ class ModelText:
     ) -> tuple[SourceTerm, ...]:
         """The terms of a glossary and the literals in a part. ``first``: the number of its first token of text."""
         matches: list[Match] = [] if glossary is None else list(self._terms_as_read(heard, text, glossary))
-        for found in (words, self._literals(text, language, target)):
-            matches += [one for one in found if all(one.end <= two.start or two.end <= one.start for two in matches)]
+        for more in (words, self._literals(text, language, target)):
+            matches += [new for new in more if all(new.end <= old.start or old.end <= new.start for old in matches)]
         pieces = self.tokenizer.source_pieces(text) if matches else []
         languages = language_tag(language).language, language_tag(target).language
         return terms_in(text, pieces, matches, self.writing(target), first=first, languages=languages)

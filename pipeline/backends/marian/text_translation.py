@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Literal
 
@@ -17,7 +17,7 @@ from ...core import (
     TranslationRequest,
 )
 from ...errors import PipelineError
-from ...glossary import CurrentGlossary, Glossary
+from ...glossary import CurrentGlossary
 from .forced import word_alignment
 from .terms.markup import Fragment, joined_sentences, masked, parts, parts_of_page
 
@@ -67,7 +67,7 @@ class TextTranslation:
         return translation
 
     def steps(self, text: str, markup: Markup = "text", on_start: OnStart | None = None) -> Iterator[str | None]:
-        """As ``translate``, for a caller that has other work: None after each step of the search, the translation at the end.
+        """Yield None after each step of the search, so that the caller can do other work, and the translation at the end.
 
         ``on_start``: see ``TranslationRequest``.
         """
@@ -79,25 +79,27 @@ class TextTranslation:
                 continue
             sentences: list[str] = []
             for sentence in part.sentences(self._source):
-                sentences.append((yield from self._sentence(sentence, terms, on_start)))
+                spoken = SourceSentence(0, self._source, sentence.text)
+                for event in self._translator.stream(
+                    TranslationRequest(spoken, self._target, on_start, glossary=terms)
+                ):
+                    if isinstance(event, Translation):
+                        break
+                    yield None
+                else:
+                    raise PipelineError("the translator ended without a translation")
+                sentences.append(self._written(sentence, event))
             pieces.append(joined_sentences(sentences, self._target))
         yield "".join(pieces)
 
     def _mask(self, text: str) -> str:
         return self._masking.text(text, self._target)
 
-    def _sentence(
-        self, sentence: Fragment, terms: Glossary | None, on_start: OnStart | None
-    ) -> Generator[None, None, str]:
-        """Translate a sentence and return it with its marks."""
-        model, source, target, text = self._translator, self._source, self._target, sentence.text
-        for event in model.stream(
-            TranslationRequest(SourceSentence(0, source, text), target, on_start, glossary=terms)
-        ):
-            if isinstance(event, Translation):
-                if event.error is not None:
-                    raise PipelineError(event.error)
-                aligned = word_alignment(model, text, source, event.text, target) if sentence.needs_alignment else None
-                return sentence.written(event.text, source, target, aligned, self._mask)
-            yield None
-        raise PipelineError("the translator ended without a translation")
+    def _written(self, sentence: Fragment, translation: Translation) -> str:
+        """The translation of a sentence with its marks."""
+        if translation.error is not None:
+            raise PipelineError(translation.error)
+        source, target, aligned = self._source, self._target, None
+        if sentence.needs_alignment:
+            aligned = word_alignment(self._translator, sentence.text, source, translation.text, target)
+        return sentence.written(translation.text, source, target, aligned, self._mask)

@@ -16,7 +16,7 @@ __all__ = ["WhisperRecognizer", "find_model", "load_model", "model_ref"]
 def load_model(
     config: AsrConfig, languages: Sequence[str], directory: Path, sharing: WhisperRecognizer | None, several_calls: bool
 ) -> WhisperRecognizer:
-    """See ``RecognizerEngine``. All languages share one model."""
+    """Load the model of a folder. All languages share it."""
     if sharing is None:
         return WhisperRecognizer(config, languages, directory, several_calls=several_calls)
     weights = sharing.engine.weights

@@ -63,17 +63,17 @@ def without_others_time(words: Sequence[TimedWord]) -> list[TimedWord]:
 
     A word that begins a sentence was said at the end of its time, another one at the beginning.
     """
-    found: list[TimedWord] = []
+    shorter: list[TimedWord] = []
     for word in words:
         longest_s = _longest_s(word.text)
         if word.end_s - word.start_s > _LONG * longest_s:
-            begins = not found or found[-1].text.rstrip().endswith(SENTENCE_ENDS)
+            begins = not shorter or shorter[-1].text.rstrip().endswith(SENTENCE_ENDS)
             if begins and not word.text.rstrip().endswith(SENTENCE_ENDS):
                 word = replace(word, start_s=word.end_s - longest_s)
             else:
                 word = replace(word, end_s=word.start_s + longest_s)
-        found.append(word)
-    return found
+        shorter.append(word)
+    return shorter
 
 
 def within_sound(words: Sequence[TimedWord], samples: Samples) -> list[TimedWord]:
@@ -82,12 +82,12 @@ def within_sound(words: Sequence[TimedWord], samples: Samples) -> list[TimedWord
     A word before a long pause would otherwise seem to be said in it. ``samples``: [n], the audio in which they were heard.
     """
     ends = np.flatnonzero(audible(samples)) + 1
-    found: list[TimedWord] = []
+    shorter: list[TimedWord] = []
     for word in words:
         before = int(np.searchsorted(ends, round(word.end_s / FRAME_S), "right"))
         end_s = float(ends[before - 1]) * FRAME_S if before else 0.0
-        found.append(replace(word, end_s=end_s) if word.start_s < end_s < word.end_s - _MARGIN_S else word)
-    return found
+        shorter.append(replace(word, end_s=end_s) if word.start_s < end_s < word.end_s - _MARGIN_S else word)
+    return shorter
 
 
 def _longest_s(text: str) -> float:

@@ -113,7 +113,7 @@ class WhisperEngine:
             for language in self.languages
         }
         self.tokenizer = self._tokenizers[self.languages[0]]
-        """Of the first language. They encode and decode alike; start tokens and the division into words differ."""
+        """The tokenizer of the first language. All encode and decode alike; start tokens and the division into words differ."""
         self._features = FeatureExtractor(feature_size=self._model.n_mels)
         self._features.mel_filters = MelFilters(self._features.mel_filters)
 
@@ -177,8 +177,8 @@ class WhisperEngine:
 
     def detect(self, encoded: EncodedAudio) -> dict[str, float]:
         """The probability of each language that a multilingual model knows, by Whisper's codes: one decoder step."""
-        (found,) = self._model.detect_language(encoded.states)
-        return {token[2:-2]: probability for token, probability in found}
+        (probabilities,) = self._model.detect_language(encoded.states)
+        return {token[2:-2]: probability for token, probability in probabilities}
 
     def generate(
         self,
@@ -198,8 +198,8 @@ class WhisperEngine:
             timestamps: the model also says when each sentence begins and ends. Without, it leaves more out.
         """
         limit = _token_limit(encoded.audio_s, limited=limited)
-        (found,) = self._generate([encoded], beams, prompt, limit, timestamps=timestamps)
-        return found
+        (hypothesis,) = self._generate([encoded], beams, prompt, limit, timestamps=timestamps)
+        return hypothesis
 
     def generate_several(
         self, encoded: Sequence[EncodedAudio], beams: int, prompt: tuple[int, ...] = ()
@@ -208,17 +208,17 @@ class WhisperEngine:
 
         Windows of one length share the runs of the decoder. The encoder would not gain from that: it is slower.
         """
-        found: dict[int, Hypothesis] = {}
+        hypotheses: dict[int, Hypothesis] = {}
         alike: dict[tuple[float, int], list[int]] = {}
-        for number, each in enumerate(encoded):
-            limit = _token_limit(math.ceil(each.audio_s / _LIMIT_STEP_S) * _LIMIT_STEP_S)
-            alike.setdefault((each.window_s, limit), []).append(number)
+        for number, audio in enumerate(encoded):
+            limit = _token_limit(math.ceil(audio.audio_s / _LIMIT_STEP_S) * _LIMIT_STEP_S)
+            alike.setdefault((audio.window_s, limit), []).append(number)
         for (_, limit), numbers in alike.items():
             for begin in range(0, len(numbers), _MOST_AT_ONCE):
                 some = numbers[begin : begin + _MOST_AT_ONCE]
                 results = self._generate([encoded[number] for number in some], beams, prompt, limit)
-                found |= zip(some, results, strict=True)
-        return [found[number] for number in range(len(encoded))]
+                hypotheses |= zip(some, results, strict=True)
+        return [hypotheses[number] for number in range(len(encoded))]
 
     def _generate(
         self,
@@ -235,7 +235,7 @@ class WhisperEngine:
         start = [*before, *tokenizer.sot_sequence, *([] if timestamps else [tokenizer.no_timestamps])]
         states = encoded[0].states
         if len(encoded) > 1:
-            states = ctranslate2.StorageView.from_array(np.concatenate([np.asarray(each.states) for each in encoded]))
+            states = ctranslate2.StorageView.from_array(np.concatenate([np.asarray(audio.states) for audio in encoded]))
         results = self._model.generate(
             states,
             [start] * len(encoded),
@@ -249,19 +249,19 @@ class WhisperEngine:
         return [self._hypothesis(result, tokenizer, limit) for result in results]
 
     @staticmethod
-    def _hypothesis(found: Any, tokenizer: Tokenizer, limit: int) -> Hypothesis:
+    def _hypothesis(result: Any, tokenizer: Tokenizer, limit: int) -> Hypothesis:
         """The result of a search, from CTranslate2's."""
         # CTranslate2's score includes the end token but is divided by the number of tokens without it.
-        sums = [score * len(tokens) for score, tokens in zip(found.scores, found.sequences_ids, strict=True)]
-        texts = [tokenizer.decode(tokens) for tokens in found.sequences_ids]
+        sums = [score * len(tokens) for score, tokens in zip(result.scores, result.sequences_ids, strict=True)]
+        texts = [tokenizer.decode(tokens) for tokens in result.sequences_ids]
         same = [total for total, text in zip(sums, texts, strict=True) if letters(text) == letters(texts[0])]
-        tokens = found.sequences_ids[0]
+        tokens = result.sequences_ids[0]
         return Hypothesis(
             tuple(token for token in tokens if token < tokenizer.eot),
             texts[0],
             sums[0] / (len(tokens) + 1),
             float(np.logaddexp.reduce(same)),
-            found.no_speech_prob,
+            result.no_speech_prob,
             ended=len(tokens) < limit,
         )
 
@@ -273,21 +273,21 @@ class WhisperEngine:
             and [tokens], their natural-log probabilities.
         """
         frames = max(1, round(encoded.audio_s * SAMPLE_RATE / _HOP))
-        (found,) = self._model.align(
+        (alignment,) = self._model.align(
             encoded.states, self._tokenizers[encoded.language].sot_sequence, [list(tokens)], frames
         )
-        path = np.array(found.alignments, np.int64).reshape(-1, 2)  # pairs of token and position
+        path = np.array(alignment.alignments, np.int64).reshape(-1, 2)  # pairs of token and position
         begins = np.r_[True, np.diff(path[:, 0]) > 0]
         starts = path[begins, 1] * _TICK_S
-        probabilities = np.array(found.text_token_probs, np.float64)
+        probabilities = np.array(alignment.text_token_probs, np.float64)
         return starts, np.log(np.maximum(probabilities, 1e-10))
 
     def score(self, encoded: EncodedAudio, tokens: tuple[int, ...], prompt: tuple[int, ...] = ()) -> float:
         """The natural-log probability of a text of at least one token, without its end token: one run of the decoder."""
         tokenizer = self._tokenizers[encoded.language]
         start = [*([tokenizer.sot_prev, *prompt] if prompt else []), *tokenizer.sot_sequence]
-        (found,) = self._model.align(encoded.states, start, [list(tokens)], 2)  # the times are not needed
-        return float(np.log(np.maximum(found.text_token_probs, 1e-10)).sum())
+        (alignment,) = self._model.align(encoded.states, start, [list(tokens)], 2)  # the times are not needed
+        return float(np.log(np.maximum(alignment.text_token_probs, 1e-10)).sum())
 
     def tokens(self, text: str) -> tuple[int, ...]:
         """Tokenize ``text`` as Whisper's decoder would write it: with the blank before its first word, if it has one."""

@@ -77,6 +77,6 @@ def find_recognizer(config: AsrConfig) -> Path:
 
 
 def model_ref(config: AsrConfig) -> ModelRef:
-    """See ``pipeline.backends.engines.RecognizerEngine``. A Whisper size stands for its hub id, and a known model for its known revision."""
+    """The model that the configuration names. A Whisper size stands for its hub id, and a known model for its known revision."""
     name = config.model if os.path.isdir(config.model) else _SIZES.get(config.model, config.model)
     return ModelRef.named(name, config.revision, RECOGNIZER_FILES)

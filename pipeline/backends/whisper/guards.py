@@ -116,10 +116,10 @@ def find_loop(text: str, ended: bool = True) -> Repetition | None:
     letters or a single character of unspaced text, but not for a stutter such as "D-D-D". If the search hit its token
     limit, two repetitions are enough.
     """
-    found = [(match.group().lower(), match.start(), match.end()) for match in re.finditer(r"\w+", text)]
-    if len(found) * 8 < sum(len(word) for word, _, _ in found):  # text without spaces: compare characters
-        found = [(c.lower(), i, i + 1) for i, c in enumerate(text) if c.isalnum()]
-    units = [word for word, _, _ in found]
+    places = [(match.group().lower(), match.start(), match.end()) for match in re.finditer(r"\w+", text)]
+    if len(places) * 8 < sum(len(word) for word, _, _ in places):  # text without spaces: compare characters
+        places = [(c.lower(), i, i + 1) for i, c in enumerate(text) if c.isalnum()]
+    units = [word for word, _, _ in places]
     for size in range(1, min(_LONGEST_PHRASE, len(units) // 2) + 1):
         run = 0
         for i in range(size, len(units) + 1):
@@ -128,14 +128,14 @@ def find_loop(text: str, ended: bool = True) -> Repetition | None:
                 continue
             first, last = i - run - size, i - 1
             phrase = set(units[first : first + size])
-            begin = found[first][1]
+            begin = places[first][1]
             stuttered = units[first].isalpha() and text[begin + 1 : begin + 2] == "-"
             short = len(phrase) == 1 and _short(units[first]) and not stuttered
             needed = _SHORT_REPEATS if short else _LOOP_REPEATS
             at_end = last == len(units) - 1
             enough = run >= size * (needed - 1) or (run >= size and at_end and not ended)
             if enough and (at_end or 2 * (run + size) > len(units)):
-                return Repetition(begin, found[first + size - 1][2], found[last][2])
+                return Repetition(begin, places[first + size - 1][2], places[last][2])
             run = 0
     return None
 

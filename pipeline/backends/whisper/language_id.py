@@ -100,19 +100,19 @@ def in_another_language(probabilities: Mapping[str, float], language: str) -> bo
 
 def foreign_words(words: Sequence[str], language: str) -> tuple[int, int] | None:
     """From and to which of ``words`` there is speech in another script than that of the language; None if there is none."""
-    own = _LETTERS_OF.get(language_tag(language).usual_script)
-    if own is None:
+    own_scripts = _LETTERS_OF.get(language_tag(language).usual_script)
+    if own_scripts is None:
         return None
     scripts = [{unicodedata.name(c, "").partition(" ")[0] for c in word if c.isalpha()} for word in words]
     begin = 0
-    for at in range(len(words) + 1):
-        if at == len(words) or scripts[at] & own:
-            run = "".join(words[begin:at])
-            if _is_speech(run, latin=own != {"LATIN"}):
-                return begin, at
-            begin = at + 1
-        elif begin == at and not scripts[at]:  # marks of the word before
-            begin = at + 1
+    for index in range(len(words) + 1):
+        if index == len(words) or scripts[index] & own_scripts:
+            run = "".join(words[begin:index])
+            if _is_speech(run, latin=own_scripts != {"LATIN"}):
+                return begin, index
+            begin = index + 1
+        elif begin == index and not scripts[index]:  # marks of the word before
+            begin = index + 1
     return None
 
 

@@ -34,11 +34,11 @@ def pack(segments: Sequence[SpeechSegment]) -> Pack:
     """Concatenate segments of one recording, given in order."""
     parts: list[Samples] = []
     offsets: list[int] = []
-    at = 0
+    offset = 0
     for segment, gap in zip(segments, (0, *gaps(segments)), strict=True):
         parts += [np.zeros(gap, np.int16), segment.samples]
-        offsets.append(at + gap)
-        at += gap + len(segment.samples)
+        offsets.append(offset + gap)
+        offset += gap + len(segment.samples)
     samples = segments[0].samples if len(segments) == 1 else np.concatenate(parts)
     return Pack(tuple(segments), tuple(offsets), samples)
 
@@ -53,17 +53,17 @@ def unpack(words: Sequence[_Timed], packed: Pack) -> list[list[_Timed]]:
         (offset / SAMPLE_RATE, (offset + len(segment.samples)) / SAMPLE_RATE)
         for segment, offset in zip(packed.segments, packed.offsets, strict=True)
     ]
-    found: list[list[_Timed]] = [[] for _ in bounds]
-    at = 0
+    shares: list[list[_Timed]] = [[] for _ in bounds]
+    number = 0
     for word in words:
         middle = (word.start_s + word.end_s) / 2
         # Segments keep their order: never assign a word to an earlier segment than the word before.
-        at = min(range(at, len(bounds)), key=lambda i: max(bounds[i][0] - middle, middle - bounds[i][1], 0.0))
-        (start_s, end_s), segment = bounds[at], packed.segments[at]
+        number = min(range(number, len(bounds)), key=lambda i: max(bounds[i][0] - middle, middle - bounds[i][1], 0.0))
+        (start_s, end_s), segment = bounds[number], packed.segments[number]
         shift = segment.start_s - start_s
         times = (shift + min(max(time_s, start_s), end_s) for time_s in (word.start_s, word.end_s))
-        found[at].append(replace(word, start_s=next(times), end_s=next(times)))
-    return found
+        shares[number].append(replace(word, start_s=next(times), end_s=next(times)))
+    return shares
 
 
 @dataclass(frozen=True)
@@ -101,21 +101,21 @@ def doubted(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[Sp
         shares: those of a window.
         alone: the transcripts of segments that were recognised alone, by segment id.
     """
-    found: dict[int, SpeechSegment] = {}
-    for at, share in enumerate(shares):
+    segments: dict[int, SpeechSegment] = {}
+    for number, share in enumerate(shares):
         again = alone.get(share.segment.id)
         if again is None or not (again.is_sure or (share.words and _doubted(again))):
             continue
         text = again.text
-        before = [each for each in shares[:at] if each.words][-1:]
-        after = [each for each in shares[at + 1 :] if each.words][:1]
+        before = [near for near in shares[:number] if near.words][-1:]
+        after = [near for near in shares[number + 1 :] if near.words][:1]
         if share.words:
             mixed_up = letters(_text(share)) != letters(text)
         else:
             mixed_up = resembles_part(text, "".join(map(_text, (*before, *after))))
         if mixed_up:
-            found |= {each.segment.id: each.segment for each in (*before, *after) if each.segment.id not in alone}
-    return list(found.values())
+            segments |= {near.segment.id: near.segment for near in (*before, *after) if near.segment.id not in alone}
+    return list(segments.values())
 
 
 def _doubted(alone: Transcript) -> bool:
@@ -133,29 +133,29 @@ def in_order(shares: Sequence[Share], alone: Mapping[int, Transcript]) -> list[T
     ``alone``: the transcripts of segments that were recognised alone, by segment id. A rejected or uncertain one does not
     replace that of the window, unless the words of that are a neighbour's, who has them alone.
     """
-    found: list[Transcript] = []
+    transcripts: list[Transcript] = []
     before: Word | None = None
-    for at, share in enumerate(shares):
+    for number, share in enumerate(shares):
         again, transcript = alone.get(share.segment.id), share.transcript
-        if again is not None and (again.is_sure or transcript is None or _elsewhere(at, shares, alone)):
+        if again is not None and (again.is_sure or transcript is None or _elsewhere(number, shares, alone)):
             transcript = again
         elif transcript is not None and before is not None:
             transcript = continued(transcript, before)
         assert transcript is not None, f"segment {share.segment.id} was not recognised alone"
         before = share.words[-1] if share.words and transcript.is_sure else None
-        found.append(transcript)
-    return found
+        transcripts.append(transcript)
+    return transcripts
 
 
-def _elsewhere(at: int, shares: Sequence[Share], alone: Mapping[int, Transcript]) -> bool:
+def _elsewhere(number: int, shares: Sequence[Share], alone: Mapping[int, Transcript]) -> bool:
     """Whether the words of a segment in which others are heard alone are those at the edge of a neighbour alone."""
-    own = letters(_text(shares[at]))
-    if not _doubted(alone[shares[at].segment.id]):
+    said = letters(_text(shares[number]))
+    if not _doubted(alone[shares[number].segment.id]):
         return False
-    before, after = shares[max(0, at - 1) : at], shares[at + 1 : at + 2]
+    before, after = shares[max(0, number - 1) : number], shares[number + 1 : number + 2]
     return any(
-        edge(letters(alone[each.segment.id].text), own) and not edge(letters(_text(each)), own)
+        edge(letters(alone[neighbour.segment.id].text), said) and not edge(letters(_text(neighbour)), said)
         for edge, neighbours in ((str.endswith, before), (str.startswith, after))
-        for each in neighbours
-        if each.segment.id in alone and alone[each.segment.id].is_sure
+        for neighbour in neighbours
+        if neighbour.segment.id in alone and alone[neighbour.segment.id].is_sure
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from ...core import DEFAULT, SAMPLE_RATE, RecognitionOptions, Samples, SpeechSegment, Transcript, first_new_word
@@ -91,18 +91,18 @@ class WhisperRecognizer:
         for segment in segments:
             before = self._decide(self._searcher.encode_start(segment.speech), segment, before)
             languages.append(before)
-        found: list[Transcript] = []
+        transcripts: list[Transcript] = []
         for language, run in groupby(zip(languages, segments, strict=True), key=lambda pair: pair[0]):
-            found += self._in_one_window([segment for _, segment in run], replace(options, language=language))
-        return found
+            transcripts += self._in_one_window([segment for _, segment in run], replace(options, language=language))
+        return transcripts
 
     def _in_one_window(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
         if len(segments) == 1:
             return [self._alone(segments[0], options)]
         packed = pack(segments)
         encoded = self._encode(packed.samples, self.config.window_s, options.language)
-        (found,) = self._divided_up([(packed, self._searcher.search(encoded, self._search(options)))], options)
-        return found
+        (transcripts,) = self._divided_up([(packed, self._searcher.search(encoded, self._search(options)))], options)
+        return transcripts
 
     def transcribe_batch(
         self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions = DEFAULT
@@ -116,17 +116,17 @@ class WhisperRecognizer:
             raise ValueError(f"windows of {len(self.languages)} languages cannot be recognised at once")
         packed = [pack(segments) for segments in groups]
         window_s = self.config.window_s
-        short = [len(each.samples) / SAMPLE_RATE + PADDING_S <= window_s for each in packed]
+        short = [len(window.samples) / SAMPLE_RATE + PADDING_S <= window_s for window in packed]
         encoded = [  # windows of one length share the decoder's runs
-            self._encode(each.samples, window_s if fits else max(window_s, _PACKS_WINDOW_S))
-            for each, fits in zip(packed, short, strict=True)
+            self._encode(window.samples, window_s if fits else max(window_s, _PACKS_WINDOW_S))
+            for window, fits in zip(packed, short, strict=True)
         ]
         results = self._searcher.search_several(encoded, self._search(options))
         searched = list(zip(packed, results, strict=True))
-        divided_up = iter(self._divided_up([one for one in searched if len(one[0].segments) > 1], options))
+        divided_up = iter(self._divided_up([pair for pair in searched if len(pair[0].segments) > 1], options))
         return [
-            next(divided_up) if len(each.segments) > 1 else [self._checked(each.segments[0], result, options)]
-            for each, result in searched
+            next(divided_up) if len(window.segments) > 1 else [self._checked(window.segments[0], result, options)]
+            for window, result in searched
         ]
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions = DEFAULT) -> Transcript | None:
@@ -143,8 +143,8 @@ class WhisperRecognizer:
             if not after.result.words:
                 return after.marked(self._transcripts.build(segment, language, NOTHING))
             judged = after.result.rejected is None and after.in_parts
-            found = self._transcripts.sure(segment, after.result, judged=judged)
-            return after.marked(found) if found is not None else None
+            transcript = self._transcripts.sure(segment, after.result, judged=judged)
+            return after.marked(transcript) if transcript is not None else None
         result = self._searcher.search(self._alone_encoded(segment, options), search).moved(segment.start_s)
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
@@ -160,7 +160,7 @@ class WhisperRecognizer:
             full = self._encode(segment.samples, FULL_WINDOW_S, encoded.language)
             again = self._searcher.search(full, replace(search, beams=max(_SECOND_SEARCH_BEAMS, 2 * search.beams)))
             if result.rejected == "repetition" or not contradict(result, again):
-                result = max(result, again, key=lambda one: one.better)
+                result = max(result, again, key=lambda candidate: candidate.better)
         if result.rejected == "repetition" and (shorter := self._searcher.without_loop(result)) is not None:
             return self._transcripts.alone(segment, shorter, repeated=True)
         return self._transcripts.alone(segment, self._searcher.believed(result))
@@ -174,9 +174,10 @@ class WhisperRecognizer:
         """
         shares = [self._shares(packed, result) for packed, result in searched]
         options = replace(options, language=options.language or self._only_language)
-        alone = self._each_alone([[share.segment for share in each if share.unsure] for each in shares], options)
-        neighbours = self._each_alone([doubted(each, own) for each, own in zip(shares, alone, strict=True)], options)
-        return [in_order(each, own | more) for each, own, more in zip(shares, alone, neighbours, strict=True)]
+        alone = self._each_alone([[share.segment for share in window if share.unsure] for window in shares], options)
+        unsure = [doubted(window, transcripts) for window, transcripts in zip(shares, alone, strict=True)]
+        more = self._each_alone(unsure, options)
+        return [in_order(window, first | rest) for window, first, rest in zip(shares, alone, more, strict=True)]
 
     def _shares(self, packed: Pack, result: Search) -> list[Share]:
         """What a pack's search says of each segment: nothing if it is doubtful or its words cannot be placed."""
@@ -188,23 +189,23 @@ class WhisperRecognizer:
                 placed = unpack(without_pauses(words), packed)
                 missing = unpack(result.missing, packed)
                 return [
-                    self._share(segment, replace(result, words=tuple(own), missing=tuple(without)))
-                    for segment, own, without in zip(packed.segments, placed, missing, strict=True)
+                    self._share(segment, replace(result, words=tuple(said), missing=tuple(without)))
+                    for segment, said, without in zip(packed.segments, placed, missing, strict=True)
                 ]
         return [Share(segment, (), None) for segment in packed.segments]
 
     def _share(self, segment: SpeechSegment, result: Search) -> Share:
-        found = self._transcripts.accepted(segment, result) if result.words else None
+        transcript = self._transcripts.accepted(segment, result) if result.words else None
         if not result.words or (
-            found is not None and self._searcher.is_foreign(segment.speech, result.words, result.encoded.language)
+            transcript is not None and self._searcher.is_foreign(segment.speech, result.words, result.encoded.language)
         ):
             return Share(segment, (), None)
-        return Share(segment, result.words, found, sparse(segment, result.words))
+        return Share(segment, result.words, transcript, sparse(segment, result.words))
 
     def _after(self, segment: SpeechSegment, options: RecognitionOptions, search: SearchOptions) -> Continuation | None:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         context, language = options.context, options.language or self.languages[0]
-        packed = pack([*(each.segment for each in context), segment])
+        packed = pack([*(piece.segment for piece in context), segment])
         encoded = self._encode(packed.samples, self.config.window_s, language)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
         result = self._searcher.search(encoded, replace(search, from_s=begin_s))
@@ -214,14 +215,14 @@ class WhisperRecognizer:
         if not plausible(words, result.hypothesis.text.strip(), 0.0, len(packed.samples) / SAMPLE_RATE):
             return None
         shown = in_script("", words, self._convert[language])[1]  # as the known text
-        new = first_new_word(" ".join(each.text for each in context), shown, begin_s)
+        new = first_new_word(" ".join(piece.text for piece in context), shown, begin_s)
         if new is None:
             return None
         in_parts = consecutive(context[-1].segment, segment)
         if not in_parts and self._searcher.is_foreign(segment.speech, words[new:], language):
             return None
         shift_s = segment.start_s - begin_s
-        own = [
+        said = [
             replace(
                 word,
                 start_s=max(word.start_s + shift_s, segment.start_s),
@@ -229,9 +230,9 @@ class WhisperRecognizer:
             )
             for word in without_pauses(words[new:])
         ]
-        missing = tuple(moved(each, shift_s) for each in result.missing)
+        missing = tuple(moved(stretch, shift_s) for stretch in result.missing)
         return Continuation(
-            replace(result, words=tuple(own), missing=missing), words[new - 1] if new else None, in_parts
+            replace(result, words=tuple(said), missing=missing), words[new - 1] if new else None, in_parts
         )
 
     @property
@@ -252,12 +253,12 @@ class WhisperRecognizer:
     def _each_alone(
         self, packs: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
     ) -> list[dict[int, Transcript]]:
-        """Of each pack, the transcripts, by segment id, of segments that are recognised each alone but share the decoder's runs."""
+        """For each pack the transcripts, by segment id, of its segments, which are recognised each alone but share the decoder's runs."""
         encoded = [
             [self._encode(segment.samples, self.config.window_s, options.language) for segment in segments]
             for segments in packs
         ]
-        results = iter(self._searcher.search_several([one for each in encoded for one in each], self._search(options)))
+        results = iter(self._searcher.search_several([*chain.from_iterable(encoded)], self._search(options)))
         return [
             {segment.id: self._checked(segment, next(results), options) for segment in segments} for segments in packs
         ]
@@ -267,43 +268,43 @@ class WhisperRecognizer:
 
     @property
     def calls_at_once(self) -> int:
-        """See ``ConcurrentRecognizer``."""
+        """How many calls run at the same time; further ones wait."""
         return self.engine.weights.calls_at_once
 
     @property
     def on_gpu(self) -> bool:
-        """See ``ConcurrentRecognizer``."""
+        """Whether the model computes on a GPU."""
         return str(self.engine.weights.model.device) == "cuda"
 
     def run_encoder(self, samples: Samples) -> object:
-        """See ``ConcurrentRecognizer``."""
+        """Run the encoder on ``samples`` [n]."""
         return self.engine.encode(samples, self.config.window_s)
 
     def knows(self, language: str) -> bool:
-        """See ``MultilingualRecognizer``."""
+        """Whether the model was trained on the language."""
         return self.engine.multilingual and self.engine.knows(language)
 
     def pieces(self, word: str) -> int:
-        """See ``VocabularyRecognizer``."""
+        """Into how many pieces the vocabulary splits a word."""
         return len(self.engine.tokenizer.encode(f" {word}"))
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
-        """See ``LanguageDetector``."""
+        """The probability of each configured language in ``samples`` [n]; empty if there is only one."""
         if len(self.languages) == 1:
             return {}
         return self._probabilities(self._searcher.encode_start(samples))
 
     def guess(self, samples: Samples) -> Mapping[str, float]:
-        """See ``LanguageGuesser``."""
+        """The probability of each language that the model knows, in the first 30 s of ``samples`` [n]; empty if it knows English alone."""
         if not self.engine.multilingual:
             return {}
         encoded = self.engine.encode(samples[: round(FULL_WINDOW_S * SAMPLE_RATE)], self.config.window_s)
-        return {language_tag(code).language: found for code, found in self.engine.detect(encoded).items()}
+        return {language_tag(code).language: probability for code, probability in self.engine.detect(encoded).items()}
 
     def _probabilities(self, encoded: EncodedAudio) -> dict[str, float]:
         """The probability of each language in encoded audio; their sum is 1."""
-        found = self.engine.detect(encoded)
-        return calibrated({one: found[whisper_code(one)] for one in self.languages}, self._on_silence)
+        probabilities = self.engine.detect(encoded)
+        return calibrated({code: probabilities[whisper_code(code)] for code in self.languages}, self._on_silence)
 
     def _decide(self, encoded: EncodedAudio, segment: SpeechSegment, before: str | None) -> str:
         """The language in which to recognise a segment, given its encoded audio or the beginning of it."""

@@ -60,13 +60,13 @@ class Search:
     missing: tuple[MissingSpeech, ...] = ()
     """Timed like the words."""
     uncertain: bool = False
-    """See ``Transcript``."""
+    """Whether the text is shown as doubtful: it was probably said, but is not probable."""
 
     @property
     def sure(self) -> bool:
         """Whether more hypotheses would probably find the same words."""
-        found = self.hypothesis
-        return self.rejected is None and found.ended and found.log_probability >= _SURE
+        hypothesis = self.hypothesis
+        return self.rejected is None and hypothesis.ended and hypothesis.log_probability >= _SURE
 
     @property
     def better(self) -> tuple[bool, bool, float]:
@@ -76,7 +76,7 @@ class Search:
     def moved(self, by_s: float) -> Search:
         """The result with times ``by_s`` seconds later."""
         words = tuple(moved(word, by_s) for word in self.words)
-        return dataclasses.replace(self, words=words, missing=tuple(moved(each, by_s) for each in self.missing))
+        return dataclasses.replace(self, words=words, missing=tuple(moved(stretch, by_s) for stretch in self.missing))
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class Searcher:
         hypothesis = self._engine.generate(encoded, options.beams, prompt, limited=options.limited)
         return self._judged(encoded, self._short(encoded, hypothesis, options.beams, prompt), options, expected)
 
-    def _short(self, encoded: EncodedAudio, found: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
-        """``found``, searched again without timestamps if it is short: the probability of a whole text is known for these."""
-        if len(found.tokens) > SHORT_TOKENS:
-            return found
+    def _short(self, encoded: EncodedAudio, hypothesis: Hypothesis, beams: int, prompt: tuple[int, ...]) -> Hypothesis:
+        """The hypothesis, searched again without timestamps if it is short: the probability of a whole text is known for these."""
+        if len(hypothesis.tokens) > SHORT_TOKENS:
+            return hypothesis
         return self._engine.generate(encoded, beams, prompt, limited=True, timestamps=False)
 
     def search_several(self, encoded: Sequence[EncodedAudio], options: SearchOptions) -> list[Search]:
@@ -122,27 +122,27 @@ class Searcher:
         The search is greedy; windows in which it is not sure of its words are searched again with all hypotheses.
         """
         if options.terms is not None and not options.terms.empty:  # each prompt depends on what was heard before
-            return [self.search(each, options) for each in encoded]
-        found = self._searched(encoded, dataclasses.replace(options, beams=1))
-        unsure = [number for number, one in enumerate(found) if options.beams > 1 and not one.sure]
+            return [self.search(audio, options) for audio in encoded]
+        results = self._searched(encoded, dataclasses.replace(options, beams=1))
+        unsure = [number for number, result in enumerate(results) if options.beams > 1 and not result.sure]
         again = self._searched([encoded[number] for number in unsure], options)
-        for number, one in zip(unsure, again, strict=True):
-            found[number] = one
-        return [self._completed(one, options) for one in found]
+        for number, result in zip(unsure, again, strict=True):
+            results[number] = result
+        return [self._completed(result, options) for result in results]
 
     def _searched(self, encoded: Sequence[EncodedAudio], options: SearchOptions) -> list[Search]:
         hypotheses = self._engine.generate_several(encoded, options.beams, self._prompt)
         return [
-            self._judged(each, self._short(each, one, options.beams, self._prompt), options)
-            for each, one in zip(encoded, hypotheses, strict=True)
+            self._judged(audio, self._short(audio, hypothesis, options.beams, self._prompt), options)
+            for audio, hypothesis in zip(encoded, hypotheses, strict=True)
         ]
 
-    def _completed(self, found: Search, options: SearchOptions) -> Search:
-        """``found`` with the words of stretches in which the search has left out what was said."""
-        if found.rejected is not None or not found.hypothesis.ended or not found.words:
-            return found
-        encoded, words = found.encoded, without_others_time(found.words)
-        tokens, missing = found.hypothesis.tokens, []
+    def _completed(self, result: Search, options: SearchOptions) -> Search:
+        """The result with the words of stretches in which the search has left out what was said."""
+        if result.rejected is not None or not result.hypothesis.ended or not result.words:
+            return result
+        encoded, words = result.encoded, without_others_time(result.words)
+        tokens, missing = result.hypothesis.tokens, []
         stretches = unheard(words, encoded.samples, options.from_s)
         for start_s, end_s in stretches[:_MOST_STRETCHES]:
             begin_s = max(options.from_s, start_s - _AROUND_S)
@@ -158,42 +158,42 @@ class Searcher:
                     MissingSpeech(start_s, end_s, again.rejected or "repetition", again.hypothesis.text.strip())
                 )
         if not stretches:
-            return found
+            return result
         text = "".join(word.text for word in words)
-        hypothesis = dataclasses.replace(found.hypothesis, tokens=tokens, text=text, replaced=())
-        return dataclasses.replace(found, hypothesis=hypothesis, words=tuple(words), missing=tuple(missing))
+        hypothesis = dataclasses.replace(result.hypothesis, tokens=tokens, text=text, replaced=())
+        return dataclasses.replace(result, hypothesis=hypothesis, words=tuple(words), missing=tuple(missing))
 
     def _judged(
-        self, encoded: EncodedAudio, found: Hypothesis, options: SearchOptions, expected: Sequence[str] = ()
+        self, encoded: EncodedAudio, hypothesis: Hypothesis, options: SearchOptions, expected: Sequence[str] = ()
     ) -> Search:
-        words = self._words(encoded, found)
-        if words and len(found.tokens) > SHORT_TOKENS:  # the thresholds are those of texts without timestamps
+        words = self._words(encoded, hypothesis)
+        if words and len(hypothesis.tokens) > SHORT_TOKENS:  # the thresholds are those of texts without timestamps
             mean = float(np.mean([p for word in words for p in word.log_probabilities]))
             # A phrase is repeated once too often if that takes no time, as if the token limit had ended the search.
-            ended = found.ended and (placed(words) or find_loop(found.text, ended=False) is None)
-            found = dataclasses.replace(found, log_probability=mean, ended=ended)
-        rejected = rejection(_evidence(found), self._thresholds)
+            ended = hypothesis.ended and (placed(words) or find_loop(hypothesis.text, ended=False) is None)
+            hypothesis = dataclasses.replace(hypothesis, log_probability=mean, ended=ended)
+        rejected = rejection(_evidence(hypothesis), self._thresholds)
         if options.terms is not None and (rejected is None or (options.limited and rejected == "uncertain")):
-            corrected = self._corrected(encoded, found, expected, options.terms)
-            words = self._words(encoded, corrected) if corrected.tokens != found.tokens else words
-            found = corrected
-        result = Search(encoded, found, rejected, tuple(words))
+            corrected = self._corrected(encoded, hypothesis, expected, options.terms)
+            words = self._words(encoded, corrected) if corrected.tokens != hypothesis.tokens else words
+            hypothesis = corrected
+        result = Search(encoded, hypothesis, rejected, tuple(words))
         return result if rejected is not None else self._in_its_language(result)
 
     def _in_its_language(self, result: Search) -> Search:
         """The result without words in another script; rejected if nothing is left, or if another language is spoken."""
-        encoded, found, words = result.encoded, result.hypothesis, result.words
-        run = foreign_words([word.text for word in words] or [found.text], encoded.language)
+        encoded, hypothesis, words = result.encoded, result.hypothesis, result.words
+        run = foreign_words([word.text for word in words] or [hypothesis.text], encoded.language)
         if run is not None:
             kept = (*words[: run[0]], *words[run[1] :])
             text = "".join(word.text for word in kept)
             if not letters(text):
                 return dataclasses.replace(result, rejected=LANGUAGE)
-            before, after = (sum(len(word.log_probabilities) for word in words[:at]) for at in run)
-            tokens = (*found.tokens[:before], *found.tokens[after:])
-            found = dataclasses.replace(found, text=text, tokens=tokens, replaced=())
-            return self._in_its_language(dataclasses.replace(result, hypothesis=found, words=kept))
-        if found.log_probability < SURE and encoded.audio_s >= LEAST_S and self._other_language(encoded):
+            before, after = (sum(len(word.log_probabilities) for word in words[:place]) for place in run)
+            tokens = (*hypothesis.tokens[:before], *hypothesis.tokens[after:])
+            hypothesis = dataclasses.replace(hypothesis, text=text, tokens=tokens, replaced=())
+            return self._in_its_language(dataclasses.replace(result, hypothesis=hypothesis, words=kept))
+        if hypothesis.log_probability < SURE and encoded.audio_s >= LEAST_S and self._other_language(encoded):
             return dataclasses.replace(result, rejected=LANGUAGE)
         return result
 
@@ -225,23 +225,23 @@ class Searcher:
         return self._prompt
 
     def _corrected(
-        self, encoded: EncodedAudio, found: Hypothesis, expected: Sequence[str], terms: HeardTerms
+        self, encoded: EncodedAudio, hypothesis: Hypothesis, expected: Sequence[str], terms: HeardTerms
     ) -> Hypothesis:
-        """``found`` with the terms that were misheard in it."""
+        """The hypothesis with the terms that were misheard in it."""
 
         def better(before: str, after: str, term: str) -> bool:
             prompt = self._prompt_with([*expected, *({term} - {*expected})])
-            old = found.tokens if before == found.text else self._engine.tokens(before)
+            old = hypothesis.tokens if before == hypothesis.text else self._engine.tokens(before)
             new = self._engine.tokens(after)
             gain = self._engine.score(encoded, new, prompt) - self._engine.score(encoded, old, prompt)
             log.debug("%r or %r: %.1f", before, after, gain)
             return gain > _LEAST_GAIN
 
-        text, replaced = terms.corrected(found.text, encoded.language, better)
+        text, replaced = terms.corrected(hypothesis.text, encoded.language, better)
         return (
-            found
-            if text == found.text
-            else dataclasses.replace(found, text=text, tokens=self._engine.tokens(text), replaced=replaced)
+            hypothesis
+            if text == hypothesis.text
+            else dataclasses.replace(hypothesis, text=text, tokens=self._engine.tokens(text), replaced=replaced)
         )
 
     def believed(self, result: Search) -> Search:
@@ -258,28 +258,28 @@ class Searcher:
 
     def without_loop(self, result: Search) -> Search | None:
         """The result cut after, or else before, the first occurrence of its loop; None if neither passes the checks."""
-        found = result.hypothesis
-        repetition = find_loop(found.text, found.ended)
+        hypothesis = result.hypothesis
+        repetition = find_loop(hypothesis.text, hypothesis.ended)
         if repetition is None:
             return None
         once = self._without_words(result, repetition.once, repetition.end, repetition.begin)
-        return once or self._without_words(result, repetition.begin, len(found.text), len(found.text))
+        return once or self._without_words(result, repetition.begin, len(hypothesis.text), len(hypothesis.text))
 
     def _without_words(self, result: Search, begin: int, end: int, doubted: int) -> Search | None:
         """The result without the words in ``text[begin:end]``, or None if it fails the checks.
 
         The words from ``doubted`` to ``begin`` must also pass by themselves.
         """
-        found = result.hypothesis
+        before = result.hypothesis
         tokens: list[int] = []
         phrase = slice(0, 0)
-        at = character = 0
-        for text, length in zip(*self._engine.divide(found.tokens, result.encoded.language), strict=True):
+        token = character = 0
+        for text, length in zip(*self._engine.divide(before.tokens, result.encoded.language), strict=True):
             if character + len(text) <= begin or character >= end:
-                tokens += found.tokens[at : at + length]
+                tokens += before.tokens[token : token + length]
             if doubted < character + len(text) <= begin:
                 phrase = slice(phrase.start if phrase.stop else len(tokens) - length, len(tokens))
-            at, character = at + length, character + len(text)
+            token, character = token + length, character + len(text)
         if not tokens:
             return None
         # The token probabilities of a loop grow with each round: score the remaining tokens anew.
@@ -292,37 +292,37 @@ class Searcher:
             return None
         text = self._engine.tokenizer.decode(tokens)
         hypothesis = dataclasses.replace(
-            found, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True, replaced=()
+            before, tokens=tuple(tokens), text=text, log_probability=float(sure.mean()), ended=True, replaced=()
         )
-        evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, found.no_speech_probability)
+        evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, before.no_speech_probability)
         if rejection(evidence, self._thresholds) is not None:
             return None
         return Search(result.encoded, hypothesis, None, tuple(self._words(result.encoded, hypothesis)))
 
-    def _words(self, encoded: EncodedAudio, found: Hypothesis) -> list[TimedWord]:
+    def _words(self, encoded: EncodedAudio, hypothesis: Hypothesis) -> list[TimedWord]:
         """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""
-        if not found.tokens:
+        if not hypothesis.tokens:
             return []
         try:
-            starts_s, sure = self._engine.align(encoded, found.tokens)
+            starts_s, sure = self._engine.align(encoded, hypothesis.tokens)
         except RuntimeError as error:  # keep the text without word times
             log.warning("cannot align words (%s); their times are estimated", error)
             return []
-        if len(starts_s) != len(found.tokens) + 1:
+        if len(starts_s) != len(hypothesis.tokens) + 1:
             return []
-        texts, lengths = self._engine.divide(found.tokens, encoded.language)
+        texts, lengths = self._engine.divide(hypothesis.tokens, encoded.language)
         words = timed_words(texts, lengths, starts_s.tolist(), sure.tolist())
-        return mark_replaced(words, found.replaced)
+        return mark_replaced(words, hypothesis.replaced)
 
 
-def _evidence(found: Hypothesis) -> Evidence:
+def _evidence(hypothesis: Hypothesis) -> Evidence:
     return Evidence(
-        text=found.text.strip(),
-        tokens=len(found.tokens),
-        log_probability=found.log_probability,
-        no_speech=found.no_speech_probability,
-        ended=found.ended,
-        text_log_probability=found.text_log_probability,
+        text=hypothesis.text.strip(),
+        tokens=len(hypothesis.tokens),
+        log_probability=hypothesis.log_probability,
+        no_speech=hypothesis.no_speech_probability,
+        ended=hypothesis.ended,
+        text_log_probability=hypothesis.text_log_probability,
     )
 
 

@@ -22,7 +22,7 @@ _CUT_OFF = math.log(0.5)
 # Words at the end of a draft that may be left out because they are doubtful.
 _MOST_LEFT_OUT = 2
 NOTHING = Evidence("", 0, 0.0, 0.0)
-"""Of a segment in which nothing was said."""
+"""The evidence of a segment in which nothing was said."""
 
 
 class Transcripts:
@@ -51,15 +51,15 @@ class Transcripts:
         words = result.words
         cut_off = bool(words) and words[-1].mean_log_probability < _CUT_OFF
         for left_out in range(int(cut_off), min(len(words), _MOST_LEFT_OUT + 1)):
-            found = self.accepted(segment, replace(result, words=words[: len(words) - left_out]), judged=judged)
-            if found is not None:
-                return found if found.words else None
+            transcript = self.accepted(segment, replace(result, words=words[: len(words) - left_out]), judged=judged)
+            if transcript is not None:
+                return transcript if transcript.words else None
         return None
 
     def alone(self, segment: SpeechSegment, result: Search, *, repeated: bool = False) -> Transcript:
         """The transcript of a segment from a search over it alone."""
-        found, result = result.hypothesis, result.moved(segment.start_s)
-        evidence = Evidence(found.text.strip(), 0, found.log_probability, found.no_speech_probability)
+        hypothesis, result = result.hypothesis, result.moved(segment.start_s)
+        evidence = Evidence(hypothesis.text.strip(), 0, hypothesis.log_probability, hypothesis.no_speech_probability)
         words = result.words if result.rejected is None else ()
         transcript = self.build(segment, result.encoded.language, evidence, words, result.missing)
         return replace(transcript, rejected=result.rejected, repeated=repeated, uncertain=result.uncertain)

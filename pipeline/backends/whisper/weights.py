@@ -113,10 +113,10 @@ def _on_gpu(load: Callable[[str, str], Any], compute_type: str) -> Any:
         raise _NoGpuError("CTranslate2 finds no CUDA device")
     _load_installed_libraries()
     try:
-        known = ctranslate2.get_supported_compute_types("cuda")
-        chosen = next(one for one in _ON_GPU if one in known) if compute_type == "int8" else compute_type
-        if chosen not in {*known, "default", "auto"}:
-            raise UsageError(f"asr.compute_type is {chosen!r}; this GPU has {', '.join(sorted(known))}")
+        types = ctranslate2.get_supported_compute_types("cuda")
+        chosen = next(kind for kind in _ON_GPU if kind in types) if compute_type == "int8" else compute_type
+        if chosen not in {*types, "default", "auto"}:
+            raise UsageError(f"asr.compute_type is {chosen!r}; this GPU has {', '.join(sorted(types))}")
         model = load("cuda", chosen)
         # cuBLAS is loaded by the first computation.
         silence = np.zeros((1, model.n_mels, _PROBE_FRAMES), np.float32)

@@ -50,18 +50,18 @@ _Word = TypeVar("_Word", bound=Word)
 
 def mark_replaced(words: Sequence[TimedWord], replaced: Sequence[Replacement]) -> list[TimedWord]:
     """``words`` of which those of terms say what was heard in their place. Positions are those in the joined words."""
-    found: list[TimedWord] = []
-    at = 0
+    marked: list[TimedWord] = []
+    begin = 0
     said: set[Replacement] = set()
     for word in words:
-        end = at + len(word.text)
-        for each in replaced:
-            if at < each.end and each.start < end:
-                word = replace(word, heard=(word.heard or "") + ("" if each in said else each.heard))
-                said.add(each)
-        found.append(word)
-        at = end
-    return found
+        end = begin + len(word.text)
+        for term in replaced:
+            if begin < term.end and term.start < end:
+                word = replace(word, heard=(word.heard or "") + ("" if term in said else term.heard))
+                said.add(term)
+        marked.append(word)
+        begin = end
+    return marked
 
 
 def joined_pieces(texts: Sequence[str], lengths: Sequence[int], spaced: bool) -> tuple[list[str], list[int]]:
@@ -105,11 +105,12 @@ def timed_words(
         log_probabilities: [tokens].
     """
     words: list[TimedWord] = []
-    at = 0
+    begin = 0
     for text, length in zip(texts, lengths, strict=True):
-        end = at + length
-        words.append(TimedWord(text, starts_s[at], starts_s[end], log_probabilities=tuple(log_probabilities[at:end])))
-        at = end
+        end = begin + length
+        certainty = tuple(log_probabilities[begin:end])
+        words.append(TimedWord(text, starts_s[begin], starts_s[end], log_probabilities=certainty))
+        begin = end
     return _join_closing(_join_opening(words))
 
 
@@ -120,26 +121,26 @@ def moved(timed: _Timed, by_s: float) -> _Timed:
 
 def without_pauses(words: Iterable[_Word]) -> list[_Word]:
     """``words`` without the silence before a sentence that its first word includes."""
-    found: list[_Word] = []
+    shorter: list[_Word] = []
     for word in words:
-        if not found or found[-1].text.endswith(SENTENCE_ENDS):
+        if not shorter or shorter[-1].text.endswith(SENTENCE_ENDS):
             letters = word.text.strip()
             # A character of Chinese or Japanese is a syllable.
             longest_s = _FIRST_WORD_S + sum(_SYLLABLE_S if c >= "\u2e80" else _LETTER_S for c in letters)
             word = replace(word, start_s=max(word.start_s, word.end_s - longest_s))
-        found.append(word)
-    return found
+        shorter.append(word)
+    return shorter
 
 
 def plausible(words: Sequence[Word], text: str, start_s: float, end_s: float) -> bool:
     """Whether the words join to ``text``, are in order and within the audio, and most have a duration."""
     if not words or "".join(word.text for word in words).strip() != text:
         return False
-    at = start_s - _TICK_S
+    earliest_s = start_s - _TICK_S
     for word in words:
-        if not at <= word.start_s <= word.end_s <= end_s + _TICK_S:
+        if not earliest_s <= word.start_s <= word.end_s <= end_s + _TICK_S:
             return False
-        at = word.start_s
+        earliest_s = word.start_s
     return placed(words)
 
 

@@ -276,7 +276,7 @@ def test_currency_signs_that_the_vocabulary_lacks_are_read_as_words():
     said = "€50, £1,250.50, ¥7,000, €2.5 million, -€3, 30€, in € and $5."
     (part,) = model.parts(said, "en", "pt")
     read = "50 euros, 1,250.50 pounds, 7,000 yen, 2.5 million euros, -3 euros, 30 euros, in euros and $5."
-    assert model.tokenizer.source_text(part.ids) == read
+    assert list(part.ids) == model.tokenizer.encode(read)
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])

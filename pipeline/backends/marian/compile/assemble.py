@@ -168,21 +168,21 @@ def _check_positions(name: str, stored: Array, architecture: Architecture, place
         )
 
 
-def _tie(found: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
+def _tie(stored_arrays: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
     """Map every name of a tied matrix to the one stored array. Several stored copies must be equal."""
     head = (HEAD,) if tied else ()
     for group in ((SHARED, ENCODER, DECODER, *head),) if share else ((DECODER, *head),):
-        stored = [name for name in group if name in found]
+        stored = [name for name in group if name in stored_arrays]
         for name in stored[1:]:
-            if not np.array_equal(found[name], found[stored[0]]):
+            if not np.array_equal(stored_arrays[name], stored_arrays[stored[0]]):
                 raise ModelError(
                     f"{place}: {stored[0]} and {name} differ, but the config ties them "
                     f"(share_encoder_decoder_embeddings {share}, tie_word_embeddings {tied}); "
                     "weights and config.json must be of the same model"
                 )
         if stored:
-            found |= dict.fromkeys(group, found[stored[0]])
-    found.pop(SHARED, None)
+            stored_arrays |= dict.fromkeys(group, stored_arrays[stored[0]])
+    stored_arrays.pop(SHARED, None)
 
 
 def _trim_to_vocabulary(found: Mapping[str, Array], source: int, target: int) -> dict[str, Array]:

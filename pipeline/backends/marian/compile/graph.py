@@ -133,12 +133,12 @@ class GraphBuilder:
 
     def look_up(self, table: str, row: str, width: int, precision: Precision, name: str) -> str:
         """Look up rows [1, T, width] of a table by their indices [1, T]."""
-        found = self.node("Gather", table, row, name=f"{name}.found")
+        rows = self.node("Gather", table, row, name=f"{name}.found")
         if precision is Precision.FP32:
-            return found
+            return rows
         centred = self.node(
             "Sub",
-            self.node("Cast", found, name=f"{name}.cast", to=onnx.TensorProto.FLOAT),
+            self.node("Cast", rows, name=f"{name}.cast", to=onnx.TensorProto.FLOAT),
             self.constant(f"{name}.middle", np.array(128, np.float32)),
             name=f"{name}.centred",
         )

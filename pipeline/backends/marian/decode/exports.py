@@ -36,7 +36,7 @@ class Export:
     settings: str = ""
     """Folder of the tokenizer's files."""
     rank: int = 0
-    """See ``FileSet``."""
+    """Lower ranks are preferred; see ``FileSet``."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from .tokenizer import MarianTokenizer
 
 
 def load(directory: Path, options: NmtConfig) -> ModelParts:
-    """See ``ModelParts``. Whatever is in the directory is taken for files of this family.
+    """The parts of a model. Whatever is in the directory is taken for files of this family.
 
     Raises:
         ModelError: a file is missing, damaged, or inconsistent with the others.

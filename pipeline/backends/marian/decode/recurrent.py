@@ -137,7 +137,7 @@ class RecurrentDecoder(StreamingDecoder):
 
     @property
     def session(self) -> ort.InferenceSession:
-        """That of the step graph."""
+        """The session of the step graph."""
         return self._first
 
     def encode(self, source: Sequence[int], on_start: Callable[[DecoderState], None] | None = None) -> DecoderState:

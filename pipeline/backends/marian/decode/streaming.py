@@ -55,7 +55,7 @@ class BoundStep(ABC):
 
 
 class _Memory(BoundStep):
-    """Those of a graph that extends its KV."""
+    """The buffers of a graph that extends its KV."""
 
     def __init__(
         self, session: ort.InferenceSession, layout: Layout, encoder_kv: Mapping[str, ort.OrtValue], capacity: int

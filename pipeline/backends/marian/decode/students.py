@@ -32,7 +32,7 @@ class StudentFiles:
     source: Path
     """SentencePiece model, which is the vocabulary."""
     target: Path
-    """The same file if both sides share a vocabulary."""
+    """The source vocabulary's file if both sides share one."""
     shortlist: Path | None
     """Used only with a shared vocabulary: with two, names are lost, because no source token can be copied."""
     languages: tuple[str | None, str | None]
@@ -69,7 +69,7 @@ def find_student(directory: Path) -> StudentFiles | None:
 
 
 def load(directory: Path, options: NmtConfig) -> ModelParts | None:
-    """See ``ModelParts``. Weights other than "fp32" are the file's, of 8 bits."""
+    """The parts of a student; None if the directory has none. Weights other than "fp32" are the file's, of 8 bits."""
     if (files := find_student(directory)) is None:
         return None
     # Slow: imports onnx.

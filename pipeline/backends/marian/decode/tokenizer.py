@@ -168,11 +168,6 @@ class MarianTokenizer:
         """The target tokens of ``text``; UNKNOWN for what the vocabulary lacks."""
         return [self._target_ids.get(piece, UNKNOWN) for piece in self._target.encode(text, out_type=str)]
 
-    def source_text(self, ids: Sequence[int]) -> str:
-        """The text of source tokens, as a model reads it."""
-        text = "".join(self.source_piece(index) for index in ids if index != self.end_token)
-        return text.replace(SPACE, " ").strip()
-
     def source_piece(self, index: int) -> str:
         """The piece of a source token, with SPACE for spaces."""
         return self._source_table.get(index, "")

@@ -79,12 +79,9 @@ def choose(request: SearchRequest, state: DecoderState, history: list[int], pref
 class _Hypothesis:
     """A running sequence, or a finished one, whose last token is marked as such."""
 
-    history: tuple[int, ...]
-    """Its ids, with the start and the committed tokens."""
-    tokens: tuple[Token, ...] = ()
-    """Those after the committed ones."""
-    score: float = 0.0
-    """The sum of log-probabilities; the length penalty is applied when the sequence is finished."""
+    history: tuple[int, ...]  # ids, with the start and the committed tokens
+    tokens: tuple[Token, ...] = ()  # after the committed ones
+    score: float = 0.0  # sum of log-probabilities; the length penalty is applied when the sequence is finished
 
     @property
     def ended(self) -> bool:
@@ -98,8 +95,8 @@ def beam_search(request: SearchRequest) -> Iterator[Token]:
     scores nor for the length penalty.
     """
     decoder, options = request.decoder, request.options
-    size, known = options.beams, len(request.committed)
-    if known >= options.max_tokens:
+    size, committed = options.beams, len(request.committed)
+    if committed >= options.max_tokens:
         return
     root, history = request.begin(), tuple(request.history)
     for known_token in history[:-1]:
@@ -113,16 +110,16 @@ def beam_search(request: SearchRequest) -> Iterator[Token]:
         full = len(finished) == size and options.early_stopping is True
         if improvable and not full:
             finished += [
-                replace(one, score=one.score / len(one.tokens) ** options.length_penalty)
-                for one, _ in candidates[:size]
-                if one.ended
+                replace(hypothesis, score=hypothesis.score / len(hypothesis.tokens) ** options.length_penalty)
+                for hypothesis, _ in candidates[:size]
+                if hypothesis.ended
             ]
-            finished = sorted(finished, key=lambda one: -one.score)[:size]
+            finished = sorted(finished, key=lambda hypothesis: -hypothesis.score)[:size]
         alive = [pair for pair in candidates if not pair[0].ended][:size]
         if alive:
             running = [hypothesis for hypothesis, _ in alive]
             states = _continue_states(states, [parent for _, parent in alive])
-            improvable = improvable and _may_improve(running[0], finished, options.max_tokens - known, options)
+            improvable = improvable and _may_improve(running[0], finished, options.max_tokens - committed, options)
         if not alive or not improvable or (len(finished) == size and options.early_stopping is True):
             break
         if request.expired():
@@ -145,9 +142,7 @@ def _expand(
     """Return the 2·beams best continuations of the running hypotheses, each with the index of its parent."""
     options, count = request.options, len(running[0].history)
     rows: list[NDArray[np.float64]] = []
-    tokens: list[
-        NDArray[np.int64]
-    ] = []  # of each row; those that cannot be chosen are left out, which are most with a shortlist
+    tokens: list[NDArray[np.int64]] = []  # of each row those that can be chosen, which are few with a shortlist
     guarded: list[bool] = []
     likeliest: list[int] = []
     plain: list[NDArray[np.float64]] = []
@@ -167,14 +162,14 @@ def _expand(
             masked[:] = -np.inf
             masked[only] = 0.0
         tokens.append(np.flatnonzero(masked > -np.inf))
-        left = masked[tokens[-1]]
-        rows.append((log_softmax(left) if options.renormalize and len(left) else left) + hypothesis.score)
+        allowed = masked[tokens[-1]]
+        rows.append((log_softmax(allowed) if options.renormalize and len(allowed) else allowed) + hypothesis.score)
     flat = np.concatenate(rows)
     width = min(2 * options.beams, len(flat))
     best = np.argpartition(-flat, width - 1)[:width] if width else np.zeros(0, np.int64)
     best = best[np.argsort(-flat[best], kind="stable")]
     starts = np.cumsum([0, *map(len, rows)])
-    found: list[tuple[_Hypothesis, int]] = []
+    longest: list[tuple[_Hypothesis, int]] = []
     for index in best:
         parent = int(np.searchsorted(starts, index, side="right")) - 1
         token = int(tokens[parent][index - starts[parent]])
@@ -187,8 +182,8 @@ def _expand(
             guarded=guarded[parent],
         )
         longer = _Hypothesis((*base.history, token), (*base.tokens, newest), float(flat[index]))
-        found.append((longer, parent))
-    return found
+        longest.append((longer, parent))
+    return longest
 
 
 def _continue_states(states: list[DecoderState], parents: list[int]) -> list[DecoderState]:

@@ -42,23 +42,21 @@ def narrower_options(options: GenerationOptions, loop: Loop | None) -> Iterator[
 
 def complete_search(tokens: Iterator[Token], guard: LoopGuard, committed: Sequence[int]) -> list[Token] | None:
     """Return all tokens of a search, or None if it fails too."""
-    found: list[Token] = []
+    complete: list[Token] = []
     for token in tokens:
-        found.append(token)
-        if token.truncated or guard.loop([*committed, *(t.id for t in found)]) is not None:
+        complete.append(token)
+        if token.truncated or guard.loop([*committed, *(t.id for t in complete)]) is not None:
             return None
     least = 1 if committed else 2  # only an end token is not a translation
-    return found if len(found) >= least else None
+    return complete if len(complete) >= least else None
 
 
 @dataclass(frozen=True)
 class Loop:
     """A phrase that repeats at the end of a token sequence."""
 
-    once: int
-    """Number of tokens up to the end of the phrase's first occurrence."""
-    period: int
-    """Length of the phrase in tokens."""
+    once: int  # number of tokens up to the end of the phrase's first occurrence
+    period: int  # length of the phrase in tokens
 
 
 class LoopGuard:
@@ -133,10 +131,10 @@ def _most_repeats(tokens: Sequence[int], word: Callable[[int], bool] = lambda in
     most = 1
     for period in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
         run = 0
-        for at in range(period, len(tokens)):
-            run = run + 1 if tokens[at] == tokens[at - period] else 0
+        for end in range(period, len(tokens)):
+            run = run + 1 if tokens[end] == tokens[end - period] else 0
             repeats = run // period + 1
-            if repeats > most and any(map(word, tokens[at + 1 - period : at + 1])):
+            if repeats > most and any(map(word, tokens[end + 1 - period : end + 1])):
                 most = repeats
     return most
 

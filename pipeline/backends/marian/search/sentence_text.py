@@ -26,17 +26,14 @@ class SentenceText:
         self._tokenizer, self._separator = tokenizer, separator
         self.text = ""
         self.written: tuple[TargetToken, ...] = ()
-        self.tokens: list[Token] = []
-        """As they were searched; the last one of each part is marked as such."""
-        self.shown = self.steady = 0
-        """Characters of the text that are shown, and those of them that are steady once the sentence is complete."""
+        self.tokens: list[Token] = []  # the last one of each part is marked as such
+        self.shown = self.steady = 0  # characters that are shown, and that are steady once the sentence is complete
         self.begin_part()
 
     def begin_part(self, *, capital: bool = False) -> None:
         """``capital``: whether it begins with one."""
         self._before, self._capital = len(self.tokens), capital
-        self.texts: list[str] = []
-        """Of the part's tokens."""
+        self.texts: list[str] = []  # what each token of the part adds to the text
         self._detokenizer = self._tokenizer.detokenizer()
 
     @property
@@ -89,10 +86,10 @@ class SentenceCache:
 
     def get(self, source: Hashable) -> tuple[Token | Rewind, ...] | None:
         with self._lock:
-            if (found := self._kept.get(source)) is not None:
+            if (tokens := self._kept.get(source)) is not None:
                 self._kept.move_to_end(source)
                 self.hits += 1
-            return found
+            return tokens
 
     def put(self, source: Hashable, tokens: tuple[Token | Rewind, ...]) -> None:
         with self._lock:

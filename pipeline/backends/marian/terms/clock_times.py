@@ -25,13 +25,10 @@ class Time:
 
     start: int
     end: int
-    hour: int
-    """0 to 23 if the half of the day is known, else 1 to 12."""
+    hour: int  # 0 to 23 if the half of the day is known, else 1 to 12
     minute: int
-    known: bool
-    """Whether the half of the day is known."""
-    said: bool
-    """Whether it was said, in words or as a.m. or p.m. Otherwise the hour tells it."""
+    known: bool  # whether the half of the day is known
+    said: bool  # whether it was said, in words or as a.m. or p.m.; otherwise the hour tells it
 
     @property
     def short(self) -> int:
@@ -43,23 +40,23 @@ def times(text: str, language: str) -> Iterator[Time]:
     """The times in a text of a language: of four digits, with a letter (9h), or with a part of the day (6 in the morning)."""
     clock = rules(language).clock or Clock()
     for match in re.finditer(clock.pattern + _AFTER, text, re.IGNORECASE):
-        found = match.groupdict()
-        minute = "30" if found.get("half") else found.get("minute") or found.get("clock")
-        part = None if not found.get("part") else found["part"].lower().rstrip(".")
+        groups = match.groupdict()
+        minute = "30" if groups.get("half") else groups.get("minute") or groups.get("clock")
+        part = None if not groups.get("part") else groups["part"].lower().rstrip(".")
         sure = part is not None and part.endswith("m") if minute is None else "h" not in match.group().lower()
         if (
             not clock.marked
             and not sure
-            and not ((minute or part or found.get("sign")) and _LEAD.search(text, 0, match.start()))
+            and not ((minute or part or groups.get("sign")) and _LEAD.search(text, 0, match.start()))
             and not (minute and clock.lasting and not clock.lasting.search(text, 0, match.start()))
         ):
             continue
         if clock.marked and minute is None and part is None:
             continue
-        hour = int(found["hour"])
+        hour = int(groups["hour"])
         if part is not None and 1 <= hour <= 12:
             hours = clock.parts[re.sub(r"\s", " ", part)]
-            hour = next((one for one in (hour % 12, hour % 12 + 12) if one in hours), hour % 12 + 12)
+            hour = next((candidate for candidate in (hour % 12, hour % 12 + 12) if candidate in hours), hour % 12 + 12)
             yield Time(*match.span(), hour, int(minute or 0), known=True, said=True)
         else:
             in_24 = clock.counts_to_24 and hour <= 12 and _LATE.search(text) is not None  # das 9h às 18h
@@ -73,8 +70,8 @@ def like_times(source: str, target: str) -> re.Pattern[str]:
     parts = "|".join(
         part.replace(".", r"\.?") + r"\b\.?" for clock in clocks if not clock.parts_first for part in clock.parts
     )
-    own = rules(target).clock
-    before = f"(?:{'|'.join(own.parts)})*" if own is not None and own.parts_first else ""
+    native = rules(target).clock
+    before = f"(?:{'|'.join(native.parts)})*" if native is not None and native.parts_first else ""
     return re.compile(
         rf"{before}\d+(?:(?:[:.h点點]|\sh\s)\d+分?)?(?:[点點]|h\b|\so'clock|\shoras?\b)?(?:\s?(?:{parts}))*",
         re.IGNORECASE,
@@ -93,10 +90,10 @@ def time_forms(time: Time, language: str) -> tuple[list[str], list[str]]:
     for name, hours_of_it in [*clock.parts.items(), *(english.parts.items() if clock is not english else ())]:
         right = time.known and time.hour in hours_of_it and name in clock.parts
         first = clock.parts_first and name in clock.parts
-        found = [name + form if first else f"{form} {name}" for form in short]
+        forms = [name + form if first else f"{form} {name}" for form in short]
         if name.endswith("m"):  # 6pm
-            found += [form.replace(f" {name}", name) for form in found]
-        (ours if right else others).extend(found)
+            forms += [form.replace(f" {name}", name) for form in forms]
+        (ours if right else others).extend(forms)
     # An hour of the 24-hour clock tells the half of the day.
     plain = _written(time.hour, time.minute, clock) if clock.counts_to_24 or time.hour > 12 or not time.hour else []
     if not time.said and 0 < time.hour <= 12:

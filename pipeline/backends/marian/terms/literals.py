@@ -87,19 +87,16 @@ _TURNED = str.maketrans(".,", ",.")
 class Literal(Match):
     """A literal in a text."""
 
-    refused: tuple[str, ...] = ()
-    """Translations that are wrong though an accepted one is in them, such as 9:30 p.m."""
-    like: re.Pattern[str] | None = None
-    """The pattern of what a model may write instead of it."""
-    optional: bool = False
-    """Whether it is only written where the translation has what is like it."""
+    refused: tuple[str, ...] = ()  # wrong translations though an accepted one is in them, such as 9:30 p.m.
+    like: re.Pattern[str] | None = None  # what a model may write instead of it
+    optional: bool = False  # whether it is only written where the translation has what is like it
 
 
 def stays(word: str) -> bool:
     """Whether a word between blanks is an address or a code, or has no letters, so that it is the same in every language."""
     if len(word) > _LONGEST_WORD:  # the pattern takes time with the square of the length
         return False
-    rest = _LITERAL.sub(lambda found: "" if found["address"] or found["code"] else found.group(), word)
+    rest = _LITERAL.sub(lambda match: "" if match["address"] or match["code"] else match.group(), word)
     return not any(map(str.isalpha, rest))
 
 
@@ -112,7 +109,7 @@ def literals(text: str, target: str, source: str = "en", *, clock: bool = True) 
     those that have digits of their own, no numbers. Times, with ``clock``, are those of ``clock_times``.
     """
     source, target = language_tag(source).language, language_tag(target).language
-    return tuple(islice(sorted(_matches(text, source, target, clock=clock), key=lambda found: found.start), _MOST))
+    return tuple(islice(sorted(_matches(text, source, target, clock=clock), key=lambda match: match.start), _MOST))
 
 
 def with_named_currencies(text: str, language: str, known: Callable[[str], bool]) -> str:
@@ -134,15 +131,15 @@ def with_named_currencies(text: str, language: str, known: Callable[[str], bool]
 
 
 def _matches(text: str, source: str, target: str, *, clock: bool) -> Iterator[Literal]:
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for time in times(text, source) if clock and not rules(target).own_digits else ():
-        found.append((time.start, time.end))
+        spans.append((time.start, time.end))
         accepted, refused = time_forms(time, target)
         name = text[time.start : time.end]
         term = Term(name, accepted[0], target_variants=tuple(accepted[1:]))
-        yield Literal(*found[-1], term, tuple(refused), like_times(source, target))
+        yield Literal(*spans[-1], term, tuple(refused), like_times(source, target))
     for match in _LITERAL.finditer(text):
-        if any(start < match.end() and match.start() < end for start, end in found):
+        if any(start < match.end() and match.start() < end for start, end in spans):
             continue
         forms = list(dict.fromkeys(_forms(match, source, target)))
         if forms:
@@ -168,7 +165,7 @@ def _like_numbers(target: str, *, priced: bool, scaled: bool) -> re.Pattern[str]
     """Numbers with their separators wrong; with currencies or names of powers of ten, if the source has such."""
     affixes = [pair for pairs in rules(target).currencies.values() for pair in pairs] if priced else []
     before, after, scales = (
-        "|".join(sorted(map(re.escape, {one for one in some if one}), key=len, reverse=True)) or "(?!)"
+        "|".join(sorted(map(re.escape, {affix for affix in some if affix}), key=len, reverse=True)) or "(?!)"
         for some in (
             (before for before, _ in affixes),
             (after for _, after in affixes),
@@ -184,7 +181,7 @@ def _like_numbers(target: str, *, priced: bool, scaled: bool) -> re.Pattern[str]
 def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     """The accepted forms of a literal, the preferred one first; none if it need not be in the translation."""
     sign = (match["currency"] or match["unit"] or "").strip().removeprefix("US")
-    known = rules(target)
+    language = rules(target)
     sign = _NAMED_CURRENCIES.get(sign.lower().removesuffix("s"), sign)
     if match["number"] is None:
         yield match.group()
@@ -196,45 +193,45 @@ def _forms(match: re.Match[str], source: str, target: str) -> Iterator[str]:
             yield f"{month}/{day}/{year}"
     elif match["minus"]:
         for form in _spellings(match, source, target):
-            yield from (sign + form for sign in ("-", "−", *known.minus_words))
-    elif not sign or not known.currencies or (match["scale"] and not known.writes_digits):
+            yield from (sign + form for sign in ("-", "−", *language.minus_words))
+    elif not sign or not language.currencies or (match["scale"] and not language.writes_digits):
         yield from _spellings(match, source, target)
     else:
         for form in _spellings(match, source, target):
             of = " de" if form.endswith(("ões", "000.000")) else ""  # 5 milhões de euros
-            yield from (before + form + of * bool(after) + after for before, after in known.currencies[sign])
+            yield from (before + form + of * bool(after) + after for before, after in language.currencies[sign])
 
 
 def _spellings(match: re.Match[str], source: str, target: str) -> Iterator[str]:
     """Ways to write the number in a match, without its currency."""
-    written, known = match["number"], rules(target)
+    written, language = match["number"], rules(target)
     value = _value(written, rules(source).separators)
     if match["scale"]:
-        if value is not None and known.writes_digits:
-            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), known)
+        if value is not None and language.writes_digits:
+            yield from _number_forms(value.scaleb(_SCALES[match["scale"].lower()]), language)
         elif value is not None and _AMBIGUOUS.fullmatch(written):  # 585.895 billion are no 585.895 bilhões
-            yield from islice(_number_forms(value, known), 2)
+            yield from islice(_number_forms(value, language), 2)
         return
     priced = match["currency"] or match["unit"] or match["minus"]
-    if known.own_digits or (not priced and len(written) < (2 if known.writes_digits else 3)):
+    if language.own_digits or (not priced and len(written) < (2 if language.writes_digits else 3)):
         return
-    if match["ordinal"] and known.ordinal is not None and written.isdigit():
-        yield written + known.ordinal(int(written))
-    if value is not None and known.writes_digits and (value >= 10_000 or "," in written):
-        yield from _number_forms(value, known)
+    if match["ordinal"] and language.ordinal is not None and written.isdigit():
+        yield written + language.ordinal(int(written))
+    if value is not None and language.writes_digits and (value >= 10_000 or "," in written):
+        yield from _number_forms(value, language)
     separators = rules(source).separators
     if _NAMED.search(match.string, 0, match.start()):
         yield written
-    if value is None or not separators or not known.separators:
+    if value is None or not separators or not language.separators:
         yield from (written, written.translate(_TURNED))
-    elif separators == known.separators:
+    elif separators == language.separators:
         yield written
     else:
         yield written.translate(_TURNED)  # what is written would be read as another number
     if value is not None:
-        yield from _number_forms(value, known)
-    if not priced and written.isdigit() and known.ordinal is not None:  # século 19, anos 1990, anos 90
-        yield from (written + known.ordinal(int(written)), *(f"{century}{written}s" for century in ("", "19")))
+        yield from _number_forms(value, language)
+    if not priced and written.isdigit() and language.ordinal is not None:  # século 19, anos 1990, anos 90
+        yield from (written + language.ordinal(int(written)), *(f"{century}{written}s" for century in ("", "19")))
 
 
 def _value(written: str, separators: str) -> Decimal | None:
@@ -250,27 +247,27 @@ def _value(written: str, separators: str) -> Decimal | None:
     return None if "," in written or written.count(".") > 1 else Decimal(written)
 
 
-def _number_forms(value: Decimal, known: Rules) -> Iterator[str]:
+def _number_forms(value: Decimal, language: Rules) -> Iterator[str]:
     """Ways to write a number, the preferred one first."""
     plain, grouped = (f"{value:{kind}f}" if value % 1 else f"{value:{kind}.0f}" for kind in ("", ","))
     short = []
-    for name, power in known.scales:
+    for name, power in language.scales:
         scaled = value.scaleb(-power).normalize()
         if scaled >= 1 and len(scaled.as_tuple().digits) <= 4 and scaled < 10_000:
             short.append(f"{scaled:f}{name}")
-    if known.separators == ".,":
+    if language.separators == ".,":
         plain, grouped, short = (
             plain.translate(_TURNED),
             grouped.translate(_TURNED),
-            [one.translate(_TURNED) for one in short],
+            [form.translate(_TURNED) for form in short],
         )
         yield from (grouped, plain)
     else:
         yield from short[:1]
-        yield from (grouped, plain) if known.grouped else (plain, grouped)
-    separator = known.separators[:1] or ","
+        yield from (grouped, plain) if language.grouped else (plain, grouped)
+    separator = language.separators[:1] or ","
     yield from (grouped.replace(separator, other) for other in "\u00a0 \u202f'’")
-    if not known.separators:
+    if not language.separators:
         yield from (grouped.translate(_TURNED), plain.translate(_TURNED))
         yield from (grouped.translate(_TURNED).replace(".", other) for other in "\u00a0 \u202f")
     yield from short

@@ -15,7 +15,7 @@ from ....languages import spaced
 Alignment = NDArray[np.float32]
 """[units of the translation, units of the source]: how much of each is the translation of each; see ``unit_spans``."""
 MOST_ALIGNED = 1 << 16
-"""Of the numbers of an alignment. Longer sentences are taken to be translated in order."""
+"""The most numbers of an alignment. Longer sentences are taken to be translated in order."""
 
 _WORDS, _CHARACTERS = re.compile(r"\S+"), re.compile(r"\S")
 
@@ -25,14 +25,10 @@ class Mark:
     """What is put between the words of a translation."""
 
     text: str
-    at: int
-    """Characters of the text before it."""
-    after: bool = False
-    """Whether it belongs to the word before it, as a closing tag does, not to the word after it."""
-    line: bool = False
-    """Whether it breaks a line, in the place of a blank."""
-    pair: int | None = None
-    """The number of a pair of tags, which both have."""
+    at: int  # characters of the text before it
+    after: bool = False  # whether it belongs to the word before it, as a closing tag does, not to the word after it
+    line: bool = False  # whether it breaks a line, in the place of a blank
+    pair: int | None = None  # the number of a pair of tags, which both have
 
 
 def unit_spans(text: str, language: str) -> list[tuple[int, int]]:
@@ -59,9 +55,9 @@ class Places:
                 pairs.setdefault(mark.pair, []).append(number)
         at = {number: self._single(mark) for number, mark in enumerate(marks)}
         lines = [number for number, mark in enumerate(marks) if mark.line and at[number] > 0]
-        for left, number in enumerate(lines):  # a word at least is between two breaks
-            low = at[lines[left - 1]] + 1 if left else 1
-            at[number] = max(low, min(at[number], len(self._found) - len(lines) + left))
+        for line_number, number in enumerate(lines):  # a word at least is between two breaks
+            low = at[lines[line_number - 1]] + 1 if line_number else 1
+            at[number] = max(low, min(at[number], len(self._found) - len(lines) + line_number))
         # What is between two line breaks stays there: in the text from, in the translation from, and until.
         ends = [
             (0, 0),
@@ -94,37 +90,37 @@ class Places:
 
     def _single(self, mark: Mark) -> int:
         """Units of the translation before a mark."""
-        at, said, found = self._unit(mark), len(self._said), len(self._found)
-        if at in (0, said):
-            return found if at and mark.at else 0
-        low, high = (1, max(1, found - 1)) if mark.line else (0, found)
+        units, source_units, target_units = self._unit(mark), len(self._said), len(self._found)
+        if units in (0, source_units):
+            return target_units if units and mark.at else 0
+        low, high = (1, max(1, target_units - 1)) if mark.line else (0, target_units)
         if self._alignment is None:
-            return min(max(round(at / said * found), low), high)
-        left = self._alignment[:, :at].sum(axis=1)
-        gains = np.concatenate([[0], np.cumsum(2 * left - self._alignment.sum(axis=1))])
+            return min(max(round(units / source_units * target_units), low), high)
+        before = self._alignment[:, :units].sum(axis=1)
+        gains = np.concatenate([[0], np.cumsum(2 * before - self._alignment.sum(axis=1))])
         return low + int(np.argmax(gains[low : high + 1]))
 
     def _span(self, begin: int, end: int, low: int, high: int) -> tuple[int, int]:
         """The units of the translation, of those from ``low`` to ``high``, that translate those of the text."""
-        said, found = len(self._said), len(self._found)
+        source_units, target_units = len(self._said), len(self._found)
         if end <= begin or low >= high:
             return low, low
         if self._alignment is None:
-            first = min(max(round(begin / said * found), low), high - 1)
-            return first, min(max(round(end / said * found), first + 1), high)
+            first = min(max(round(begin / source_units * target_units), low), high - 1)
+            return first, min(max(round(end / source_units * target_units), first + 1), high)
         inside = self._alignment[low:high, begin:end].sum(axis=1)
         sums = np.concatenate([[0], np.cumsum(inside - 0.5 * self._alignment[low:high].sum(axis=1))])
         gains = sums[1:] - np.minimum.accumulate(sums[:-1])
         last = int(np.argmax(gains))
         return low + int(np.argmin(sums[: last + 1])), low + last + 1
 
-    def _character(self, mark: Mark, at: int) -> int:
-        """Characters of the translation before a mark that ``at`` units are before: next to a letter if it is in the text."""
-        if not self._found or (mark.after and not at):
+    def _character(self, mark: Mark, units: int) -> int:
+        """Characters of the translation before a mark that ``units`` of it are before: next to a letter if it is in the text."""
+        if not self._found or (mark.after and not units):
             return 0
-        if not mark.after and at >= len(self._found):
+        if not mark.after and units >= len(self._found):
             return len(self._translation)
-        start, end = self._found[at - mark.after]
+        start, end = self._found[units - mark.after]
         side = -1 if mark.after else 1
         signs = _signs(self._translation[start:end][::side])
         before, after = self._text[: mark.at][::-1], self._text[mark.at :]
@@ -139,4 +135,4 @@ class Places:
 
 def _signs(text: str) -> int:
     """How many characters at the beginning are neither letters nor digits."""
-    return next((at for at, character in enumerate(text) if character.isalnum()), len(text))
+    return next((index for index, character in enumerate(text) if character.isalnum()), len(text))

@@ -68,12 +68,9 @@ class Fragment:
 
     text: str
     marks: tuple[Mark, ...] = ()
-    words: Mapping[str, str] = field(default_factory=dict)
-    """What stands for each word that stays as it is → that word."""
-    entities: Mapping[str, str] = field(default_factory=dict)
-    """Character → the reference that stood for it."""
-    touching: frozenset[tuple[str, bool]] = frozenset()
-    """Names of ``words`` that have a letter beside them, and whether it is after them."""
+    words: Mapping[str, str] = field(default_factory=dict)  # what stands for a word that stays as it is → that word
+    entities: Mapping[str, str] = field(default_factory=dict)  # character → the reference that stood for it
+    touching: frozenset[tuple[str, bool]] = frozenset()  # keys of ``words`` with a letter beside them; whether after
 
     @property
     def needs_alignment(self) -> bool:
@@ -122,8 +119,8 @@ class Fragment:
         whole = "".join([*pieces, self._with_entities(text[before:])])
         return _STAND_IN_PLACE.sub(lambda found: self._word(found, mask), whole)
 
-    def _word(self, found: re.Match[str], mask: Callable[[str], str]) -> str:
-        before, name, after = found.groups()
+    def _word(self, match: re.Match[str], mask: Callable[[str], str]) -> str:
+        before, name, after = match.groups()
         blanks = ("" if (name, side) in self.touching else blank for side, blank in ((False, before), (True, after)))
         return masked(self.words.get(name, name), mask).join(blanks)
 
@@ -137,28 +134,28 @@ def parts(text: str, *, one_text: bool = False) -> list[str | Fragment]:
     ``one_text``: every line goes on in the next, unless its sentence ends or someone else speaks.
     """
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # without halves of characters
-    found: list[str | Fragment] = []
+    pieces: list[str | Fragment] = []
     tokens: list[tuple[str, str, str]] = []  # kind, text, name of a tag
-    at = 0
+    end = 0
     for token in _TOKEN.finditer(text):
-        tokens += [("text", text[at : token.start()], "")] * (token.start() > at)
+        tokens += [("text", text[end : token.start()], "")] * (token.start() > end)
         name = token["opened"] or token["closed"] or token["style"] or token["styled"] or ""
         tokens.append((token.lastgroup or "mark", token.group(), name.lower()))
-        at = token.end()
-    tokens += [("text", text[at:], "")] * (at < len(text))
+        end = token.end()
+    tokens += [("text", text[end:], "")] * (end < len(text))
     begin = 0
     for number, (kind, line, _) in enumerate(tokens):
         if kind == "line" and not _goes_on(
             tokens[max(begin, number - _NEAR) : number], tokens[number + 1 : number + 1 + _NEAR], one_text=one_text
         ):
-            found += [*_chunk(tokens[begin:number]), line]
+            pieces += [*_chunk(tokens[begin:number]), line]
             begin = number + 1
-    return [*found, *_chunk(tokens[begin:])]
+    return [*pieces, *_chunk(tokens[begin:])]
 
 
 def parts_of_page(text: str) -> list[str | Fragment]:
-    """As ``parts``, of HTML: the content of each block is one text, and code is kept."""
-    found: list[str | Fragment] = []
+    """What a page of HTML is made of, see ``parts``: the content of each block is one text, and code is kept."""
+    pieces: list[str | Fragment] = []
     code_ends: dict[str, list[int]] = {}
     for closing in _CODE_END.finditer(text):
         code_ends.setdefault(closing[1].lower(), []).append(closing.end())
@@ -172,9 +169,9 @@ def parts_of_page(text: str) -> list[str | Fragment]:
         if end > at <= block.start():  # complete, and not in code
             blanks = _BLANKS.match(text, end)
             end = blanks.end() if blanks else end
-            found += [*parts(text[at : block.start()], one_text=True), text[block.start() : end]]
+            pieces += [*parts(text[at : block.start()], one_text=True), text[block.start() : end]]
             at = end
-    return [*found, *parts(text[at:], one_text=True)]
+    return [*pieces, *parts(text[at:], one_text=True)]
 
 
 def joined_sentences(sentences: Sequence[str], target: str) -> str:
@@ -188,17 +185,17 @@ def joined_sentences(sentences: Sequence[str], target: str) -> str:
 
 def masked(text: str, mask: Callable[[str], str]) -> str:
     """Text that is not translated, with words hidden by ``mask``; tags, scripts, styles, placeholders and code stay."""
-    pieces, at = [], 0
-    while (code := _SCRIPT.search(text, at)) is not None:
+    pieces, done = [], 0
+    while (code := _SCRIPT.search(text, done)) is not None:
         if (end := _SCRIPT_END[code[1].lower()].search(text, code.end())) is None:
             break
-        pieces += [_masked(text[at : code.start()], mask), text[code.start() : end.start()]]
-        at = end.start()
-    return "".join([*pieces, _masked(text[at:], mask)])
+        pieces += [_masked(text[done : code.start()], mask), text[code.start() : end.start()]]
+        done = end.start()
+    return "".join([*pieces, _masked(text[done:], mask)])
 
 
 def _masked(text: str, mask: Callable[[str], str]) -> str:
-    return _SHOWN.sub(lambda found: mask(found.group()) if found["shown"] else found.group(), text)
+    return _SHOWN.sub(lambda match: mask(match.group()) if match["shown"] else match.group(), text)
 
 
 def as_fragment(source: str, translation: str, target: str) -> str:
@@ -234,7 +231,7 @@ class _Reader:
         self.words: dict[str, str] = {}
         self.entities: dict[str, str] = {}
         self.touching: set[tuple[str, bool]] = set()
-        taken = {found.group() for kind, text, _ in tokens if kind == "text" for found in _STAND_IN.finditer(text)}
+        taken = {match.group() for kind, text, _ in tokens if kind == "text" for match in _STAND_IN.finditer(text)}
         self._names = (name for name in (f"X{number}" for number in count(1)) if name not in taken)
 
     def read(self) -> Fragment:
@@ -259,23 +256,23 @@ class _Reader:
                 while inner[-1][0] != name:
                     inner.append(opened.pop())
                 names.subtract(other for other, _ in inner)
-                own = inner.pop()[1]
-                is_empty = self.marks[own].at >= len(self.text.rstrip())  # no word is in between
-                if is_empty and not self.marks[own].after:
-                    closing = replace(closing, text=text, at=self.marks[own].at, after=False)
-                pair = None if is_empty else own
+                opening = inner.pop()[1]
+                is_empty = self.marks[opening].at >= len(self.text.rstrip())  # no word is in between
+                if is_empty and not self.marks[opening].after:
+                    closing = replace(closing, text=text, at=self.marks[opening].at, after=False)
+                pair = None if is_empty else opening
                 mended = [
-                    one for one in inner[:_NEAR] if self.marks[one[1]].text[0] == "<" and closed_later[one[0]] > 0
+                    tag for tag in inner[:_NEAR] if self.marks[tag[1]].text[0] == "<" and closed_later[tag[0]] > 0
                 ]
-                for other, at in mended:  # closed too late: closed before, and opened again after
-                    self.marks[at] = replace(self.marks[at], pair=at)
-                    self.marks.append(replace(closing, text=f"</{other}>", pair=at))
-                self.marks[own] = replace(self.marks[own], pair=pair)
+                for other, place in mended:  # closed too late: closed before, and opened again after
+                    self.marks[place] = replace(self.marks[place], pair=place)
+                    self.marks.append(replace(closing, text=f"</{other}>", pair=place))
+                self.marks[opening] = replace(self.marks[opening], pair=pair)
                 self.marks.append(replace(closing, pair=pair))
-                for other, at in reversed(mended):
+                for other, place in reversed(mended):
                     opened.append((other, len(self.marks)))
                     names[other] += 1
-                    self.marks.append(replace(self.marks[at], at=len(self.text), pair=None))
+                    self.marks.append(replace(self.marks[place], at=len(self.text), pair=None))
         return Fragment(self.text, tuple(self.marks), self.words, self.entities, frozenset(self.touching))
 
     def _add(self, text: str) -> None:
@@ -314,10 +311,10 @@ class _Reader:
 
     def _plain(self, text: str) -> str:
         def character(reference: re.Match[str]) -> str:
-            found = html.unescape(reference.group())
-            if len(found) == 1 and not found.isspace():
-                self.entities[found] = reference.group()
-            return found
+            sign = html.unescape(reference.group())
+            if len(sign) == 1 and not sign.isspace():
+                self.entities[sign] = reference.group()
+            return sign
 
         return _ENTITY.sub(character, text)
 

@@ -36,9 +36,9 @@ class SourceTerm:
 
     def found_in(self, text: str) -> list[tuple[int, int]]:
         """Where accepted translations are in a target text. That of a literal is no part of a longer number or address."""
-        found = _accepted(self.targets, self.refused, self.exact_case).found_in(text)
-        spans = [(match.start, match.end) for match in found if match.term.target is None]
-        return [one for one in spans if not (self.literal and _goes_on(text, *one))]
+        matches = _accepted(self.targets, self.refused, self.exact_case).found_in(text)
+        spans = [(match.start, match.end) for match in matches if match.term.target is None]
+        return [span for span in spans if not (self.literal and _goes_on(text, *span))]
 
     def refuses(self, text: str) -> bool:
         """Whether a translation that is refused begins with ``text``."""
@@ -78,7 +78,7 @@ class SourceTerm:
 def _accepted(targets: tuple[str, ...], refused: tuple[str, ...], exact_case: bool) -> Glossary:
     """A glossary of the accepted translations, and one of the refused ones, which has a target."""
     terms = [Term(targets[0], None, variants=targets[1:], exact_case=exact_case)]
-    return Glossary((*terms, *(Term(one, "") for one in refused)))
+    return Glossary((*terms, *(Term(form, "") for form in refused)))
 
 
 _LONGER_BEFORE = re.compile(r"(?:\d[.,:/]|[@/]|[^\W\d]\.)$")
@@ -108,20 +108,20 @@ def terms_in(
     matched with the text, the terms have no tokens.
     """
     spans = piece_spans(text, pieces) or []
-    found = []
+    terms = []
     for match in matches:
-        places = [(at, *span) for at, span in enumerate(spans, first)]
-        touching = [at for at, start, end in places if start < match.end and end > match.start]
-        inside = [at for at, start, end in places if match.start <= start < end <= match.end]
+        places = [(number, *span) for number, span in enumerate(spans, first)]
+        touching = [number for number, start, end in places if start < match.end and end > match.start]
+        inside = [number for number, start, end in places if match.start <= start < end <= match.end]
         # A term that is kept is kept as it is spelled in the text, with capital letters as in the glossary.
         targets = tuple(map(str if match.term.target is None else written, match.term.targets))
-        one = SourceTerm(match.term.source, tuple(touching), tuple(inside), targets, match.term.exact_case)
+        term = SourceTerm(match.term.source, tuple(touching), tuple(inside), targets, match.term.exact_case)
         if isinstance(match, Literal):
             refused = tuple(map(written, match.refused))
-            found.append(replace(one, literal=True, refused=refused, like=match.like, optional=match.optional))
+            terms.append(replace(term, literal=True, refused=refused, like=match.like, optional=match.optional))
         else:
-            found.append(replace(one, targets=numbered(targets, text[match.start : match.end], *languages)))
-    return tuple(found)
+            terms.append(replace(term, targets=numbered(targets, text[match.start : match.end], *languages)))
+    return tuple(terms)
 
 
 def piece_spans(text: str, pieces: Sequence[str]) -> list[tuple[int, int]] | None:
@@ -129,7 +129,7 @@ def piece_spans(text: str, pieces: Sequence[str]) -> list[tuple[int, int]] | Non
 
     None if the pieces are not those of the text: if the tokenizer normalises it otherwise than by NFKC.
     """
-    places = [at for at, character in enumerate(text) for _ in _normal(character)]
+    places = [place for place, character in enumerate(text) for _ in _normal(character)]
     characters = "".join(map(_normal, text))
     spans, done = [], 0
     for piece in pieces:
@@ -159,9 +159,9 @@ def _in_word(character: str) -> bool:
 class Speller:
     """Writes text in target tokens. Thread-safe."""
 
-    def __init__(self, tokenizer: MarianTokenizer, language: str, known: Callable[[int], bool]) -> None:
-        """``known`` tells whether the decoder can produce a token."""
-        self._tokenizer, self._spaced, self._known = tokenizer, spaced(language), known
+    def __init__(self, tokenizer: MarianTokenizer, language: str, can_write: Callable[[int], bool]) -> None:
+        """``can_write`` tells whether the decoder can produce a token."""
+        self._tokenizer, self._spaced, self._known = tokenizer, spaced(language), can_write
         self.language = language_tag(language).language
         self._spelled = functools.lru_cache(maxsize=_SPELLINGS)(self._spell)
         self._copied = functools.lru_cache(maxsize=_SPELLINGS)(self._copy)
@@ -178,7 +178,7 @@ class Speller:
         return self._spelled(text, self._apart(text, before))
 
     def copy(self, text: str, before: str = "") -> tuple[int, ...]:
-        """As ``spell``, with a character as its own token where the model cannot write it."""
+        """The tokens of ``text``, see ``spell``; a character that the model cannot write is a token of its own."""
         apart = self._apart(text, before)
         return self._spelled(text, apart) or self._copied(text, apart)
 
@@ -192,12 +192,12 @@ class Speller:
         return None
 
     def _copy(self, text: str, apart: bool) -> tuple[int, ...]:
-        found: list[int] = []
+        ids: list[int] = []
         for piece in re.findall(r"\w+|\W", text):
             written = self._spell(piece, apart)
-            found += written or (CHARACTERS + ord(character) for character in " " * apart + piece)
+            ids += written or (CHARACTERS + ord(character) for character in " " * apart + piece)
             apart = False
-        return tuple(found)
+        return tuple(ids)
 
     def begins_word(self, token: int) -> bool:
         """Whether a word may begin with a token, whatever was before it."""
@@ -215,12 +215,12 @@ def _opens(character: str) -> bool:
 
 def kept(terms: Sequence[SourceTerm], text: str) -> list[bool]:
     """Whether each term has an accepted translation of its own in ``text``."""
-    left: dict[tuple[str, ...], int] = {}
-    found = []
+    unused: dict[tuple[str, ...], int] = {}
+    are_kept = []
     for term in terms:
         forms = tuple(sorted(term.targets))  # also of the other number
-        if forms not in left:
-            left[forms] = len(term.found_in(text))
-        left[forms] -= 1
-        found.append(left[forms] >= 0)
-    return found
+        if forms not in unused:
+            unused[forms] = len(term.found_in(text))
+        unused[forms] -= 1
+        are_kept.append(unused[forms] >= 0)
+    return are_kept

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -41,12 +41,7 @@ class MissingTerm:
     ids: list[int]  # target tokens, with the committed ones and the end token
     state: DecoderState  # was fed these tokens
     rows: NDArray[np.float32]  # their attention, [tokens, S]
-
-    @cached_property
-    def shares(self) -> NDArray[np.float32]:
-        """How much of the attention is on the term, [tokens]."""
-        shares: NDArray[np.float32] = self.rows[:, list(self.term.tokens)].sum(axis=1)
-        return shares
+    shares: NDArray[np.float32]  # how much of it is on the term, [tokens]
 
 
 class Repair:
@@ -56,7 +51,7 @@ class Repair:
         """``state``: of the newest search of ``request``, whose committed tokens are in none of the lists of tokens here."""
         self._request, self._wording, self._state = request, wording, state
         self._committed = len(request.committed)
-        self._looked: MissingTerm | None = None
+        self._looked: tuple[list[int], DecoderState, NDArray[np.float32]] | None = None  # at the last translation
 
     def __call__(self, tokens: Sequence[Token]) -> Sequence[Token]:
         """A translation with the terms that ``tokens`` lack, as far as it can be had. One is taken if it keeps more terms."""
@@ -108,12 +103,13 @@ class Repair:
         request, decoder = self._request, self._request.decoder
         if not decoder.aligned or (newest := self._state()) is None or request.expired():
             return None
-        if self._looked is None or self._looked.ids != ids:
+        if self._looked is None or self._looked[0] != ids:
             state = decoder.revealed(newest)
             rows = decoder.attention(state, [request.options.start_token, *ids[:-1]])
             assert rows is not None
-            self._looked = MissingTerm(term, ids, state, rows)
-        return replace(self._looked, term=term)
+            self._looked = ids, state, rows
+        _, state, rows = self._looked
+        return MissingTerm(term, ids, state, rows, rows[:, list(term.tokens)].sum(axis=1))
 
     def _searched(self, missing: MissingTerm) -> Iterator[tuple[int, Sequence[int], list[Token]]]:
         """The translation of a term in the best places for it: tokens before it, its own, and those of a search that goes on after it."""

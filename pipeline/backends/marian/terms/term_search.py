@@ -54,17 +54,17 @@ class Wording:
         """The terms without an accepted translation in target tokens."""
         if (key := tuple(ids)) not in self._known:
             text = self.speller.text(ids)
-            found = zip(self.terms, kept(self.terms, text), strict=True)
+            pairs = zip(self.terms, kept(self.terms, text), strict=True)
             self._known[key] = [
                 term
-                for term, done in found
+                for term, done in pairs
                 if not done and not (term.optional and term.like and not term.like.search(text))
             ]
         return self._known[key]
 
 
 class TermSearch:
-    """As ``greedy``, with the translations of terms. Their tokens count as certain.
+    """Greedy search that writes the translations of terms. Their tokens count as certain.
 
     If the model gives out no alignment head, the tokens are those of ``greedy``.
     """
@@ -81,15 +81,12 @@ class TermSearch:
         self._state = state or request.begin()
         self._speller = wording.speller
         self._history, self._begun = request.history, len(request.committed)
-        self._seen = list(range(len(request.source)))
-        """The source tokens in the decoder's view."""
+        self._seen = list(range(len(request.source)))  # source tokens in the decoder's view
         missing = wording.missing(request.committed) if self._begun else list(wording.terms)
+        # The terms without a translation, and where their source tokens are in the decoder's view.
         self._pending = [(term, list(term.tokens)) for term in missing if term.tokens]
-        """The terms without a translation, and where their source tokens are in the decoder's view."""
-        self._translated = [term for term in wording.terms if term not in missing]
-        """Terms that are still in the decoder's view."""
-        self._written = written
-        """The term whose translation ends the history."""
+        self._translated = [term for term in wording.terms if term not in missing]  # still in the decoder's view
+        self._written = written  # the term whose translation ends the history
 
     def tokens(self) -> Iterator[Token]:
         """Yield the tokens that follow. The last one ends the sentence."""
@@ -98,11 +95,11 @@ class TermSearch:
         while len(self._history) <= self._options.max_tokens:
             chosen = self._next()
             term = self._attended()
-            found = None if term is None else self._spelled(term, chosen) or self._given(term)
-            self._written = term if found else None
+            translation = None if term is None else self._spelled(term, chosen) or self._given(term)
+            self._written = term if translation else None
             if self._written is not None:
                 self._translated.append(self._written)
-            for token in found or [token_at(self._request, chosen, len(self._history))]:
+            for token in translation or [token_at(self._request, chosen, len(self._history))]:
                 self._history.append(token.id)
                 yield token
                 if token.last:
@@ -136,18 +133,18 @@ class TermSearch:
         row = self._decoder.attended(self._state) if self._pending else None
         if row is None:
             return None
-        share, best = max((float(row[places].sum()), at) for at, (_, places) in enumerate(self._pending))
+        share, best = max((float(row[places].sum()), number) for number, (_, places) in enumerate(self._pending))
         return self._pending[best][0] if share >= _ATTENDED else None
 
     def _hide_translated(self) -> None:
         """Take the translated terms out of the decoder's view of the source."""
         hidden = {token for term in self._translated for token in term.inside}
-        places = [at for at, token in enumerate(self._seen) if token in hidden]
+        places = [place for place, token in enumerate(self._seen) if token in hidden]
         if places and self._decoder.aligned:
             self._decoder.hide(self._state, places)
             self._seen = [token for token in self._seen if token not in hidden]
         self._pending = [
-            (term, [at for at, token in enumerate(self._seen) if token in term.tokens])
+            (term, [place for place, token in enumerate(self._seen) if token in term.tokens])
             for term, _ in self._pending
             if term not in self._translated
         ]
@@ -167,15 +164,15 @@ class TermSearch:
     def _spelled(self, term: SourceTerm, first: Choice) -> list[Token] | None:
         """The model's next tokens if they are an accepted translation. Otherwise the state is as before."""
         fed, chosen, written = self._state.steps, first, ""
-        found: list[Token] = []
+        tokens: list[Token] = []
         while True:
-            found.append(token_at(self._request, chosen, len(self._history) + len(found)))
+            tokens.append(token_at(self._request, chosen, len(self._history) + len(tokens)))
             written += self._speller.piece(chosen.token)
             spelled = term.spells(written.strip()) if written.strip() else None
             if spelled and not glued(self._speller.piece(self._history[-1]), written):
-                return found
-            history = [*self._history, *(token.id for token in found)]
-            if spelled is not None or found[-1].last or len(history) > self._options.max_tokens:
+                return tokens
+            history = [*self._history, *(token.id for token in tokens)]
+            if spelled is not None or tokens[-1].last or len(history) > self._options.max_tokens:
                 self._decoder.truncate(self._state, fed)
                 return None
             chosen = self._choose(history)
@@ -193,4 +190,4 @@ class TermSearch:
 
 def given(ids: Sequence[int]) -> list[Token]:
     """Tokens that do not come from the model."""
-    return [Token(one, 0.0, last=False, guarded=True) for one in ids]
+    return [Token(token, 0.0, last=False, guarded=True) for token in ids]
