@@ -23,12 +23,12 @@ def script_conversions(script: str | None, languages: Sequence[str]) -> dict[str
             f"asr.script is {script!r} but the spoken language is {languages[0]!r}; simplified and traditional are for "
             "Chinese (zh or yue), as-heard for any language: leave the key out, or set languages.source"
         )
-    found = {}
+    conversions = {}
     for language in languages:
         code = language_tag(language).language
         wanted = script or ("simplified" if code == "zh" else "")
-        found[language] = _conversion(wanted) if code in CHINESE and wanted in _SCRIPTS else None
-    return found
+        conversions[language] = _conversion(wanted) if code in CHINESE and wanted in _SCRIPTS else None
+    return conversions
 
 
 def _conversion(script: str) -> Convert:
@@ -50,4 +50,4 @@ def in_script(text: str, words: Sequence[Word], convert: Convert | None) -> tupl
     from ..languages import converted_parts
 
     converted = converted_parts([word.text for word in words], convert)
-    return convert(text), [replace(word, text=one) for word, one in zip(words, converted, strict=True)]
+    return convert(text), [replace(word, text=new) for word, new in zip(words, converted, strict=True)]

@@ -108,11 +108,11 @@ class SherpaRecognizer:
         """The words of ``text`` with their times. ``times``: of the tokens, in seconds; as many as these, at least."""
         if not tokens:
             return []
-        of = [at for at, token in enumerate(tokens) for _ in token]  # character → token
+        of = [number for number, token in enumerate(tokens) for _ in token]  # character → token
         if "".join(tokens) != text:  # tokens are bytes, or their marks are left out
-            of = [at * len(tokens) // len(text) for at in range(len(text))]
-        found = (_SPACED if spaced(self.language) else _UNSPACED).finditer(self._readable(text))
-        spans = [(match[0], of[match.end() - len(match[0].lstrip())], of[match.end() - 1]) for match in found]
+            of = [number * len(tokens) // len(text) for number in range(len(text))]
+        matches = (_SPACED if spaced(self.language) else _UNSPACED).finditer(self._readable(text))
+        spans = [(match[0], of[match.end() - len(match[0].lstrip())], of[match.end() - 1]) for match in matches]
         ends = [times[first] for _, first, _ in spans[1:]] + [times[spans[-1][2]] + _TOKEN_S] if spans else []
         words = [
             Word(word, times[first], min(end, times[last] + _TOKEN_S))
@@ -199,14 +199,14 @@ def _told(folder: Path) -> tuple[str, dict[str, str]]:
     # Of a file in two precisions, the smaller one.
     paths = sorted(folder.glob("*.onnx"), key=lambda path: ("int8" not in path.name, path.name))
     parts = {part: [path for path in paths if part in path.name] for part in ("encoder", "decoder", "joiner")}
-    found = {part: str(of_part[0]) for part, of_part in parts.items() if of_part}
+    graphs = {part: str(of_part[0]) for part, of_part in parts.items() if of_part}
     whole = [path for path in paths if not any(path in of_part for of_part in parts.values())]
     tokens = {"tokens": str(folder / "tokens.txt")}
-    if len(found) == 3:
-        return "from_transducer", tokens | found
-    if found.keys() == {"encoder", "decoder"}:
-        return "from_paraformer", tokens | found
-    if found or not whole:
+    if len(graphs) == 3:
+        return "from_transducer", tokens | graphs
+    if graphs.keys() == {"encoder", "decoder"}:
+        return "from_paraformer", tokens | graphs
+    if graphs or not whole:
         names = ", ".join(path.name for path in paths) or "no ONNX files"
         raise ModelError(
             f"{folder} has {names}; expected are encoder, decoder and joiner of a transducer, encoder and decoder of a "

@@ -74,7 +74,7 @@ class VoiceGroups:
         """The number of the group of a vector of so much speech; None if that is too little to tell."""
         if vector is None:
             return None
-        alike = [float(vector @ one / (np.linalg.norm(one) + 1e-9)) for one in self.sums]
+        alike = [float(vector @ total / (np.linalg.norm(total) + 1e-9)) for total in self.sums]
         best = int(np.argmax(alike)) if alike else -1
         little = alike and min(seconds, float(np.linalg.norm(self.sums[best]))) < _LITTLE_S
         if alike and alike[best] >= self.threshold - (_LITTLE_LESS if little else 0):

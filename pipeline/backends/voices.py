@@ -58,7 +58,7 @@ class VoiceModel:
         self._paths = {kind: folder / f"{kind}.ort" for kind in _INPUTS}
         self._sessions = {kind: open_session(path, 1) for kind, path in self._paths.items()}
         for kind, expected in _INPUTS.items():
-            inputs = [(each.name, each.shape[1:]) for each in self._sessions[kind].get_inputs()]
+            inputs = [(port.name, port.shape[1:]) for port in self._sessions[kind].get_inputs()]
             if inputs != expected:
                 raise ModelError(f"{self._paths[kind]} has the inputs {inputs}; expected {expected}")
         self._filters = _mel_filters()

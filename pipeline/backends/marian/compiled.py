@@ -95,9 +95,9 @@ def is_compiled(config: NmtConfig) -> bool:
 
 def translator_ref(config: NmtConfig) -> ModelRef:
     """What the name of a translation model means; of a repository, the files from which it can be compiled or run."""
-    if (known := known_translator(config.model)) is not None:
-        files = FileSet(tuple(file.name for file in known.files))
-        return ModelRef(config.model, config.revision, (files,), known.licence)
+    if (model := known_translator(config.model)) is not None:
+        files = FileSet(tuple(file.name for file in model.files))
+        return ModelRef(config.model, config.revision, (files,), model.licence)
     if is_student(config.model):
         sets: tuple[FileSet, ...] = (FileSet(("model.*.bin", "*vocab.*.spm")),)
     else:

@@ -74,10 +74,10 @@ def inspect_model(directory: Path, suffix: str = "") -> ModelReport:
     return ModelReport(runs=True, problem=None, **fields)
 
 
-def _read_graphs(directory: Path, suffix: str, found: dict[str, Any]) -> None:
+def _read_graphs(directory: Path, suffix: str, report: dict[str, Any]) -> None:
     """Add what the ONNX files show to ``found``, as far as they can be read."""
     paths = find_files(directory, suffix)
-    found["files"] = {name: (directory / name).is_file() for name in (*SETTINGS, *OPTIONAL_SETTINGS)}
+    report["files"] = {name: (directory / name).is_file() for name in (*SETTINGS, *OPTIONAL_SETTINGS)}
     graphs: list[GraphReport] = []
     unreadable: list[ModelError] = []
     for path in paths:
@@ -89,10 +89,10 @@ def _read_graphs(directory: Path, suffix: str, found: dict[str, Any]) -> None:
         role = classify(header)
         said = role.value if isinstance(role, Role) else f"not usable: {role}"
         graphs.append(GraphReport(path.name, said, tuple(header.inputs.values()), tuple(header.outputs.values())))
-    found["graphs"] = tuple(graphs)
+    report["graphs"] = tuple(graphs)
     if unreadable:
         raise unreadable[0]
-    found |= _sizes(find_layout(directory, suffix))
+    report |= _sizes(find_layout(directory, suffix))
 
 
 def _sizes(layout: Layout) -> dict[str, Any]:

@@ -289,7 +289,7 @@ class MarianModel(ModelText):
         Raises:
             UsageError, ModelError, DecodingStoppedError: see ``stream``.
         """
-        own = self.languages[0]
-        if source is not None and differs(source, own):
-            raise UsageError(f"this model does not translate from {source!r}; it translates only from {own!r}")
-        return translated(self.stream(TranslationRequest(SourceSentence(0, source or own or "en", text), target)))
+        language = self.languages[0]
+        if source is not None and differs(source, language):
+            raise UsageError(f"this model does not translate from {source!r}; it translates only from {language!r}")
+        return translated(self.stream(TranslationRequest(SourceSentence(0, source or language or "en", text), target)))

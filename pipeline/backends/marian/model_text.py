@@ -89,9 +89,9 @@ class ModelText:
             )
         if codes:
             return choose_code(target, codes)
-        own = self.languages[1]
-        if differs(target, own):
-            raise UsageError(f"this model does not translate into {target!r}; it translates only into {own!r}")
+        language = self.languages[1]
+        if differs(target, language):
+            raise UsageError(f"this model does not translate into {target!r}; it translates only into {language!r}")
         check_script(target, self.scripts[1])
         return None
 

@@ -60,9 +60,9 @@ class WhisperRecognizer:
             )
         self._convert = script_conversions(config.script, self.languages)
         directory = directory or find_recognizer(config)
-        known = identify(directory)
-        check_files(directory, config, known)
-        self.thresholds = thresholds(config, known)
+        model = identify(directory)
+        check_files(directory, config, model)
+        self.thresholds = thresholds(config, model)
         weights = weights or WhisperWeights.load(
             directory, config.compute_type, config.threads, several_calls, config.device
         )

@@ -72,16 +72,16 @@ def assemble(
     return Checkpoint(architecture, {name: converted[name] for name in expected}, dict(config), dict(files), origin)
 
 
-def check_complete(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]], place: Path) -> None:
+def check_complete(weights: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]], place: Path) -> None:
     """Check the names and shapes of the weights that were read from ``place``."""
-    if missing := expected.keys() - found.keys():
+    if missing := expected.keys() - weights.keys():
         raise ModelError(
             f"{place} is incomplete: it lacks the weights {abbreviated(missing)}; fetch the checkpoint again"
         )
     for name, shape in expected.items():
-        if found[name].shape != shape:
+        if weights[name].shape != shape:
             raise ModelError(
-                f"{place}: {name} has the shape {list(found[name].shape)}, its config expects {list(shape)}; "
+                f"{place}: {name} has the shape {list(weights[name].shape)}, its config expects {list(shape)}; "
                 "weights and config must be of the same model"
             )
 
@@ -168,28 +168,28 @@ def _check_positions(name: str, stored: Array, architecture: Architecture, place
         )
 
 
-def _tie(stored_arrays: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
+def _tie(arrays: dict[str, Array], share: bool, tied: bool, place: Path) -> None:
     """Map every name of a tied matrix to the one stored array. Several stored copies must be equal."""
     head = (HEAD,) if tied else ()
     for group in ((SHARED, ENCODER, DECODER, *head),) if share else ((DECODER, *head),):
-        stored = [name for name in group if name in stored_arrays]
+        stored = [name for name in group if name in arrays]
         for name in stored[1:]:
-            if not np.array_equal(stored_arrays[name], stored_arrays[stored[0]]):
+            if not np.array_equal(arrays[name], arrays[stored[0]]):
                 raise ModelError(
                     f"{place}: {stored[0]} and {name} differ, but the config ties them "
                     f"(share_encoder_decoder_embeddings {share}, tie_word_embeddings {tied}); "
                     "weights and config.json must be of the same model"
                 )
         if stored:
-            stored_arrays |= dict.fromkeys(group, stored_arrays[stored[0]])
-    stored_arrays.pop(SHARED, None)
+            arrays |= dict.fromkeys(group, arrays[stored[0]])
+    arrays.pop(SHARED, None)
 
 
-def _trim_to_vocabulary(found: Mapping[str, Array], source: int, target: int) -> dict[str, Array]:
+def _trim_to_vocabulary(arrays: Mapping[str, Array], source: int, target: int) -> dict[str, Array]:
     """Cut the arrays that have one row per token to the vocabulary sizes: fine-tuning may leave unused padding rows."""
     sizes = {ENCODER: source, DECODER: target, HEAD: target, BIAS: target}
     trimmed: dict[tuple[int, int], Array] = {}  # tied arrays stay one object
-    return {name: trimmed.setdefault((id(found[name]), size), found[name][:size]) for name, size in sizes.items()}
+    return {name: trimmed.setdefault((id(arrays[name]), size), arrays[name][:size]) for name, size in sizes.items()}
 
 
 def _vocabulary_sizes(files: Mapping[str, bytes], architecture: Architecture, place: Path) -> tuple[int, int]:

@@ -286,10 +286,10 @@ def _special_tokens(model: MarianModel) -> set[int]:
 
 def _fastest(measurements: Sequence[Measurement]) -> str:
     """The fastest precision within ``auto``'s limit of chrF loss; if there is none, the one with the least loss."""
-    good = [each for each in measurements if each.chrf_loss <= _MAX_CHRF_LOSS]
+    good = [measured for measured in measurements if measured.chrf_loss <= _MAX_CHRF_LOSS]
     if good:
-        return min(good, key=lambda each: each.token_ms).weights
-    best = min(measurements, key=lambda each: each.chrf_loss)
+        return min(good, key=lambda measured: measured.token_ms).weights
+    best = min(measurements, key=lambda measured: measured.chrf_loss)
     logger.warning(
         "with this shortlist no precision stays within %g chrF of fp32 on the sample; using %s, which loses the "
         "least, %.1f. A larger shortlist, or one made from text like the sample, loses less",

@@ -100,7 +100,7 @@ class TappedModel:
             - _log_probabilities(self._run(given, [np.delete(each, at, axis=2) for each in kv], ["logits"])[0], wanted)
             for at in range(len(source) - 1)
         ]
-        return np.stack(effects, axis=1), np.stack([each[0] for each in attention])
+        return np.stack(effects, axis=1), np.stack([value[0] for value in attention])
 
     def _encoded(self, source: Sequence[int]) -> list[NDArray[np.float32]]:
         kv: list[NDArray[np.float32]] = self._encode.run(self._kv, {"input_ids": np.array([source], np.int64)})

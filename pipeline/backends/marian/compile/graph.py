@@ -151,8 +151,8 @@ class GraphBuilder:
             return self.node("Reshape", scaled, shape, name=name)
         filled = self.node("Reshape", scaled, shape, name=f"{name}.filled")
         ends = [
-            self.constant(f"{name}.{part}", np.array([at], np.int64))
-            for part, at in (("begin", 0), ("end", width), ("axis", 2))
+            self.constant(f"{name}.{part}", np.array([number], np.int64))
+            for part, number in (("begin", 0), ("end", width), ("axis", 2))
         ]
         return self.node("Slice", filled, *ends, name=name)
 

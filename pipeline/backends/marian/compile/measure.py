@@ -34,7 +34,7 @@ class Sample:
 
     def halves(self) -> tuple[Sample, Sample]:
         """Split into alternating sentences: one half for calibration, the other for measuring."""
-        first, second = (Sample(self.sources[at::2], self.references[at::2], self.made_up) for at in (1, 0))
+        first, second = (Sample(self.sources[begin::2], self.references[begin::2], self.made_up) for begin in (1, 0))
         return first, second
 
 
@@ -171,4 +171,4 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
 def _ngrams(text: str, order: int) -> Counter[str]:
     without_spaces = "".join(text.split())
-    return Counter(without_spaces[at : at + order] for at in range(len(without_spaces) - order + 1))
+    return Counter(without_spaces[begin : begin + order] for begin in range(len(without_spaces) - order + 1))

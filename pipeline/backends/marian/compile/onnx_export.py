@@ -220,9 +220,9 @@ class _WeightFinder:
         return next((found for name in names if (found := self._module_in(name.rpartition(".")[0]))), node.input[1])
 
     def _module(self, node: NodeProto, operand: str) -> str:
-        found = self._module_in(node.name.strip("/").replace("/", ".").rpartition(".")[0])
-        if found or not operand:
-            return found
+        module = self._module_in(node.name.strip("/").replace("/", ".").rpartition(".")[0])
+        if module or not operand:
+            return module
         return self._module_in(_without_suffix(operand).rpartition(".")[0]) or operand
 
     def _module_in(self, path: str) -> str:
@@ -240,11 +240,11 @@ class _WeightFinder:
         self._store(BIAS if module == "lm_head" else f"{module}.bias", node, index, value)
 
     def _store(self, name: str, node: NodeProto, index: int, value: NDArray[Any]) -> None:
-        known = self._graph.weights.get(name)
+        stored = self._graph.weights.get(name)
         # Both branches of a merged decoder read the same parameters, which is fine.
-        if known is not None and self._graph.sources[name] != node.input[index] and not np.array_equal(known, value):
+        if stored is not None and self._graph.sources[name] != node.input[index] and not np.array_equal(stored, value):
             raise ModelError(f"{self._graph.path} has two different {name}; expected an export of a Marian model")
-        if known is None:
+        if stored is None:
             self._graph.weights[name], self._graph.sources[name] = value, node.input[index]
 
     def _record_activation(self, module: str, output: str) -> None:

@@ -107,24 +107,24 @@ def _items(content: bytes) -> Iterator[tuple[_Item, memoryview]]:
     if version != _VERSION or not 0 < count < _MAX_ITEMS:
         raise ValueError(f"it begins with version {version} and {count} items")
     heads = [struct.unpack_from("<4Q", content, 16 + 32 * number) for number in range(count)]
-    at = 16 + 32 * count
+    offset = 16 + 32 * count
     names = []
     for length, _, dimensions, _ in heads:
         if not 0 < length < _MAX_NAME or dimensions > _MAX_DIMENSIONS:
             raise ValueError(f"a name of {length} bytes and a shape of {dimensions} dimensions")
-        names.append(content[at : at + length].rstrip(b"\0").decode())
-        at += length
+        names.append(content[offset : offset + length].rstrip(b"\0").decode())
+        offset += length
     items = []
     for name, (_, kind, dimensions, size) in zip(names, heads, strict=True):
-        items.append(_Item(name, kind, struct.unpack_from(f"<{dimensions}i", content, at), size))
-        at += 4 * dimensions
-    at += 8 + struct.unpack_from("<Q", content, at)[0]
-    if (needed := at + sum(item.size for item in items)) != len(content):
+        items.append(_Item(name, kind, struct.unpack_from(f"<{dimensions}i", content, offset), size))
+        offset += 4 * dimensions
+    offset += 8 + struct.unpack_from("<Q", content, offset)[0]
+    if (needed := offset + sum(item.size for item in items)) != len(content):
         raise ValueError(f"it has {len(content):,} bytes, its header needs {needed:,}")
     view = memoryview(content)
     for item in items:
-        yield item, view[at : at + item.size]
-        at += item.size
+        yield item, view[offset : offset + item.size]
+        offset += item.size
 
 
 def _weight(item: _Item, data: memoryview) -> Any:

@@ -146,19 +146,19 @@ def find_layout(directory: Path, suffix: str = "") -> Layout:
 
 def _candidates(roles: dict[Role, OnnxHeader]) -> list[tuple[Kind, OnnxHeader, OnnxHeader]]:
     """Return the usable (kind, first step, later steps), best first."""
-    found: list[tuple[Kind, OnnxHeader, OnnxHeader]] = []
+    candidates: list[tuple[Kind, OnnxHeader, OnnxHeader]] = []
     for role, kind in ((Role.MERGED, Kind.MERGED), (Role.OWN_PAST, Kind.OWN_PAST), (Role.NO_PAST, Kind.NO_PAST)):
         if role in roles:
-            found.append((kind, roles[role], roles[role]))
+            candidates.append((kind, roles[role], roles[role]))
     if Role.FIRST_STEP in roles:
         first = roles[Role.FIRST_STEP]
         if Role.WITH_PAST in roles:
-            found.append((Kind.SPLIT, first, roles[Role.WITH_PAST]))
-        found.append((Kind.NO_PAST, first, first))
+            candidates.append((Kind.SPLIT, first, roles[Role.WITH_PAST]))
+        candidates.append((Kind.NO_PAST, first, first))
     if Role.ONE_FILE in roles:
-        found.append((Kind.ONE_FILE, roles[Role.ONE_FILE], roles[Role.ONE_FILE]))
+        candidates.append((Kind.ONE_FILE, roles[Role.ONE_FILE], roles[Role.ONE_FILE]))
     order = list(Kind)
-    return sorted(found, key=lambda candidate: order.index(candidate[0]))
+    return sorted(candidates, key=lambda candidate: order.index(candidate[0]))
 
 
 def _layout(kind: Kind, encoder: OnnxHeader | None, first: OnnxHeader, later: OnnxHeader) -> Layout:

@@ -44,8 +44,8 @@ def generation_options(
     pad = _token(settings, "pad_token_id", tokenizer.pad_token, size, directory)
     most = min(options.max_tokens, positions)
     length = integer(settings, "max_length", 512, directory)
-    found = settings.get("bad_words_ids") or []
-    bad: list[Any] = found if isinstance(found, list) else [found]
+    listed = settings.get("bad_words_ids") or []
+    bad: list[Any] = listed if isinstance(listed, list) else [listed]
     words = [word for word in bad if isinstance(word, list) and all(type(i) is int and 0 <= i < size for i in word)]
     if len(words) != len(bad):
         raise ModelError(f"{directory}/generation_config.json: bad_words_ids must be lists of ids below {size}")

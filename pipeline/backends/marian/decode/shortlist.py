@@ -27,11 +27,11 @@ class Shortlist:
             magic, _checksum, self._first, _best, offsets, ids = header
             if magic != _SHORTLIST:
                 raise ValueError("it does not begin like a shortlist")
-            at = 8 * _SHORTLIST_HEADER + 8 * offsets
-            if at + 4 * ids != len(content):
-                raise ValueError(f"it has {len(content):,} bytes, its header needs {at + 4 * ids:,}")
+            begin = 8 * _SHORTLIST_HEADER + 8 * offsets
+            if begin + 4 * ids != len(content):
+                raise ValueError(f"it has {len(content):,} bytes, its header needs {begin + 4 * ids:,}")
             self._offsets = np.frombuffer(content, "<u8", offsets, 8 * _SHORTLIST_HEADER).astype(np.int64)
-            self._ids = np.frombuffer(content, "<u4", ids, at)
+            self._ids = np.frombuffer(content, "<u4", ids, begin)
             if (
                 offsets - 1 != vocabulary
                 or (ids and self._ids.max() >= vocabulary)

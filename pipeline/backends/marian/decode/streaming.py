@@ -240,9 +240,9 @@ class StreamingDecoder(Decoder):
         assert isinstance(state, StreamingState)
         state.whole_kv = state.whole_kv or state.encoder_kv
         length = next(iter(state.encoder_kv.values())).shape()[2]
-        left = np.delete(np.arange(length), positions)
+        visible = np.delete(np.arange(length), positions)
         fewer = {
-            name: ort.OrtValue.ortvalue_from_numpy(np.take(value.numpy(), left, axis=2))
+            name: ort.OrtValue.ortvalue_from_numpy(np.take(value.numpy(), visible, axis=2))
             for name, value in state.encoder_kv.items()
         }
         state.look_at(fewer)

@@ -159,19 +159,19 @@ def parts_of_page(text: str) -> list[str | Fragment]:
     code_ends: dict[str, list[int]] = {}
     for closing in _CODE_END.finditer(text):
         code_ends.setdefault(closing[1].lower(), []).append(closing.end())
-    at = 0
+    done = 0
     for block in _BLOCK.finditer(text):
         end = block.end()
         if (name := block["code"]) is not None:
             ends = code_ends.get(name.lower(), [])
             number = bisect_right(ends, end)
             end = ends[number] if number < len(ends) else 0
-        if end > at <= block.start():  # complete, and not in code
+        if end > done <= block.start():  # complete, and not in code
             blanks = _BLANKS.match(text, end)
             end = blanks.end() if blanks else end
-            pieces += [*parts(text[at : block.start()], one_text=True), text[block.start() : end]]
-            at = end
-    return [*pieces, *parts(text[at:], one_text=True)]
+            pieces += [*parts(text[done : block.start()], one_text=True), text[block.start() : end]]
+            done = end
+    return [*pieces, *parts(text[done:], one_text=True)]
 
 
 def joined_sentences(sentences: Sequence[str], target: str) -> str:

@@ -93,8 +93,8 @@ class Repair:
             yield replaced(in_place)
         if not term.literal and guided:  # a search that goes on after it leaves words out
             return
-        for at, wanted, rest in self._searched(missing):
-            yield [*tokens[: at - done], *given(wanted), *rest]
+        for place, wanted, rest in self._searched(missing):
+            yield [*tokens[: place - done], *given(wanted), *rest]
         if mended is not None:  # without what should have followed
             yield replaced(mended)
 
@@ -115,20 +115,20 @@ class Repair:
         """The translation of a term in the best places for it: tokens before it, its own, and those of a search that goes on after it."""
         request, speller, term, ids = self._request, self._wording.speller, missing.term, missing.ids
         write = speller.copy if term.literal else speller.spell
-        for at in self._places(missing)[:_PLACES]:
-            wanted = write(term.targets[0], self._before(ids, at))
-            if wanted is None or at + len(wanted) >= request.options.max_tokens or request.expired():
+        for place in self._places(missing)[:_PLACES]:
+            wanted = write(term.targets[0], self._before(ids, place))
+            if wanted is None or place + len(wanted) >= request.options.max_tokens or request.expired():
                 continue
             state = missing.state.fork()
-            request.decoder.truncate(state, at)
-            begun = replace(request, committed=[*ids[:at], *wanted])
+            request.decoder.truncate(state, place)
+            begun = replace(request, committed=[*ids[:place], *wanted])
             rest = list(TermSearch(begun, self._wording, state, term).tokens())
             if rest and not rest[-1].truncated:
-                yield at, wanted, rest
+                yield place, wanted, rest
 
-    def _before(self, ids: Sequence[int], at: int) -> str:
+    def _before(self, ids: Sequence[int], place: int) -> str:
         """The text of the token before a place."""
-        return self._wording.speller.piece(ids[at - 1]) if at else ""
+        return self._wording.speller.piece(ids[place - 1]) if place else ""
 
     def _copied(self, missing: MissingTerm) -> Replacement | None:
         """A literal that is copied, in the place of what the model wrote for it."""
@@ -175,15 +175,15 @@ class Repair:
             return None
         start, end = run
         speller, done, ids = self._wording.speller, self._committed, missing.ids
-        begins = [at for at in range(start + 1, end) if speller.begins_word(ids[at])]
-        for at in begins:  # an article or a possessive looks at its noun as well
-            start = at if is_before_noun(speller.text(ids[start:at]), speller.language) else start
+        begins = [number for number in range(start + 1, end) if speller.begins_word(ids[number])]
+        for number in begins:  # an article or a possessive looks at its noun as well
+            start = number if is_before_noun(speller.text(ids[start:number]), speller.language) else start
         written = speller.text(ids[start:end]).strip()
         form = missing.term.targets[0]
         words = speller.text(ids[done:start]).split()
         following = speller.text(ids[end:-1]).strip()
         changed, follows = with_noun(words, form, following, speller.language)
-        begins = [at for at in range(done, start) if at == done or speller.begins_word(ids[at])]
+        begins = [number for number in range(done, start) if number == done or speller.begins_word(ids[number])]
         if len(begins) == len(words) and (others := [at for at, word in enumerate(words) if changed[at] != word]):
             start, form = begins[others[0]], " ".join([*changed[others[0] :], form])
         elif start == done and written[:1].isupper() and form.islower():
@@ -199,14 +199,15 @@ class Repair:
         """Where the translation of a term may be written, the best place first."""
         term, ids, shares = missing.term, missing.ids, missing.shares
         speller, last = self._wording.speller, len(ids) - 1
-        words = [*(at for at in range(self._committed, last) if speller.begins_word(ids[at])), last]
-        starts = {at: at for at in words}
+        words = [*(place for place in range(self._committed, last) if speller.begins_word(ids[place])), last]
+        starts = {place: place for place in words}
         if term.literal:  # not after the beginning of what the model wrote for it, which may be several words
-            for before, at in zip([-1, *words], words, strict=False):
-                inside = term.is_begun_by(speller.text(ids[:at]))
+            for before, place in zip([-1, *words], words, strict=False):
+                inside = term.is_begun_by(speller.text(ids[:place]))
                 if inside or (before >= 0 and shares[before] > 0.5):
-                    starts[at] = starts.get(before, -1)
-        return list(dict.fromkeys(starts[at] for at in sorted(words, key=lambda at: -shares[at]) if starts[at] >= 0))
+                    starts[place] = starts.get(before, -1)
+        best_first = sorted(words, key=lambda place: -shares[place])
+        return list(dict.fromkeys(starts[place] for place in best_first if starts[place] >= 0))
 
     def _run(self, missing: MissingTerm) -> tuple[int, int] | None:
         """The first token, and the one after the last, that the model wrote for a term.
@@ -219,16 +220,16 @@ class Repair:
         if not term.literal:  # an adjective looks at its noun as well, and the noun at the adjective
             columns = np.delete(rows[:last], list(term.tokens), axis=1)
             others = set(columns.argmax(axis=0)[columns.max(axis=0) > _LOOKED_AT].tolist())
-            free = [0.0 if at in others else float(share) for at, share in enumerate(shares[:last])]
+            free = [0.0 if number in others else float(share) for number, share in enumerate(shares[:last])]
             least = min(_ATTENDED, max(free, default=0.0))
             if least > _LOOKED_AT:
                 looks = [share >= least for share in free]
         runs, start = [], None
-        for at in range(self._committed, last + 1):
-            if any(looks[at : at + 2]) if start is not None else at < last and looks[at]:
-                start = at if start is None else start
+        for number in range(self._committed, last + 1):
+            if any(looks[number : number + 2]) if start is not None else number < last and looks[number]:
+                start = number if start is None else start
             elif start is not None:
-                runs.append((start, at))
+                runs.append((start, number))
                 start = None
         if not runs:
             return None
