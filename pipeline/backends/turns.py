@@ -120,10 +120,9 @@ class ToldSpeakers:
         """The event; a transcript with the words where another voice begins."""
         if not isinstance(event, Transcript):
             return event
-        ends_s = [event.words[index].start_s for index in _sentence_ends(event.words)]
         for segment in list(self._heard):
             if self._told < segment.id <= event.segment_id:
-                self._turns += self._turns_of(segment, ends_s)
+                self._turns += self._turns_of(segment, event.words)
                 self._told = segment.id
         while self._heard and self._heard[0].id <= self._told and self._heard[0].end_s < event.start_s - _KEPT_S:
             self._heard.popleft()
@@ -140,10 +139,13 @@ class ToldSpeakers:
         voice = longest_voice(list(self._turns), event.start_s, event.end_s)
         return event if voice is None else replace(event, speaker=str(1 + voice))
 
-    def _turns_of(self, segment: SpeechSegment, ends_s: Sequence[float] = ()) -> list[VoiceTurn]:
-        """The turns of a segment, in as many windows as it takes. ``ends_s``: where sentences end in it."""
+    def _turns_of(self, segment: SpeechSegment, words: Sequence[Word] = ()) -> list[VoiceTurn]:
+        """The turns of a segment, in as many windows as it takes. ``words``: what was recognised in it, or after it."""
         turns: list[VoiceTurn] = []
-        end, length = segment.start_sample + len(segment.samples), len(segment.speech)
+        ends_s = [words[index].start_s for index in _sentence_ends(words)]
+        begin_s = min([segment.speech_start_s, *(word.start_s for word in words[:1])])  # words may be in the silence
+        end = segment.start_sample + len(segment.samples)
+        length = end - max(segment.start_sample, round(begin_s * SAMPLE_RATE))
         windows = -(-length // WINDOW_SAMPLES)
         for number in range(windows):
             first, last = (end - length + length * window // windows for window in (number, number + 1))

@@ -214,15 +214,25 @@ def test_what_is_no_speech_has_no_speaker(model):  # noqa: F811
     assert [speaker(speakers, one.start_s, one.end_s) for one in transcripts] == [None, None]
 
 
+class OneVoice:
+    """Hears one voice in all sound."""
+
+    def activity(self, samples, *, levelled=False):
+        return np.ones((len(samples) // 270, 1), bool)
+
+    def vector(self, samples):
+        return ONE
+
+
+def test_words_before_what_was_taken_for_speech_have_a_voice_too():
+    speakers = ToldSpeakers(OneVoice(), AUTO)
+    speakers.hear(SpeechSegment(0, 0, np.zeros(6 * SAMPLE_RATE, np.int16), speech_start_sample=4 * SAMPLE_RATE))
+    speakers.divided(Transcript(0, 0.0, 6.0, "", "en", words=tuple(words("Well. So it is", 1.0))))
+    assert [speaker(speakers, at, at + 0.5) for at in (0.2, 1.0, 4.5)] == [None, "1", "1"]
+
+
 @pytest.mark.parametrize("text", ["So.", ""])  # of singing, all may be withheld
 def test_the_memory_of_a_long_run_is_bounded(text):
-    class OneVoice:
-        def activity(self, samples, *, levelled=False):
-            return np.ones((len(samples) // 270, 1), bool)
-
-        def vector(self, samples):
-            return ONE
-
     speakers = ToldSpeakers(OneVoice(), AUTO)
     for number in range(400):
         speakers.hear(segment := SpeechSegment(number, 2 * number * SAMPLE_RATE, np.zeros(2 * SAMPLE_RATE, np.int16)))
