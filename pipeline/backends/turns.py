@@ -31,6 +31,8 @@ from .voices import HOP_SAMPLES, WINDOW_SAMPLES, Vector, VoiceModel
 _LEAST_NEW_S, _LEAST_ALIKE, _LEAST_S = 1.0, 0.2, 0.25
 # Of less speech, vectors of one voice may be so much less alike.
 _LITTLE_S, _LITTLE_LESS = 2.0, 0.1
+# In noise, too, where the softest tenth of the sound is at most 20 dB below speech.
+_NOISY_LESS, _NOISY_RATIO = 0.1, 100
 # A shorter gap in a voice is a breath or the closure of a consonant. In so long a piece of speech (3 s), the voice does not change.
 _GAP_FRAMES, _PIECE_FRAMES = 9, 178
 # The cosine of two pieces of what the model takes for one voice that are of two.
@@ -70,14 +72,15 @@ class VoiceGroups:
         self.threshold = threshold
         self.sums: list[Vector] = []
 
-    def group(self, vector: Vector | None, seconds: float) -> int | None:
+    def group(self, vector: Vector | None, seconds: float, *, noisy: bool = False) -> int | None:
         """The number of the group of a vector of so much speech; None if that is too little to tell."""
         if vector is None:
             return None
         alike = [float(vector @ total / (np.linalg.norm(total) + 1e-9)) for total in self.sums]
         best = int(np.argmax(alike)) if alike else -1
         little = alike and min(seconds, float(np.linalg.norm(self.sums[best]))) < _LITTLE_S
-        if alike and alike[best] >= self.threshold - (_LITTLE_LESS if little else 0):
+        less = (_LITTLE_LESS if little else 0) + (_NOISY_LESS if noisy else 0)
+        if alike and alike[best] >= self.threshold - less:
             self.sums[best] = self.sums[best] + seconds * vector
         elif seconds >= _LEAST_NEW_S and len(alike) < _MOST_VOICES:
             self.sums.append(seconds * vector)
@@ -167,6 +170,7 @@ class ToldSpeakers:
         )  # rounded up: turns begin in it
         activity = self._model.activity(window)
         silent: NDArray[np.bool_] = np.asarray(~activity.any(axis=1))
+        noisy = _is_noisy(frames, ~silent)
         if silent[first_frame:].sum() * HOP_SAMPLES >= _LEAST_NEW_S * SAMPLE_RATE:
             quiet = silent & self._model.activity(window, levelled=True).any(axis=1)
             activity = np.column_stack([activity, quiet])
@@ -181,9 +185,9 @@ class ToldSpeakers:
                 seconds = len(speech) / SAMPLE_RATE
                 vector = self._model.vector(speech) if seconds >= _LEAST_S else None
                 start_s, end_s = ((start + frame * HOP_SAMPLES) / SAMPLE_RATE for frame in (first, last))
-                pieces.append(_Piece(start_s, end_s, vector, seconds, groups.group(vector, seconds)))
+                pieces.append(_Piece(start_s, end_s, vector, seconds, groups.group(vector, seconds, noisy=noisy)))
             voices = [
-                self._groups.group(vectors / np.linalg.norm(vectors), float(np.linalg.norm(vectors)))
+                self._groups.group(vectors / np.linalg.norm(vectors), float(np.linalg.norm(vectors)), noisy=noisy)
                 for vectors in groups.sums
             ]
             grouped = [
@@ -194,7 +198,11 @@ class ToldSpeakers:
             same = [turn for turn in (*before, *grouped) if _is_active(turn, active, start)]
             for piece in pieces:
                 if piece.group is None:
-                    voice = self._groups.group(piece.vector, piece.seconds) if not same else _nearest(piece, same)
+                    voice = (
+                        self._groups.group(piece.vector, piece.seconds, noisy=noisy)
+                        if not same
+                        else _nearest(piece, same)
+                    )
                     grouped += [VoiceTurn(piece.start_s, piece.end_s, voice)] if voice is not None else []
             turns += grouped
         return sorted(turns)
@@ -208,6 +216,18 @@ class ToldSpeakers:
             if low < high:
                 sound[low - begin : high - begin] = segment.samples[low - first : high - first]
         return sound
+
+
+def _is_noisy(frames: Samples, active: NDArray[np.bool_]) -> bool:
+    """Whether speech is hardly louder than the softest sound.
+
+    Args:
+        frames: of sound, [n, HOP_SAMPLES]; zeros are none.
+        active: those with speech, [n].
+    """
+    power = np.square(frames, dtype=np.float32).mean(axis=1)
+    heard = power > 0
+    return bool((active & heard).any() and power[active].mean() < _NOISY_RATIO * np.percentile(power[heard], 10))
 
 
 def _pieces(active: NDArray[np.bool_], begin: int, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import load_models
 from pipeline.backends.asr_options import AsrConfig
-from pipeline.backends.turns import ToldSpeakers, VoiceGroups, VoiceTurn, _pieces, longest_voice, turn_starts
+from pipeline.backends.turns import ToldSpeakers, VoiceGroups, VoiceTurn, _is_noisy, _pieces, longest_voice, turn_starts
 from pipeline.config import load_config
 from pipeline.core.run.options import SpeakerOptions
 from pipeline.events import SAMPLE_RATE, SourceSentence, SpeechSegment, Transcript, Word
@@ -121,6 +121,37 @@ def test_little_speech_of_one_voice_may_be_less_alike():
     for first_s, second_s, expected in ((3.0, 3.0, 1), (3.0, 1.5, 0), (1.5, 3.0, 0)):
         groups = VoiceGroups(0.6)
         assert [groups.group(one, first_s), groups.group(other, second_s)] == [0, expected]
+
+
+def test_in_noise_vectors_of_one_voice_may_be_less_alike():
+    for noisy, expected in ((False, 1), (True, 0)):
+        groups = VoiceGroups(0.6)
+        assert groups.group(ONE, 3.0, noisy=noisy) == 0
+        assert groups.group(np.array([0.55, 0.835], np.float32), 3.0, noisy=noisy) == expected
+
+
+@pytest.mark.parametrize(("level", "noisy"), [(200, True), (50, False)])
+def test_noise_is_sound_that_is_hardly_softer_than_speech(level, noisy):
+    speech = frames((10, 60), length=100)
+    sound = np.where(speech, 1000, level)[:, None].repeat(270, axis=1).astype(np.int16)
+    sound[80:] = 0
+    assert _is_noisy(sound, speech) == noisy
+    assert not _is_noisy(sound, ~speech & speech)
+    assert not _is_noisy(np.zeros_like(sound), speech)
+
+
+@pytest.mark.parametrize(("level", "expected"), [(50, ["1", "2"]), (200, ["1", "1"])])
+def test_noise_makes_no_more_voices(level, expected):
+    class Loud:
+        def activity(self, samples, *, levelled=False):
+            return (samples.reshape(-1, 270).max(axis=1) > 500)[:, None]
+
+        def vector(self, samples):
+            return ONE if samples.max() == 1000 else np.array([0.2, 0.98], np.float32)
+
+    speech, pause = np.full(3 * SAMPLE_RATE, 1000, np.int16), np.full(SAMPLE_RATE, level, np.int16)
+    speakers, _ = heard(Loud(), np.concatenate([speech, pause, 2 * speech, pause]))
+    assert [speaker(speakers, at, at + 1.0) for at in (2.0, 6.0)] == expected
 
 
 def heard(model, *parts, pause_s=0.5):  # noqa: F811

@@ -72,7 +72,7 @@ class SpeakerOptions(CheckedOptions):
     # A folder with segmentation.ort and embedding.ort of pyannote's speaker-diarization-community-1; None: the installed package.
     model: str | None = None
     # How alike the turns of one voice are at least, as a cosine: more makes more voices.
-    threshold: float = within(0.45, 0, 1)
+    threshold: float = within(0.5, 0, 1)
 
 
 @dataclass(frozen=True)
