@@ -126,6 +126,8 @@ class Transcript:
     """True if the recogniser repeated a phrase endlessly. The text has the phrase once."""
     uncertain: bool = False
     """True if the text was probably said, but may be misheard. It is translated and shown, marked."""
+    provisional: bool = False
+    """True of a segment in a ``TranscriptSoFar`` if a longer search, for which there was no time, may find other words."""
     heard_s: float = 0.0
     """Audio received when the segment was cut."""
     speech_end_s: float | None = None

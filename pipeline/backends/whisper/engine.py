@@ -202,16 +202,16 @@ class WhisperEngine:
         return hypothesis
 
     def generate_several(
-        self, encoded: Sequence[EncodedAudio], beams: int, prompt: tuple[int, ...] = ()
+        self, encoded: Sequence[EncodedAudio], beams: int, prompt: tuple[int, ...] = (), *, limited: bool = False
     ) -> list[Hypothesis]:
-        """Search for the text of several windows in one language. The result of each does not depend on the others.
+        """Search for the text of several windows in one language; see ``generate``. The result of each does not depend on the others.
 
         Windows of one length share the runs of the decoder. The encoder would not gain from that: it is slower.
         """
         hypotheses: dict[int, Hypothesis] = {}
         alike: dict[tuple[float, int], list[int]] = {}
         for number, audio in enumerate(encoded):
-            limit = _token_limit(math.ceil(audio.audio_s / _LIMIT_STEP_S) * _LIMIT_STEP_S)
+            limit = _token_limit(math.ceil(audio.audio_s / _LIMIT_STEP_S) * _LIMIT_STEP_S, limited=limited)
             alike.setdefault((audio.window_s, limit), []).append(number)
         for (_, limit), numbers in alike.items():
             for begin in range(0, len(numbers), _MOST_AT_ONCE):

@@ -61,6 +61,8 @@ class Search:
     """Timed like the words."""
     uncertain: bool = False
     """Whether the text is shown as doubtful: it was probably said, but is not probable."""
+    provisional: bool = False
+    """Whether a longer search, for which there was no time, may find other words."""
 
     @property
     def sure(self) -> bool:
@@ -89,6 +91,8 @@ class SearchOptions:
     """The glossary of the stream."""
     limited: bool = False
     """Whether to give up a loop sooner, because a draft must not take long."""
+    brief: bool = False
+    """Whether searches that would only mend what is in doubt are left out."""
     from_s: float = 0.0
     """What comes before is known, and not heard again."""
 
@@ -123,15 +127,23 @@ class Searcher:
         """
         if options.terms is not None and not options.terms.empty:  # each prompt depends on what was heard before
             return [self.search(audio, options) for audio in encoded]
-        results = self._searched(encoded, dataclasses.replace(options, beams=1))
+        results = self._searched(encoded, dataclasses.replace(options, beams=1, limited=options.brief))
+        if options.brief:
+            return [self._unless_in_doubt(result, options) for result in results]
         unsure = [number for number, result in enumerate(results) if options.beams > 1 and not result.sure]
         again = self._searched([encoded[number] for number in unsure], options)
         for number, result in zip(unsure, again, strict=True):
             results[number] = result
         return [self._completed(result, options) for result in results]
 
+    @staticmethod
+    def _unless_in_doubt(result: Search, options: SearchOptions) -> Search:
+        """The result of a brief search: provisional unless all searches would find the same."""
+        stretches = unheard(without_others_time(result.words), result.encoded.samples, options.from_s)
+        return dataclasses.replace(result, provisional=not result.sure or bool(stretches))
+
     def _searched(self, encoded: Sequence[EncodedAudio], options: SearchOptions) -> list[Search]:
-        hypotheses = self._engine.generate_several(encoded, options.beams, self._prompt)
+        hypotheses = self._engine.generate_several(encoded, options.beams, self._prompt, limited=options.limited)
         return [
             self._judged(audio, self._short(audio, hypothesis, options.beams, self._prompt), options)
             for audio, hypothesis in zip(encoded, hypotheses, strict=True)
@@ -297,7 +309,8 @@ class Searcher:
         evidence = Evidence(text.strip(), len(tokens), hypothesis.log_probability, before.no_speech_probability)
         if rejection(evidence, self._thresholds) is not None:
             return None
-        return Search(result.encoded, hypothesis, None, tuple(self._words(result.encoded, hypothesis)))
+        words = tuple(self._words(result.encoded, hypothesis))
+        return dataclasses.replace(result, hypothesis=hypothesis, rejected=None, words=words, missing=())
 
     def _words(self, encoded: EncodedAudio, hypothesis: Hypothesis) -> list[TimedWord]:
         """The words of a hypothesis, timed from the audio's first sample; empty if the alignment fails."""

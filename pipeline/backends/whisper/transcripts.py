@@ -44,7 +44,8 @@ class Transcripts:
         rejected = rejection(evidence, self._thresholds)
         if rejected is not None and not (judged and rejected == "uncertain"):
             return None
-        return self.build(segment, result.encoded.language, evidence, result.words, result.missing)
+        found = self.build(segment, result.encoded.language, evidence, result.words, result.missing)
+        return replace(found, provisional=result.provisional)
 
     def sure(self, segment: SpeechSegment, result: Search, *, judged: bool = False) -> Transcript | None:
         """The transcript of words of which the last ones may be doubtful: they may be cut off. None if all are."""
@@ -62,7 +63,13 @@ class Transcripts:
         evidence = Evidence(hypothesis.text.strip(), 0, hypothesis.log_probability, hypothesis.no_speech_probability)
         words = result.words if result.rejected is None else ()
         transcript = self.build(segment, result.encoded.language, evidence, words, result.missing)
-        return replace(transcript, rejected=result.rejected, repeated=repeated, uncertain=result.uncertain)
+        return replace(
+            transcript,
+            rejected=result.rejected,
+            repeated=repeated,
+            uncertain=result.uncertain,
+            provisional=result.provisional,
+        )
 
     def build(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import PipelineError
@@ -73,9 +74,11 @@ class FinalRecognition:
         return transcripts_by_group
 
     def as_if_closed(self, group: Group) -> list[Transcript] | None:
-        """The transcripts of a group if nothing more comes; None if the recogniser fails. Nothing is remembered."""
+        """The transcripts of a group if nothing more comes, some of them perhaps provisional; None if the recogniser fails.
+        Nothing is remembered.
+        """
         try:
-            return self._whole(group, *self._leads([group]))
+            return self._whole(group, *self._leads([group]), brief=True)
         except PipelineError:
             raise
         except Exception:
@@ -127,33 +130,36 @@ class FinalRecognition:
             before += group
         return leads
 
-    def _whole(self, group: Group, leading: Group = ()) -> list[Transcript]:
+    def _whole(self, group: Group, leading: Group = (), *, brief: bool = False) -> list[Transcript]:
         """The transcripts of a group, heard together with the segments before it of ``leading``."""
         with self.stats.busy("asr"):
             if isinstance(self.recognizer, BatchRecognizer) and not self.several_languages:
-                return self._batch(self.recognizer, [group], [leading])[0]
+                return self._batch(self.recognizer, [group], [leading], brief=brief)[0]
             transcripts = self.recognizer.transcribe(group, self.options)
         check_transcripts(group, transcripts)
         return transcripts
 
     def _batch(
-        self, recognizer: BatchRecognizer, groups: Sequence[Group], leads: Sequence[Group]
+        self, recognizer: BatchRecognizer, groups: Sequence[Group], leads: Sequence[Group], *, brief: bool = False
     ) -> list[list[Transcript]]:
         """The transcripts of groups, each heard together with its lead, unless that is heard to end otherwise than before: then a
         word may have come to the wrong side.
         """
-        heard = self._checked(recognizer, [(*leading, *group) for leading, group in zip(leads, groups, strict=True)])
+        together = [(*leading, *group) for leading, group in zip(leads, groups, strict=True)]
+        heard = self._checked(recognizer, together, brief=brief)
         batch, before = list[list[Transcript]](), self._newest
         for leading, group, transcripts in zip(leads, groups, heard, strict=True):
             recognised = transcripts[len(leading) :]
             if leading and (before is None or _end(transcripts[len(leading) - 1]) != _end(before)):
-                (recognised,) = self._checked(recognizer, [group])
+                (recognised,) = self._checked(recognizer, [group], brief=brief)
             batch.append(recognised)
             before = recognised[-1]
         return batch
 
-    def _checked(self, recognizer: BatchRecognizer, groups: Sequence[Group]) -> list[list[Transcript]]:
-        batch = recognizer.transcribe_batch(groups, self.options)
+    def _checked(
+        self, recognizer: BatchRecognizer, groups: Sequence[Group], *, brief: bool = False
+    ) -> list[list[Transcript]]:
+        batch = recognizer.transcribe_batch(groups, replace(self.options, brief=brief))
         if not isinstance(batch, list) or len(batch) != len(groups):
             raise PipelineError(
                 f"transcribe_batch returned {str(batch)[:60]}; expected a list for each of {len(groups)} groups"

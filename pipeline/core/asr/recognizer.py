@@ -28,6 +28,8 @@ class RecognitionOptions:
     """The glossary of the stream."""
     expected: str = ""
     """The text that the last draft heard after the context."""
+    brief: bool = False
+    """More may be said at once: leave out searches that would only mend what is in doubt, and call the transcript provisional."""
 
 
 DEFAULT = RecognitionOptions()

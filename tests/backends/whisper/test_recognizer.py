@@ -211,6 +211,23 @@ def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypoth
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_brief_recognition_is_one_greedy_search_and_provisional_where_it_is_not_sure(
+    recognizer, phrases, monkeypatch, sure
+):
+    copy, model = watched(recognizer)
+    monkeypatch.setattr(search, "_SURE", -9.0 if sure else 0.0)
+    monkeypatch.setattr(copy._searcher, "worth_second_search", lambda result: not sure)
+    ((brief,),) = copy.transcribe_batch([phrases[:1]], RecognitionOptions(brief=True))
+    assert model.windows == [(10.0, 1)]
+    assert brief.provisional == (not sure)
+    ((whole,),) = copy.transcribe_batch([phrases[:1]], RecognitionOptions())
+    assert max(beams for _, beams in model.windows) == (1 if sure else 10)
+    assert not whole.provisional
+    assert not sure or brief == whole
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("loops", [1, 2])
 def test_a_loop_is_searched_again_and_cut_if_it_persists(recognizer, phrases, loops):
     copy, model = watched(recognizer)

@@ -110,6 +110,11 @@ class Agreement:
         self._shown = [*words[:again], *takewhile(lambda word: _is_whole(word, heard_s), words[again:])]
         return self._shown[len(self.steady) :]
 
+    def kept(self, heard: Sequence[Word], heard_s: float) -> int:
+        """How many words of another hearing, which is shown, are those called steady at its beginning."""
+        self._shown = list(heard)
+        return agreeing_words(self.steady[: self.promised(heard_s)], heard)
+
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)

@@ -98,10 +98,12 @@ class Drafting:
         return self._whole(segment, found, without_end(agreement.visible(segment.heard_s)), steady)
 
     def confirm(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
-        """The segment pauses, and its group is recognised as a whole: later drafts go on from these words."""
+        """The segment pauses, and its group is recognised as a whole: later drafts go on from these words, unless they are provisional."""
         self._begin(segment)
         if transcript.rejected is not None or not transcript.words:
             return transcript
+        if transcript.provisional:
+            return replace(transcript, steady_words=self._agreement.kept(transcript.words, segment.heard_s))
         self._first = replace(transcript, missing=())
         self._unheard = self._doubtful = 0
         self._agreement.confirm(transcript.words, segment.heard_s, _missing_s(transcript))

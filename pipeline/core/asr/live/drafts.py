@@ -92,7 +92,7 @@ class LiveDrafts:
         """The last segment of the open group has ended; None if the group was recognised like this already."""
         last = group[-1]
         drafted = self._heard.get(last.start_sample) if last.forced_cut else None
-        found = None if self.prepared(group) is not None else self._whole(group)
+        found = None if self._early is not None and _same(self._early[0], group) else self._whole(group)
         rest = self._after_cut(last, drafted, found.transcripts[-1].text) if drafted is not None and found else None
         if found is None or rest is None:
             return found
@@ -108,8 +108,8 @@ class LiveDrafts:
         return replace(heard, start_s=segment.end_s, text=text, words=words, previous_end=None, steady_words=0)
 
     def prepared(self, group: Group) -> list[Transcript] | None:
-        """The transcripts of a closed group if it was recognised like this already."""
-        if self._early is None or not _same(self._early[0], group):
+        """The transcripts of a closed group if it was recognised like this already, and no longer search may find other words."""
+        if self._early is None or not _same(self._early[0], group) or any(one.provisional for one in self._early[1]):
             return None
         return [
             replace(found, heard_s=segment.heard_s, speech_end_s=segment.speech_end_s, steady_words=0)
@@ -129,8 +129,8 @@ class LiveDrafts:
 
     def _whole(self, group: Group) -> TranscriptSoFar | None:
         found = self._final.as_if_closed(group)
-        if found is None:
-            return None
+        if found is None or any(one.provisional and one.rejected for one in found):
+            return None  # what drafts have heard stays
         self._early = group, found
         *before, last = found
         self._heard |= {segment.start_sample: one for segment, one in zip(group, before, strict=False)}
@@ -152,7 +152,7 @@ class LiveDrafts:
             if not newest:
                 heard = _ended(segment, heard, complete=complete)
             found.append(heard if steady else replace(heard, steady_words=0))
-            steady = steady and complete
+            steady = steady and complete and not heard.provisional
         return TranscriptSoFar(tuple(found))
 
 
@@ -170,7 +170,7 @@ def _ended(segment: SpeechSegment, heard: Transcript, *, complete: bool) -> Tran
     words = tuple(word for word in heard.words if (word.start_s + word.end_s) / 2 <= segment.end_s)
     if len(words) < len(heard.words):
         heard = replace(heard, text="".join(word.text for word in words).strip(), words=words)
-    steady_words = len(words) if complete else min(heard.steady_words, len(words))
+    steady_words = len(words) if complete and not heard.provisional else min(heard.steady_words, len(words))
     return replace(heard, end_s=segment.end_s, steady_words=steady_words)
 
 

@@ -8,7 +8,7 @@ from pipeline.core.asr.context import Context
 from pipeline.core.asr.final import FinalRecognition
 from pipeline.core.asr.live.drafts import LiveDrafts
 from pipeline.core.run.options import DraftOptions
-from pipeline.events import SAMPLE_RATE
+from pipeline.events import SAMPLE_RATE, Word
 from tests.core.asr import test_language_segmenter as spoken
 from tests.core.asr.scripted import Scripted, speech
 
@@ -91,6 +91,52 @@ def test_the_text_of_a_pause_is_that_of_the_group_if_it_closes_as_it_was():
     louder = replace(SECOND, samples=np.ones_like(SECOND.samples))
     for group in [(FIRST,), (SECOND,), (FIRST, speech(1, 2.5, 4.6)), (FIRST, louder)]:
         assert found.prepared(group) is None
+
+
+class InDoubt(Scripted):
+    """Several at once: a brief search hears every word otherwise, and is not sure of it."""
+
+    def __init__(self, rejected=None):
+        super().__init__()
+        self.rejected = rejected
+
+    def transcribe_batch(self, groups, options):
+        found = [self.transcribe(group, options) for group in groups]
+        if not options.brief:
+            return found
+        otherwise = tuple(Word(f" {said}?", at / 2, at / 2 + 0.5) for at, said in enumerate("It was a worst".split()))
+        changes = {"words": otherwise, "text": "It was a worst", "provisional": True, "rejected": self.rejected}
+        return [[replace(each, **changes) for each in group] for group in found]
+
+
+def test_a_group_that_was_heard_briefly_and_in_doubt_is_heard_again_when_it_closes():
+    recognizer = InDoubt()
+    found = drafts(recognizer)
+    shown = found.look((), FIRST, pausing=True)
+    assert texts(shown) == ["It was a worst"]
+    assert found.ended((FIRST,)) is None
+    assert recognizer.calls == [[0]]  # the end brings nothing new
+    assert found.prepared((FIRST,)) is None
+    (final,) = found._final.recognised([(FIRST,)])
+    assert [each.text for each in final] == ["It was the best"]
+
+
+def test_what_was_heard_briefly_and_in_doubt_is_shown_and_no_more_steady_than_before():
+    found = drafts(InDoubt())
+    found.look((), speech(0, 0.0, 1.5), pausing=False)
+    (drafted,) = found.look((), FIRST, pausing=False).transcripts
+    assert (drafted.text, drafted.steady_words) == ("It was the best", 3)
+    (shown,) = found.look((), FIRST, pausing=True).transcripts
+    assert (shown.text, shown.steady_words) == ("It was a worst", 2)
+    again = found.look((FIRST,), SECOND, pausing=False)
+    assert [each.steady_words for each in again.transcripts] == [2, 0]
+
+
+def test_drafts_stay_where_a_brief_search_is_rejected():
+    found = drafts(InDoubt(rejected="repetition"))
+    found.look((), speech(0, 0.0, 1.5), pausing=False)
+    assert found.look((), FIRST, pausing=True) is None
+    assert texts(found.look((), speech(0, 0.0, 2.5), pausing=False)) == ["It was the best of"]
 
 
 def test_of_several_pauses_the_text_is_that_of_the_last():
