@@ -9,6 +9,10 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # Where `make serve` listens: the first of these ports that is free. ARGS has further options, such as --record DIR.
 PORT ?= 8000-8019
 ARGS ?=
+# What `make demo` plays, before what is said in Portuguese.
+AUDIO ?= examples/audio/*.wav
+# What is installed for the tests.
+EXTRAS ?= dev
 # What `make report` compares the working tree with.
 BASE ?= HEAD
 BIN := $(VENV)/bin
@@ -16,7 +20,7 @@ BIN := $(VENV)/bin
 .PHONY: demo serve test test-fast report lint types docs pictures clean
 
 demo: $(VENV)/.installed
-	@for audio in examples/audio/*.wav; do \
+	@for audio in $(AUDIO); do \
 		echo; echo "== $$audio"; \
 		$(BIN)/python -m pipeline.live $$audio --config demo || exit $$?; \
 	done
@@ -80,5 +84,5 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@
