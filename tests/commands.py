@@ -226,11 +226,12 @@ def _load_translator(directory: Path, options: NmtConfig | None = None) -> Maria
 
 def _load_speech(speech: Any, sharing: Any, several_calls: bool) -> Any:
     """Load a recogniser, or share the memory of one that was loaded before."""
-    if speech.weights not in _recognizers:
-        _recognizers[speech.weights] = _SPEECH(speech, sharing, several_calls)
-        if isinstance(_recognizers[speech.weights], WhisperRecognizer):
-            remember(_recognizers[speech.weights])
-    return _SPEECH(speech, _ready(_recognizers[speech.weights]), several_calls)
+    key = speech.weights, several_calls
+    if key not in _recognizers:
+        _recognizers[key] = _SPEECH(speech, sharing, several_calls)
+        if isinstance(_recognizers[key], WhisperRecognizer):
+            remember(_recognizers[key])
+    return _SPEECH(speech, _ready(_recognizers[key]), several_calls)
 
 
 def _ready(value: Any) -> Future[Any]:

@@ -10,8 +10,10 @@ import shutil
 import signal
 import tempfile
 import wave
+from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -106,10 +108,12 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
+@pytest.hookimpl(trylast=True)  # when what is not wanted has been taken out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests that do more than a minute's work on a busy machine take longer than pyproject.toml's timeout, but not than --timeout.
 
-    The slow ones come first, spread over the processes, lest one of them is all that is left to do.
+    Modules with slow ones come first, lest one of them is all that is left to do. Each is run in one process, where what its tests
+    share is made once, and equal speech recognised once.
     """
     for item in items:
         if config.option.timeout is None and item.get_closest_marker("timeout") is None:
@@ -117,16 +121,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             at_its_own_pace = in_real_time or item.get_closest_marker("slow") is not None
             if at_its_own_pace or item.path.parent.name not in _QUICK_AREAS:
                 item.add_marker(pytest.mark.timeout(HANG_S if at_its_own_pace else _WHOLE_CHAIN_S))
-    slow, quick = (
-        [item for item in items if (item.get_closest_marker("slow") is not None) is kind] for kind in (True, False)
-    )
+    slow, modules = Counter[Path](), dict[Path, list[pytest.Item]]()
+    for item in items:
+        modules.setdefault(item.path, []).append(item)
+        slow[item.path] += item.get_closest_marker("slow") is not None
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))  # each begins with an equal part of the list
-    share = -(-len(quick) // processes)
-    items[:] = [
-        item
-        for number in range(processes)
-        for item in (*slow[number::processes], *quick[number * share : (number + 1) * share])
-    ]
+    parts: list[list[Path]] = [[] for _ in range(processes)]
+    for path, count in slow.most_common():
+        if count:
+            min(parts, key=lambda part: sum(slow[each] for each in part)).append(path)
+    quick = (item for path, module in modules.items() if not slow[path] for item in module)
+    begun = [[item for path in part for item in modules[path]] for part in parts]
+    share = -(-len(items) // processes)
+    items[:] = [item for first in begun for item in (*first, *islice(quick, max(0, share - len(first))))] + [*quick]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -252,6 +259,15 @@ def demo_models(demo_config: PipelineConfig) -> Models:
 
     with loaded_once():
         return load_models(demo_config)
+
+
+@pytest.fixture
+def loaded() -> Iterator[None]:
+    """Models that the test loads stay loaded. Equal speech is recognised once."""
+    from tests.commands import loaded_once
+
+    with loaded_once():
+        yield
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from pipeline.bench.words import edits, scored_units
 from pipeline.core.captions.states import OpenTexts
 from pipeline.events import SAMPLE_RATE, Word
 from tests.apps.test_targets import config_file
+from tests.commands import loaded_once
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
 from tests.core.vad.test_stage import cut
 from tests.drafting import Pace, Slow, Steady, at_once, chunks
@@ -109,7 +110,8 @@ def turns(pause_s):
 def test_a_draft_in_another_language_than_the_sentence(wrong, pace, tmp_path, monkeypatch):
     """The first drafts of the Chinese sentence are made English."""
     config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
-    models = load_models(config)
+    with loaded_once():
+        models = load_models(config)
     recognizer = models.recognizer
     draft, drafts = recognizer.draft, [0]
     english = "My brother likes noodles and fish"
@@ -150,7 +152,9 @@ def test_a_draft_in_another_language_than_the_sentence(wrong, pace, tmp_path, mo
 def test_sentences_in_two_languages_may_follow_each_other_quickly(live, pause_s, pace, tmp_path):
     config = load_config(config_file(tmp_path, ["zh", "en"], source="auto"))
     said, speech = turns(pause_s)
-    events, stats = run(config, load_models(config), Steady(chunks(speech), pace), live=live)
+    with loaded_once():
+        models = load_models(config)
+    events, stats = run(config, models, Steady(chunks(speech), pace), live=live)
     assert not stats.withheld
     found = of(events)
     assert [sentence.language for sentence in found] == [language for language, _ in said]

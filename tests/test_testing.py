@@ -10,6 +10,8 @@ from pipeline import EndOfInput, Models, SourceSentence, StageError, TargetText,
 from pipeline.testing import EndedError, Harness, demo_speech
 from tests.conftest import EXAMPLES, HANG_S, write_wav
 
+pytestmark = pytest.mark.usefixtures("loaded")
+
 
 @pytest.mark.slow
 async def test_audio_silence_and_end_give_cues_and_translations(tmp_path):

@@ -19,6 +19,7 @@ from pipeline.languages.options import LanguageConfig
 from pipeline.media.audio.recording import Recording
 from pipeline.media.sinks.jsonl import line, read_event
 from tests.chain import events_of
+from tests.commands import loaded_once
 from tests.conftest import ROOT, read_wav, write_wav
 from tests.fixtures.student import write_student
 from tests.store.catalogue_server import serving_catalogue
@@ -28,6 +29,11 @@ PORTUGUESE = read_wav(ROOT / "examples/audio-pt/lisbon.wav")[: round(8.2 * SAMPL
 CHINESE = read_wav(ROOT / "tests/media/audio/chinese.wav")[: round(2.7 * SAMPLE_RATE)]
 PAUSE = np.zeros(round(2.5 * SAMPLE_RATE), np.int16)
 DEMO = load_config("demo")
+
+
+def loaded(config, shared=None):
+    with loaded_once():
+        return load_shared([config], shared=shared)
 
 
 def talk(path, *parts):
@@ -53,7 +59,7 @@ def catalogue(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_each_sentence_is_translated_from_the_language_that_is_named_and_spoken(tmp_path):
     config = with_overrides(DEMO, source="en,pt", targets="en")
-    (models,) = load_shared([config])
+    (models,) = loaded(config)
     for live in (False, True):
         recording = talk(tmp_path / "talk.wav", PORTUGUESE, ENGLISH, PORTUGUESE)
         events = events_of(config, models, recording, live=live)
@@ -73,7 +79,7 @@ def test_each_sentence_is_translated_from_the_language_that_is_named_and_spoken(
 @pytest.mark.slow
 def test_of_any_language_the_translator_is_fetched_when_it_is_spoken(tmp_path, catalogue):
     config = with_overrides(DEMO, source="auto", targets="en")
-    (models,) = load_shared([config])
+    (models,) = loaded(config)
     events = events_of(config, models, talk(tmp_path / "two.wav", PORTUGUESE, ENGLISH))
     assert [language for language, *_ in said(events)] == ["pt", "pt", "en"]
     assert catalogue.asked == []  # the one from Portuguese is there
@@ -88,7 +94,7 @@ def test_of_any_language_the_translator_is_fetched_when_it_is_spoken(tmp_path, c
 @pytest.mark.slow
 def test_what_has_no_translator_is_shown_as_it_is_and_that_is_said_once(tmp_path, catalogue, caplog):
     config = with_overrides(DEMO, source="auto", targets="en")
-    (models,) = load_shared([config], shared=SharedModels(fetches=False))
+    (models,) = loaded(config, SharedModels(fetches=False))
     with caplog.at_level(logging.WARNING):
         found = said(events_of(config, models, talk(tmp_path / "talk.wav", CHINESE, ENGLISH, CHINESE)))
     assert [language for language, *_ in found] == ["zh", "en", "zh"]

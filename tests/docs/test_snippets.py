@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,7 @@ PYTHON = {
 """Page → number of its blocks; each has a test."""
 
 
-@pytest.fixture(autouse=True)
-def _loaded_once() -> Iterator[None]:
-    with loaded_once():
-        yield
+pytestmark = pytest.mark.usefixtures("loaded")
 
 
 async def run(code: str, **names: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pipeline.events import Samples
 from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
+from tests.commands import loaded_once
 from tests.conftest import PHRASES, read_wav, spoken_texts
 from tests.fixtures.student import write_student
 from tests.server.running import SPOKEN, NewService, Texts, serving, translated, with_hebrew
@@ -78,7 +79,8 @@ def shared() -> SharedModels:
 @pytest.fixture(scope="module")
 def offering(demo_config: PipelineConfig, shared: SharedModels) -> NewService:
     """Makes a service of English into Chinese that offers other languages. ``downloads``: it fetches."""
-    models = load_shared([demo_config], several_calls=True, shared=shared)[0]
+    with loaded_once():
+        models = load_shared([demo_config], several_calls=True, shared=shared)[0]
 
     def make(record: Path | None = None, downloads: bool = True, voices: Any = None, **limits: Any) -> Service:
         offers = Offers([(demo_config, models)], shared, downloads=downloads)

@@ -21,6 +21,7 @@ from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.server.app import create_app
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
+from tests.commands import loaded_once
 from tests.conftest import CHINESE, read_wav
 from tests.server.running import Texts, ask, final, finish, heard, rest, running, say, speak, translated
 from tests.server.test_openai import wav_of
@@ -34,7 +35,8 @@ CONFIGS = [load_config("demo-zh"), load_config("demo-zh-en")]
 
 @pytest.fixture(scope="module")
 def models() -> list[Models]:
-    return load_shared(CONFIGS)
+    with loaded_once():
+        return load_shared(CONFIGS)
 
 
 def serving_both(models: list[Models]) -> Service:

@@ -8,6 +8,7 @@ from pipeline.config.loading import SharedModels, load_shared
 from pipeline.server.languages.offers import Offers
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
+from tests.commands import loaded_once
 from tests.conftest import ROOT, read_wav
 from tests.server.running import ask, finish, running, speak
 from tests.server.test_operator import answered
@@ -24,7 +25,8 @@ PAUSE = np.zeros(3 * SECONDS, np.int16)
 def any_language():
     """The configuration, its models and those that are shared."""
     config, shared = with_overrides(load_config("demo"), source="auto", targets="en"), SharedModels(fetches=False)
-    return config, load_shared([config], shared=shared)[0], shared
+    with loaded_once():
+        return config, load_shared([config], shared=shared)[0], shared
 
 
 @pytest.fixture

@@ -14,11 +14,12 @@ from pipeline.events import SourceSentence
 from pipeline.media.audio.recording import Recording
 from pipeline.media.sinks.block_file import in_use
 from tests.chain import events_of
-from tests.commands import loaded_once
 from tests.conftest import ROOT
 from tests.media.audio.portaudio import FakePortAudio
 from tests.speaking.test_voice import JOE, needs_hibari, needs_joe
 from tests.speaking.voices import made_voice
+
+pytestmark = pytest.mark.usefixtures("loaded")
 
 LISBON = ROOT / "examples" / "audio-pt" / "lisbon.wav"
 
@@ -35,12 +36,6 @@ def heard(path, demo_config, demo_models):
 
 def written(path):
     return scored_units(path.read_text("utf-8"), "en")
-
-
-@pytest.fixture(autouse=True)
-def _loaded_once():
-    with loaded_once():
-        yield
 
 
 @pytest.mark.slow

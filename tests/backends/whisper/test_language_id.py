@@ -19,6 +19,7 @@ from pipeline.events import SAMPLE_RATE, SpeechSegment
 from tests.backends.whisper.conftest import result, watched
 from tests.conftest import CHINESE, PHRASES, read_wav, spoken_texts
 from tests.core.vad.test_stage import cut
+from tests.remembered import remember
 
 LANGUAGES = ("en", "zh", "de")
 weights = st.floats(0, 1, allow_nan=False)
@@ -76,7 +77,9 @@ def test_calibration_removes_part_of_what_a_model_prefers_on_silence(probabiliti
 
 @pytest.fixture(scope="module")
 def two():
-    return WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
+    recognizer = WhisperRecognizer(AsrConfig(model="base"), ["en", "zh"])
+    remember(recognizer)
+    return recognizer
 
 
 @pytest.fixture(scope="module")
