@@ -8,6 +8,15 @@ import pytest
 
 from tests.conftest import HANG_S
 from tests.server.attacks.attacking import attacked
+from tests.server.attacks.test_requests import test_no_request_of_a_stranger_to_any_route_holds_the_others
+
+__all__ = ["test_no_request_of_a_stranger_to_any_route_holds_the_others"]
+
+
+@pytest.fixture
+def step():
+    """Each header is sent to each route."""
+    return 1
 
 
 @pytest.mark.parametrize("count", [3_000, 10_000])
