@@ -316,7 +316,7 @@ for name in speech_translate.__all__:
     output_of(python, "-c", program, cwd=tmp_path)
     module = (python, "-m", "speech_translate")
     assert "_speech_translate" in output_of(*module, "--print-completion", "bash", cwd=tmp_path)
-    live = ("live", EXAMPLES / "travel.wav", "--config", "demo-zh", "--fast", "--verbose")
+    live = ("live", EXAMPLES / "travel.wav", "--config", "demo-zh", "--asr", "tiny.en", "--fast", "--verbose")
     assert "柏林" in output_of(*module, *live, cwd=tmp_path)
     output_of(*module, "bench", "nmt", "--model", TINY, "--rounds", "1", cwd=tmp_path)  # starts processes
 

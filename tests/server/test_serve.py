@@ -25,7 +25,7 @@ from pipeline.apps.listening import tls_context
 from pipeline.apps.self_signed import self_signed
 from pipeline.apps.serve import run
 from pipeline.errors import UsageError
-from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
+from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, ROOT, read_wav
 from tests.server.running import ask, rest, say, speak
 
 TOKEN = "0123456789abcdef"
@@ -199,13 +199,13 @@ class Command:
 
 @asynccontextmanager
 async def command(*options: str | Path, before: str = "") -> AsyncIterator[Command]:
-    """Start the command with the demo's models on a free port; kill it at the end if it still runs.
+    """Start the command with the demo's translator and the smallest recogniser on a free port; kill it at the end if it still runs.
 
     ``before``: Python that the process runs first.
     """
     program = ["-c", f"{before}; from pipeline.serve import main; main()"] if before else ["-m", "pipeline.serve"]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *program, "--config", "demo-zh", "--port", "0", *map(str, options),
+        sys.executable, *program, "--config", "demo-zh", "--asr", "tiny.en", "--port", "0", *map(str, options),
         stderr=subprocess.PIPE, cwd=ROOT,
     )  # fmt: skip
     try:
@@ -225,14 +225,15 @@ async def command(*options: str | Path, before: str = "") -> AsyncIterator[Comma
 @openssl
 async def test_sigterm_lets_speakers_end_over_tls(certificate, token_file, tmp_path):
     cert, key = certificate
+    phrase = SPEECH[: round(PHRASE_SECONDS * 16_000)]
     options = ["--tls-cert", cert, "--tls-key", key, "--token-file", token_file, "--record", tmp_path / "records"]
     async with command(*options) as server:
         assert server.secure
         context = ssl.create_default_context(cafile=str(cert))
         async with server.connect(context) as speaker:
             await ask(speaker, type="start", token=TOKEN)
-            await speak(speaker, SPEECH)
-            while json.loads(await speaker.recv()).get("received") != len(SPEECH):
+            await speak(speaker, phrase)
+            while json.loads(await speaker.recv()).get("received") != len(phrase):
                 pass
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             writer.write(b"no TLS, \x1b[31m\r\n\r\n")
@@ -241,7 +242,7 @@ async def test_sigterm_lets_speakers_end_over_tls(certificate, token_file, tmp_p
             server.process.send_signal(signal.SIGTERM)
             records = await rest(speaker)
             assert records[-1]["type"] == "end"
-            assert records[-1]["duration_s"] == pytest.approx(len(SPEECH) / 16_000, abs=1e-4)
+            assert records[-1]["duration_s"] == pytest.approx(len(phrase) / 16_000, abs=1e-4)
             assert speaker.close_code == 1000
         assert await server.status() == 0
         first, second, *lines = server.said.decode().splitlines()
