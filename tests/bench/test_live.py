@@ -17,6 +17,8 @@ from pipeline.events import SAMPLE_RATE, TargetText
 from tests.conftest import EXAMPLES, PHRASE_SECONDS, read_wav, spoken_texts, write_wav
 from tests.streams import spoken
 
+pytestmark = pytest.mark.usefixtures("loaded")
+
 TRAVEL = str(EXAMPLES / "travel.wav")
 arguments()  # imports all commands, before a test takes away what loads models
 
