@@ -204,6 +204,16 @@ def test_a_slow_reader_ends_up_with_the_same_texts(stream, capacity, data):
     assert asyncio.run(work()) == texts(stream.events)
 
 
+async def test_a_reader_whose_place_is_given_away_is_told_nothing_more():
+    feed = Feed(History(9), None, 9)
+    await feed.take()
+    feed.push(SourceText(0, "en", "Yes"))
+    feed.retarget(("zh", "de"))
+    feed.displace()
+    assert await feed.take() is None
+    assert feed.failure is not None
+
+
 async def test_of_a_text_that_waits_only_the_newest_is_taken():
     feed = Feed(History(9), "zh", 10)
     first = await feed.take()

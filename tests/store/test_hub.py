@@ -1,7 +1,8 @@
 """Models by name: from directories, from the cache, and from a local server with the hub's protocol."""
 
+import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,33 @@ def test_what_follows_the_listed_size_of_a_file_is_not_read(tmp_path, monkeypatc
     with pytest.raises(DownloadError, match="has 2,000 bytes; the hub lists 1,500"):
         transfer.fetch_blob(Listing("owner/name", None, "a" * 40, (file,)), file, tmp_path, lambda size: None)
     assert len(read) == 2
+
+
+@pytest.mark.parametrize(
+    ("connections", "sizes"),
+    [
+        ([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]),  # each brings something
+        ([2, 0, 0, 2, 0, 0, 1], [2, 4, 5]),
+        ([2, 0, 0, 0, 3], None),
+        ([0, 0, 0, 3], None),
+    ],
+)
+def test_a_download_is_given_up_after_three_connections_in_a_row_that_bring_nothing(
+    connections, sizes, tmp_path, monkeypatch
+):
+    content, given, told = b"12345", iter(connections), list[int]()
+
+    @contextmanager
+    def connection(url: str, start: int) -> Iterator[tuple[bool, Iterator[bytes]]]:
+        yield True, iter([content[start : start + count]] if (count := next(given, 0)) else [])
+
+    monkeypatch.setattr(transfer, "_connection", connection)
+    monkeypatch.setattr(transfer, "_PAUSE_S", 0)
+    file = RemoteFile("model.bin", 5, hashlib.sha256(content).hexdigest())
+    with pytest.raises(DownloadError, match="stopped at") if sizes is None else nullcontext():
+        transfer.fetch_blob(Listing("owner/name", None, "a" * 40, (file,)), file, tmp_path, told.append)
+    assert sizes in (None, told)
+    assert list(given) == ([3] if sizes is None else [])
 
 
 def test_statuses_after_which_trying_again_helps():

@@ -76,6 +76,11 @@ def test_a_long_word_at_the_end_of_a_sentence_was_said_first():
     assert (alone.start_s, round(alone.end_s, 2)) == (0.0, 0.52)
 
 
+def test_a_long_first_word_was_said_last():
+    (first,) = without_others_time(words((" Yes", 0.0, 4.0)))
+    assert (round(first.start_s, 2), first.end_s) == (3.48, 4.0)
+
+
 def test_what_is_heard_later_takes_its_place_without_the_words_at_the_seams():
     heard = words((" one", 0.0, 0.5), (" two", 0.5, 1.0), (" five", 4.0, 4.5))
     more = words((" Two,", 0.9, 1.2), (" three", 2.0, 2.5), (" four", 2.5, 3.0), (" five.", 3.5, 4.0))

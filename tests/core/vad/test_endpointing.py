@@ -162,6 +162,12 @@ def test_a_cut_on_the_newest_frame_loses_nothing():
     assert (len(first.samples), second.start_sample, len(second.samples)) == (200 * FRAME, 200 * FRAME, 100 * FRAME)
 
 
+def test_the_end_of_speech_after_a_cut_is_a_segment_however_short_it_is():
+    options = VadConfig(max_segment_ms=4000, cut_search_ms=1000, fill_ms=0)
+    _, rest = run([True] * 202 + [False] * 60, options, loud={199: 0})
+    assert (rest.start_sample, rest.speech_end_s) == (200 * FRAME, 4.04)
+
+
 @settings(max_examples=examples(200))
 @given(
     runs=st.lists(st.tuples(st.booleans(), st.integers(1, 120)), max_size=20),

@@ -84,6 +84,15 @@ def test_a_sentence_is_built_early_with_the_times_and_the_speaker_of_what_is_sai
     assert builder._sources == {}
 
 
+def test_a_sentence_that_ends_otherwise_keeps_the_words_that_were_steady():
+    builder = EarlySentenceBuilder("de")
+    for event in (SourceText(0, "en", "Here it", 7), TargetText(0, "de", "Hier war", 8)):
+        assert builder.push(event) == []
+    builder.push(SourceSentence(0, "en", "Here it is."))
+    assert [sent.text for sent in builder.push(Translation(0, "de", "Hier ist es."))] == ["Hier war es."]
+    assert builder.differing == 1
+
+
 HEARD = Transcript(0, 1.0, 2.0, "Yes.", "en", 0.1, -0.2, 1.3)
 
 
