@@ -130,6 +130,7 @@ def test_a_glossary_for_other_languages_is_announced(head, said, tmp_path, capsy
         ("cat\n", "line 1: no translation; write it in the next column"),
         ("a\t甲\n", 'line 1: "a" is one letter'),
         ("中\tmiddle\n", 'line 1: "中" is one letter'),
+        ("中\tmiddle\t\t\texact\n", 'line 1: "中" is one letter'),
         ("\t猫\n", "line 1: an empty term"),
         ("...\t猫\n", 'line 1: "..." has no letters'),
         ("cat\t猫\tkit|\n", "line 1: an empty term"),

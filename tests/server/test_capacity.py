@@ -35,6 +35,12 @@ def test_the_number_follows_from_the_time_of_a_window():
     assert [sessions_for(0.1, cores) for cores in (1, 6, 12)] == [5, 11, 12]
 
 
+def test_calls_at_once_share_the_time_of_a_window():
+    encoder = SimpleNamespace(calls_at_once=4, on_gpu=False, run_encoder=len)
+    times = iter(range(100))
+    assert slowest_window_s([encoder], lambda: next(times)) == 1 / 4
+
+
 @pytest.mark.slow
 def test_the_time_of_a_window_is_the_shortest_after_the_first_run_with_all_calls_at_once(demo_config):
     (models,) = load_shared([demo_config], several_calls=True)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from pipeline import Models, PipelineConfig
 from pipeline.errors import UsageError
 from pipeline.languages.options import LanguageConfig
+from pipeline.server.chains import Chain
 from pipeline.server.languages.served import ServedLanguages, narrowed
 from pipeline.server.protocol import ProtocolError
 
@@ -123,3 +125,17 @@ def test_a_target_has_the_script_and_region_that_are_asked_for():
     assert ServedLanguages((EN, LanguageConfig("fr", ("zh-TW",)))).find(None, ["zh-TW"]) == 1
     with pytest.raises(ProtocolError, match='does not translate into "zh/.."; choose from zh, de'):
         ServedLanguages((EN,)).find(None, ["zh/.."])
+
+
+class Picky:
+    """A translator whose files name another pair."""
+
+    def check_languages(self, source: str, target: str) -> None:
+        raise UsageError(f"it does not translate {source} into {target}")
+
+
+def test_the_model_of_a_configured_target_is_taken_and_one_for_another_script_is_checked():
+    chain = Chain(PipelineConfig(EN), Models(None, translations={"zh": Picky(), "de": Picky()}))
+    assert list(chain.narrowed(["zh"]).models.translations) == ["zh"]
+    with pytest.raises(ProtocolError, match="en into zh-TW"):
+        chain.narrowed(["zh-TW"])

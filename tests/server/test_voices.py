@@ -175,6 +175,15 @@ async def test_a_slow_listener_is_told_what_it_missed():
     assert [await listener.take() for _ in range(5)] == [4, b"\x02", b"\x03", b"\x04", None]
 
 
+async def test_a_listener_whose_place_is_given_away_is_told_nothing_of_what_it_missed():
+    listener = Listener()
+    for number in range(5):
+        listener.push(bytes([number]))
+    listener.displace()
+    assert await listener.take() is None
+    assert listener.failure is not None
+
+
 @pytest.mark.slow
 async def test_clients_of_openai_hear_the_translation(service, voice):
     async with running(service) as server, connected(server) as connection:

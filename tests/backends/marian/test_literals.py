@@ -370,6 +370,7 @@ def test_times_of_day(language, text, found):
         ("en", "at 9:30 p.m.", "pt", ["às 21h30", "às 9:30 da noite"], ["às 9h30", "às 9:30 PM", "às 9:30 da manhã"]),
         ("pt", "às 9h30", "en", ["at 9:30"], ["at 9:30 p.m.", "at 9:30 in the evening", "at 9:30 AM", "at 19:30"]),
         ("pt", "às 22h", "en", ["at 10 p.m.", "at 22:00", "at 10 at night"], ["at 10", "at 10 a.m."]),
+        ("pt", "às 0h30", "en", ["at 12:30 a.m.", "at 0:30"], ["at 12:30", "at 12:30 p.m."]),
         ("zh", "早上6点", "en", ["at 6 a.m.", "at 6am", "at 6 in the morning"], ["at 6 p.m.", "at 6"]),
         ("en", "at 2 p.m.", "zh", ["下午2点", "下午2点钟", "14:00"], ["晚上2点半", "上午2点", "2点"]),
         ("en", "at 9:30 p.m.", "de", ["um 21:30 Uhr", "um 9.30 Uhr abends"], ["um 19:30 Uhr"]),

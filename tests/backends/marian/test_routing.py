@@ -369,6 +369,7 @@ OTHERS = {"de-en": "x/de-en", "en-fr": "x/en-fr", "de-fr": "x/de-fr"}
         ([STUDENTS["de-en"], STUDENTS["en-fr"], OTHERS["de-fr"]], "none", ["x/de-fr"]),
         ([STUDENTS["de-en"], STUDENTS["en-fr"]], "none", None),
         ([STUDENTS["de-en"], "firefox/de-en-tiny", OTHERS["en-fr"]], "en", ["firefox/de-en", "x/en-fr"]),
+        ([STUDENTS["de-en"], "firefox/en-de", OTHERS["de-fr"]], "en", ["x/de-fr"]),
     ],
 )
 def test_of_several_routes_students_are_preferred_and_then_one_model(monkeypatch, rows, via, found):
@@ -381,6 +382,7 @@ def test_of_several_routes_students_are_preferred_and_then_one_model(monkeypatch
     assert [pair.repository for pair in route("de", "fr", via)] == found
     of_students = student_routes.__wrapped__("en")
     assert of_students[("de", "en")][0] == table[0] if table[0].is_student else ("de", "en") not in of_students
+    assert ("de", "de") not in of_students
 
 
 def test_a_suffix_is_of_the_models_that_are_named_and_of_those_of_the_table():

@@ -4,6 +4,7 @@ import asyncio
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pipeline import EndOfInput, PipelineEvent, Translation
@@ -13,7 +14,7 @@ from pipeline.core.nmt.targets import TranslationStage
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.core.run.stats import PipelineStats
 from pipeline.errors import UsageError
-from pipeline.events import SourceSentence, SourceText, TargetText, Word
+from pipeline.events import SAMPLE_RATE, SourceSentence, SourceText, SpeechSegment, TargetText, Word
 from tests.conftest import HANG_S
 
 SAID = SourceSentence(0, "en", "So they say.", 0.0, 2.0, 2.5)
@@ -89,6 +90,19 @@ def test_chinese_is_written_in_the_script_of_the_target(live):
 def test_a_script_that_cannot_be_written_is_refused():
     with pytest.raises(UsageError, match="in the script Cyrl, as 'en-Cyrl' asks"):
         SameLanguageText("en-Cyrl")
+
+
+async def test_text_that_is_heard_again_as_it_was_leaves_no_lag():
+    stats = PipelineStats(2 * SAMPLE_RATE, 9 * SAMPLE_RATE, languages={"en"}, clock=lambda: 9.0)
+    stats.spoken_from(0.0)
+    stats.segment_closed(SpeechSegment(0, 0, np.zeros(2 * SAMPLE_RATE, np.int16)))
+    stats.audio_samples = stats.received_samples
+    inbox: asyncio.Queue[SourceText | SourceSentence | EndOfInput] = asyncio.Queue()
+    for each in (GROWING[0], replace(GROWING[0], heard_s=2.0), EndOfInput()):
+        inbox.put_nowait(each)
+    assert stats.lag_s == 7.0
+    await SameLanguageStage(SameLanguageText("en"), inbox, asyncio.Queue(), "en", stats).run()
+    assert stats.lag_s == 0.0
 
 
 async def test_what_is_kept_does_not_grow_with_the_run():
