@@ -168,17 +168,29 @@ class HttpConnection(H11Protocol):
             self.transport.abort()
 
 
+class CountInSecond:
+    """Counts what comes within one second of the clock. Pure: the caller tells the time."""
+
+    _count = _second = 0
+
+    def add(self, more: int, now_s: float) -> int:
+        """Count more; return how many there are in this second."""
+        self._count = more if int(now_s) != self._second else self._count + more
+        self._second = int(now_s)
+        return self._count
+
+
 class SocketConnection(WebSocketsSansIOProtocol):
     """A WebSocket whose memory is bounded, whatever the other side sends and however little it reads."""
 
     network = ""
     _frames = 0
-    _small, _second = 0, 0  # pings and small frames in a second, and which
     _heard = False  # whether anything has come since the last ping
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._ended, self._answered = asyncio.Event(), asyncio.Event()  # see CLOSING
+        self._small = CountInSecond()  # of pings and small frames
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -196,11 +208,8 @@ class SocketConnection(WebSocketsSansIOProtocol):
                 self.transport.close()
 
     def handle_events(self) -> None:
-        second = int(self.loop.time())
-        if second != self._second:
-            self._small, self._second = 0, second
-        self._small += sum(isinstance(event, Frame) and _is_small(event) for event in self.conn.events)
-        if self._small > _MOST_SMALL:
+        small = sum(isinstance(event, Frame) and _is_small(event) for event in self.conn.events)
+        if self._small.add(small, self.loop.time()) > _MOST_SMALL:
             self.conn.fail(CloseCode.POLICY_VIOLATION, f"more than {_MOST_SMALL} pings and small frames in a second")
             self.handle_parser_exception()
         else:

@@ -41,6 +41,7 @@ def subtitles(path: Path, texts: list[str]) -> Path:
     [
         ("film.es.srt", "en", "es"),
         ("film.spa.forced.srt", "en", "es"),
+        ("film.spa.forced.sdh.srt", "en", "es"),
         ("talk.pt-BR.mp3", "en", "pt"),
         ("film.pb.srt", "en", "pt"),
         ("film.eng.sdh.srt", "en", None),

@@ -13,6 +13,7 @@ from pipeline.languages.tags import (
     _PLAIN,
     LanguageTag,
     _parsed,
+    confusable,
     english_name,
     is_tag_of,
     known_language,
@@ -217,3 +218,11 @@ def test_a_containers_tag_may_name_several_languages(tag):
     assert is_tag_of(tag, "en")
     assert not is_tag_of(tag, "fr")
     assert not is_tag_of("", "en")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [("no", "da", True), ("sr", "hr", True), ("gl", "es", True), ("es", "pt", False), ("en", "de", False)],
+)
+def test_some_languages_are_taken_for_each_other(first, second, alike):
+    assert confusable(first, second) == confusable(second, first) == alike

@@ -48,6 +48,7 @@ def test_other_names_are_not(host):
         ("http://localhost:8000", "localhost:8000", True),
         ("https://LOCALHOST:8000", "localhost:8000", True),
         ("https://app.example", "localhost:8000", True),
+        ("https://APP.example", "localhost:8000", True),
         ("http://localhost:9000", "localhost:8000", False),
         ("http://evil.example", "localhost:8000", False),
         ("http://app.example", "localhost:8000", False),

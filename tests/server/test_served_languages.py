@@ -54,6 +54,11 @@ def test_a_configuration_for_several_languages_is_found_by_each_of_them():
     assert narrowed(LanguageConfig("auto", ("en", "pt", "de")), ["de", "en"]).targets == ("en", "de")
 
 
+def test_a_configuration_that_names_a_target_comes_before_one_that_has_it_in_another_script():
+    served = ServedLanguages((EN, LanguageConfig("fr", ("zh-TW",))))
+    assert [served.find(None, [target]) for target in ("zh", "zh-TW", "zh-HK")] == [0, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("languages", "source", "targets", "code", "message"),
     [

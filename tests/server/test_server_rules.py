@@ -16,7 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, Transcript
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.server import uploads
-from pipeline.server.connections import Overdue, Settings
+from pipeline.server.connections import CountInSecond, Overdue, Settings
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.guard import Rate
 from pipeline.server.languages import offers
@@ -211,6 +211,11 @@ def test_of_very_many_addresses_the_last_are_known(monkeypatch):
         False,
         True,
     ]
+
+
+def test_pings_are_counted_within_a_second_alone():
+    small = CountInSecond()
+    assert [small.add(*each) for each in ((2, 0.1), (3, 0.9), (0, 1.0), (4, 1.5), (1, 7.0))] == [2, 5, 0, 4, 1]
 
 
 class States(Overdue):
@@ -435,6 +440,12 @@ async def test_a_few_languages_are_prepared_at_once_each_for_all_who_ask(prepare
     assert prepared.prepare("en", ["fr"]) is second
     for one in (first, second):
         one.work.cancel()
+
+
+async def test_nothing_is_prepared_once_the_server_stops(prepared):
+    prepared.close()
+    with pytest.raises(ProtocolError, match="the server is preparing other languages"):
+        prepared.prepare("en", ["de"])
 
 
 @pytest.mark.parametrize(

@@ -80,3 +80,10 @@ def test_doubtful_words_at_the_end_of_a_draft_are_left_out(probabilities, judged
 
 def test_a_loop_is_no_draft_however_it_was_judged():
     assert kept(*[-0.1] * 20, said="no " * 20, judged=True) is None
+
+
+def test_nothing_is_kept_of_a_draft_whose_words_have_no_plausible_times():
+    words = [TimedWord(" Yes", 5.0, 5.5, log_probabilities=(-0.1,) * 4)]
+    transcripts = Transcripts(Thresholds(), {"en": None}, timed=True)
+    assert transcripts.sure(speech(0, 0.0, 6.0), search(words=words)) is not None
+    assert transcripts.sure(speech(0, 0.0, 2.0), search(words=words)) is None
