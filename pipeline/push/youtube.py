@@ -6,10 +6,11 @@ then its text on the next line, with <br> between two lines. Each POST has the n
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
-from ..media import Sentence, layout
+from ..media import Sentence, SubtitleRules, layout
 from .push import HttpPusher
 
 
@@ -20,10 +21,16 @@ class Push(HttpPusher):
 
     def deliver(self, language: str, sentence: Sentence) -> None:
         began = datetime.now(UTC) - timedelta(seconds=self.clock())
-        blocks = layout(sentence.text, self.rules, seams=sentence.seams)
-        shares = accumulate((sum(map(len, block)) for block in blocks), initial=0)
         body = ""
-        for block, before in zip(blocks, shares, strict=False):
-            said = began + timedelta(seconds=sentence.begin_at(before / len(sentence.text)))
+        for begin_s, block in captions(sentence, self.rules):
+            said = began + timedelta(seconds=begin_s)
             body += f"{said.strftime('%Y-%m-%dT%H:%M:%S')}.{said.microsecond // 1000:03}\n{'<br>'.join(block)}\n"
         self.post(body.encode(), seq=self.last + 1)
+
+
+def captions(sentence: Sentence, rules: SubtitleRules) -> Iterator[tuple[float, Sequence[str]]]:
+    """The lines of each caption of a sentence, and when it begins to be said, in seconds of the stream. Pure."""
+    blocks = layout(sentence.text, rules, seams=sentence.seams)
+    shares = accumulate((sum(map(len, block)) for block in blocks), initial=0)
+    for block, before in zip(blocks, shares, strict=False):
+        yield sentence.begin_at(before / len(sentence.text)), block

@@ -24,12 +24,12 @@ import pytest
 from pipeline.apps import live
 from pipeline.apps.pushes import Where, open_pushes, some_push
 from pipeline.errors import UsageError
-from pipeline.events import PipelineEvent, SourceText, TargetText
+from pipeline.events import PipelineEvent, SourceSentence, SourceText, TargetText
 from pipeline.media.subtitles.rules import SubtitleRules
 from pipeline.media.subtitles.sentences import Sentence
 from pipeline.media.subtitles.text import width
 from pipeline.push import obs as push_obs
-from pipeline.push import push
+from pipeline.push import push, youtube
 from pipeline.push.push import Pusher, PushError, PushRefusedError, PushSink, asked, http_address
 from tests.commands import run
 from tests.conftest import HANG_S, PHRASES, read_wav, write_wav
@@ -197,6 +197,15 @@ def test_youtube_gets_each_subtitle_with_the_time_at_which_it_was_said(server):
     assert len(times) == len(texts) >= 2
     assert times == sorted(set(times))
     assert " ".join(texts).replace("<br>", " ") == LONG
+
+
+def test_the_captions_of_a_sentence_share_its_time_by_their_length():
+    text = "a" * 30 + " " + "b" * 30 + " " + "c" * 30
+    said = SourceSentence(0, "en", text, 2.0, 11.2)
+    sentence = Sentence(2.0, 11.2, text, text, sources=(said,))
+    found = list(youtube.captions(sentence, SubtitleRules(max_lines=1)))
+    assert [lines for _, lines in found] == [(letter * 30,) for letter in "abc"]
+    assert [begin_s for begin_s, _ in found] == pytest.approx([2.0, 5.0, 8.0], abs=0.1)
 
 
 def test_a_webhook_gets_json_of_all_languages(server):

@@ -75,6 +75,12 @@ def test_a_complete_cache_is_not_written_to(tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
     assert fetch_model(ModelRef("owner/name", files=(FileSet(("model.bin",)),)), print) == snapshot
     assert sorted(tmp_path.rglob("*")) == before
+    # Unless the branch has moved to a commit that is there already.
+    linked = list[str]()
+    monkeypatch.setattr("pipeline.store.hub._link", lambda listing, files: linked.append(listing.commit) or snapshot)
+    (snapshot.parents[1] / "refs" / "main").write_text("c" * 40)
+    assert fetch_model(ModelRef("owner/name", files=(FileSet(("model.bin",)),)), print) == snapshot
+    assert linked == ["a" * 40]
 
 
 def test_an_unreadable_cache_is_reported(tmp_path, monkeypatch):

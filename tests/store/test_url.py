@@ -1,6 +1,8 @@
 """A file that is fetched by its URL: from a local server, with its hash."""
 
 import hashlib
+import io
+import urllib.request
 
 import pytest
 from huggingface_hub import constants
@@ -37,6 +39,18 @@ def test_a_file_is_fetched_once_and_goes_on_where_it_broke_off(served, monkeypat
     assert server.ranges == [None, "bytes=1000-"]
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert fetched(file).read_bytes() == CONTENT  # nothing is asked of the network
+
+
+def test_the_part_that_is_there_begins_anew_with_a_server_that_does(tmp_path, monkeypatch):
+    class Answer(io.BytesIO):
+        status, headers = 200, {"Content-Length": "4"}
+
+    path, told = tmp_path / "part", list[float]()
+    path.write_bytes(b"another")
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: Answer(b"data"))
+    monkeypatch.setattr(url, "_BLOCK", 2)
+    url.fetch("http://127.0.0.1/", path, told.append)
+    assert (path.read_bytes(), told) == (b"data", [0.5, 1.0])
 
 
 def test_another_file_than_published_is_refused_and_not_kept(served):
