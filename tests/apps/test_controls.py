@@ -1,5 +1,6 @@
 """A live run in a terminal: status line, pause, and a closed terminal."""
 
+import asyncio
 import json
 import logging
 import os
@@ -17,6 +18,7 @@ import pytest
 import srt
 
 from pipeline.apps.controls import NoticeSink, controls, meter, notice_line, status_line
+from pipeline.console import keys
 from pipeline.core.notices import (
     AudioLost,
     DeviceBack,
@@ -297,6 +299,19 @@ asyncio.run(main(2))
 print("echo is", "on" if termios.tcgetattr(0)[3] & termios.ECHO else "off", flush=True)
 """
 )
+
+
+async def test_each_press_of_the_space_bar_counts(monkeypatch):
+    keyboard, terminal = pty.openpty()
+    monkeypatch.setattr(keys, "_in_foreground", lambda terminal: True)
+    pressed = asyncio.Queue[None]()
+    with keys._terminal(lambda: pressed.put_nowait(None), terminal):
+        os.write(keyboard, b" x ")
+        async with asyncio.timeout(HANG_S):
+            await pressed.get()
+    assert pressed.qsize() == 1
+    os.close(terminal)
+    os.close(keyboard)
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ async def test_a_shortage_of_descriptors_is_told_in_one_line_and_connections_wai
     assert "ulimit -n" in said
 
 
-def test_a_listener_waits_after_a_shortage(monkeypatch):
+def test_a_listener_waits_after_a_shortage_and_tells_of_it_once(monkeypatch, caplog):
     def failing(listener: socket.socket) -> None:
         raise OSError(errno.ENFILE, "Too many open files in system")
 
@@ -156,6 +156,10 @@ def test_a_listener_waits_after_a_shortage(monkeypatch):
             listener.accept()
         with pytest.raises(BlockingIOError):  # as if nobody waited
             listener.accept()
+        monkeypatch.setattr(listener, "_retry_s", 0.0)
+        with pytest.raises(ShortageError):
+            listener.accept()
+    assert len(errors(caplog)) == 1
 
 
 def test_few_connections_of_a_burst_are_accepted_at_once():

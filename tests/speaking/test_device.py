@@ -71,6 +71,17 @@ def test_speech_is_played_whole_with_silence_around_it(monkeypatch):
     assert stream.closed
 
 
+def test_short_speech_returns_at_once_and_is_played_once(monkeypatch):
+    fake = plugged_in(monkeypatch, ("Speakers", 2, 0))
+    output = DeviceOutput(None, 16_000)
+    (stream,) = fake.streams
+    for part in (SPEECH[:320], SPEECH[320:640]):
+        output.play(part)
+        assert np.array_equal(stream.play(320)[:, 0], part)
+    assert not stream.play(320).any()
+    output.close()
+
+
 def test_a_device_with_other_settings_gets_them(monkeypatch):
     fake = plugged_in(monkeypatch, ("Card", 2, 48_000))
     output = DeviceOutput("card", 16_000)
