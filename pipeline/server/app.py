@@ -26,7 +26,7 @@ from .metrics import Metrics
 from .protocol import is_room_name
 from .protocols import DETECTION, PATH, PATHS, PROTOCOLS
 from .service import Service
-from .websocket import endpoint
+from .websocket import Connection
 
 STATIC = Path(__file__).parent / "static"
 _GET_POST = ("GET", "POST")
@@ -83,7 +83,7 @@ def create_app(
             Route("/overlay/{session}", _page("overlay.html")),
             Route("/v1/info", answers.info),
             Route("/v1/room", answers.room),
-            WebSocketRoute("/v1/session", endpoint(service, access)),
+            WebSocketRoute("/v1/session", Connection.endpoint(service, access)),
             Route("/healthz", answers.healthy),
             Route("/readyz", answers.ready),
             Route("/metrics", answers.metrics),
@@ -133,10 +133,10 @@ class _Answers:
             {
                 "source": languages[0].source,
                 "targets": list(languages[0].targets),
-                "languages": [{"source": one.source, "targets": list(one.targets)} for one in languages],
+                "languages": [{"source": pair.source, "targets": list(pair.targets)} for pair in languages],
                 "more": service.offers is not None,
                 "token": self._access.token is not None,
-                "ready": service.ready,
+                "ready": service.places.ready,
                 "address": self._address(request),
                 "recorded": service.record is not None,
                 "speakers": service.speakers is not None,
@@ -153,11 +153,11 @@ class _Answers:
         return JSONResponse({"session": session.id if session is not None else None})
 
     async def ready(self, request: Request) -> Response:
-        if self._service.draining:
+        if self._service.places.draining:
             return PlainTextResponse("stopping\n", 503)
-        if self._service.hung:
+        if self._service.places.hung:
             return PlainTextResponse("a model does not answer\n", 503)
-        return PlainTextResponse("ready\n" if self._service.ready else "full\n")
+        return PlainTextResponse("ready\n" if self._service.places.ready else "full\n")
 
     async def healthy(self, request: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -1,16 +1,19 @@
-"""The events that wait for one reader of a session: the newest state counts, and a slow reader holds nobody back."""
+"""The readers of a session, and the events that wait for each: the newest state counts, and a slow reader holds nobody back."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..core import PipelineEvent, SourceSentence, State, Translation, key, place_of
 from .history import History, concerns
+from .limits import ServerLimits
 from .protocol import ProtocolError
-from .shares import DISPLACED
+from .shares import DISPLACED, displaced
 
 
 @dataclass(frozen=True)
@@ -25,25 +28,6 @@ class Targets:
     """The languages into which the session is translated from now on."""
 
     languages: tuple[str, ...]
-
-
-class News:
-    """What a reader that takes nothing back is told of a feed: a snapshot has texts that were final before it."""
-
-    def __init__(self) -> None:
-        self._final: dict[str, int] = {}
-        """The last sentence whose text is final, by language, "" for the source."""
-
-    def of(self, item: PipelineEvent | Snapshot | Targets) -> Iterator[PipelineEvent]:
-        """The events of an item, without final texts and what came before them."""
-        for event in item.events if isinstance(item, Snapshot) else () if isinstance(item, Targets) else (item,):
-            if isinstance(event, State):
-                number, language = key(event)
-                if number <= self._final.get(language, -1):
-                    continue
-                if isinstance(event, SourceSentence | Translation):
-                    self._final[language] = number
-            yield event
 
 
 class Feed:
@@ -109,16 +93,140 @@ class Feed:
 
     async def take(self) -> PipelineEvent | Snapshot | Targets | None:
         """The next event, as soon as there is one; None after the last."""
-        while True:
-            if self._targets:
-                found, self._targets = Targets(self._targets), ()
-                return found
-            if self._anew:
-                self._anew = False
-                return Snapshot(tuple(self._history.events(self.language)))
-            if self._waiting:
-                return self._waiting.popleft()
-            if self._ended:
-                return None
+        while not self.waiting:
             self._changed.clear()
             await self._changed.wait()
+        if self._targets:
+            targets, self._targets = Targets(self._targets), ()
+            return targets
+        if self._anew:
+            self._anew = False
+            return Snapshot(tuple(self._history.events(self.language)))
+        return self._waiting.popleft() if self._waiting else None
+
+    async def news(self) -> AsyncIterator[PipelineEvent]:
+        """All events for a reader that takes nothing back: a snapshot has texts that were final before it."""
+        final: dict[str, int] = {}  # language, "" for the source → its last sentence whose text is final
+        while (item := await self.take()) is not None:
+            for event in item.events if isinstance(item, Snapshot) else () if isinstance(item, Targets) else (item,):
+                if isinstance(event, State):
+                    number, language = key(event)
+                    if number <= final.get(language, -1):
+                        continue
+                    if isinstance(event, SourceSentence | Translation):
+                        final[language] = number
+                yield event
+
+
+class Readers:
+    """The feeds of one session. Each reader has one of a limited number of places; the speaker needs none."""
+
+    def __init__(self, limits: ServerLimits, clock: Callable[[], float]) -> None:
+        self.history = History(limits.kept_sentences)
+        self._limits, self._clock = limits, clock
+        self._feeds: set[Feed] = set()
+        self._places: dict[Feed, str] = {}  # without the speaker; and the addresses of those who have one
+        self._resets = self._confirming = 0  # of feeds that are gone; connections that have yet to confirm
+        self._missed_s = -math.inf  # when a connection last went without the last text
+        self._over = False
+        self._all_gone, self._settled = asyncio.Event(), asyncio.Event()
+
+    @property
+    def count(self) -> int:
+        """Readers, without the speaker."""
+        return len(self._places)
+
+    @property
+    def resets(self) -> int:
+        """How often a reader was too slow, so that it got the whole text anew."""
+        return self._resets + sum(feed.resets for feed in self._feeds)
+
+    def attach(self, target: str | None, address: str = "") -> Feed:
+        """A feed for one more reader, beginning with all texts so far. ``target``: see ``Feed``.
+
+        Raises:
+            ProtocolError: there are too many readers.
+        """
+        if (loser := displaced(self._places, address, self._limits.max_viewers, "readers")) is not None:
+            del self._places[loser]
+            loser.displace()
+        feed = self.attach_speaker(target=target)
+        self._places[feed] = address
+        return feed
+
+    def attach_speaker(self, failure: ProtocolError | None = None, target: str | None = None) -> Feed:
+        """A feed without a place among the readers. ``failure``: what is told at its end."""
+        feed = Feed(self.history, target, self._limits.waiting_events)
+        feed.failure = failure
+        self._feeds.add(feed)
+        if self._over:  # the last text is still being delivered to others
+            feed.end()
+        return feed
+
+    def detach(self, feed: Feed, served: bool = True) -> None:
+        """Whoever had the feed is gone. ``served``: it has all of the session's text, or will not come again."""
+        self._places.pop(feed, None)
+        if feed in self._feeds:
+            self._feeds.remove(feed)
+            self._resets += feed.resets
+        if not served:
+            self._missed_s = self._clock()
+        if not self._feeds:
+            self._all_gone.set()
+
+    def push(self, event: PipelineEvent) -> None:
+        """Tell all an event."""
+        self.history.push(event)
+        for feed in self._feeds:
+            feed.push(event)
+
+    def retarget(self, targets: tuple[str, ...]) -> None:
+        """Tell all the languages into which the session is translated from now on."""
+        for feed in self._feeds:
+            feed.retarget(targets)
+
+    def fail_speaker(self, failure: ProtocolError) -> None:
+        """Tell the speaker alone why the session ends."""
+        for feed in self._feeds - self._places.keys():
+            feed.failure = feed.failure or failure  # a reader that lost its place has one
+
+    def end(self) -> None:
+        """No event follows."""
+        self._over = True
+        for feed in self._feeds:
+            feed.end()
+
+    async def delivered(self, limit_s: float) -> None:
+        """Wait until all have taken what waits for them and gone, but at most ``limit_s`` seconds."""
+        if self._feeds:
+            self._all_gone.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    await self._all_gone.wait()
+
+    async def confirm(self, answer: Awaitable[bool]) -> None:
+        """Wait for the answer whether a reader, who is detached, has got everything; if not, it may come again."""
+        self._confirming += 1
+        confirmed = False
+        try:
+            confirmed = await answer
+        finally:
+            self._confirming -= 1
+            if not confirmed:
+                self._missed_s = self._clock()
+            self._settled.set()
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds for which somebody may still come again for the last text."""
+        if self._feeds or self._confirming:
+            return self._limits.resume_s
+        return self._missed_s + self._limits.resume_s - self._clock()
+
+    async def settled(self) -> None:
+        """Wait until nobody may come again."""
+        while (seconds := self.grace_s) > 0:
+            self._settled.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._settled.wait()

@@ -1,5 +1,5 @@
-"""The audio of a session: from the rate of the speaker's device to 16 kHz, waiting until the stages take it; when it was spoken;
-silence in the place of none.
+"""The audio of a session: from the rate of the speaker's device to 16 kHz, waiting until the stages take it; when it was spoken,
+and silence in the place of none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import av
 import numpy as np
 from av.audio.resampler import AudioResampler
 
-from ..core import SAMPLE_RATE, Samples
+from ..core import SAMPLE_RATE, PipelineStats, Samples
 from .protocol import ProtocolError
 
 # What a client buffered comes within this time after the first of it, in seconds, unless it has to wait.
@@ -23,6 +23,9 @@ _SLOWEST, _FASTEST = 0.5, 1.5
 _MOST_S = 60.0
 # A sender that sends no audio for this long is silent. Networks stall for less.
 _SILENT_S = 1.5
+# A stream that is further ahead of real time is a recording. As much may wait (``ServerLimits.backlog_s``), and speech
+# that a client buffered is ahead for a few seconds only (``BufferedSpeech``).
+_AHEAD_S = 30.0
 
 
 class Intake:
@@ -34,13 +37,14 @@ class Intake:
         """Samples received, at the sender's rate."""
         self.holding = False
         """Whether the sender waits, see ``room``."""
+        self.ended = False
+        """Whether no more audio comes."""
         self._rate, self._limit = sample_rate, round(limit_s * SAMPLE_RATE)
         self._resampler = _resampler(sample_rate)
         self._half = b""  # the first byte of a sample of which the second has not come
         self._waiting: deque[Samples] = deque()
         self._length = 0  # samples that wait
         self._arrived = 0  # samples that wait or were taken
-        self._ended = False
         self._changed = asyncio.Event()
 
     @property
@@ -58,18 +62,13 @@ class Intake:
         """Whether the sender has to wait, see ``room``."""
         return self._length > self._limit
 
-    @property
-    def ended(self) -> bool:
-        """Whether no more audio comes."""
-        return self._ended
-
     def push(self, data: bytes) -> None:
         """Take audio. Half a sample at the end is completed by the next call.
 
         Raises:
             ProtocolError: audio after the end.
         """
-        if self._ended:
+        if self.ended:
             raise ProtocolError("ended", "audio came after the end of the session; start another one")
         data = self._half + data
         whole = len(data) - len(data) % 2
@@ -100,15 +99,15 @@ class Intake:
 
     def end(self) -> None:
         """No more audio comes. Idempotent."""
-        if not self._ended:
+        if not self.ended:
             if self._resampler is not None and self.received:
                 self._resample(None)
-            self._ended = True
+            self.ended = True
             self._changed.set()
 
     async def take(self) -> Samples | None:
         """All audio that waits, as soon as there is some; None after the last."""
-        while not self._waiting and not self._ended:
+        while not self._waiting and not self.ended:
             self._changed.clear()
             await self._changed.wait()
         if not self._waiting:
@@ -122,7 +121,7 @@ class Intake:
     async def room(self) -> None:
         """Wait while too much audio waits."""
         try:
-            while self.full and not self._ended:
+            while self.full and not self.ended:
                 self.holding = True
                 self._changed.clear()
                 await self._changed.wait()
@@ -208,3 +207,34 @@ class SilentSender:
         self._given_s += due_s
         self.ahead_s += max(0.0, due_s - max(0.0, behind_s))
         return due_s
+
+
+class Timing:
+    """When the audio of an intake was spoken, and how much of it is not fed to the stages yet."""
+
+    def __init__(self, intake: Intake, stats: PipelineStats, ending_s: float, now_s: float) -> None:
+        """``stats``: of the stages; they are told what waits. ``ending_s``: the silence that ends a sentence."""
+        self._intake, self._stats = intake, stats
+        self._buffered, self._silent = BufferedSpeech(), SilentSender(ending_s, now_s)
+        stats.backlog_s = self.backlog_s
+
+    def backlog_s(self) -> float:
+        """Seconds of audio that wait, or were taken and are not fed yet."""
+        return max(0.0, self._intake.arrived_s - self._stats.received_samples / SAMPLE_RATE)
+
+    def age_s(self, spoken_s: float) -> float | None:
+        """Seconds since the audio before ``spoken_s`` was spoken; None: it is of a recording. Called on the stages' threads."""
+        return None if self._stats.ahead_s - self._silent.ahead_s > _AHEAD_S else self._stats.age_s(spoken_s)
+
+    def heard(self, now_s: float) -> None:
+        """Audio has come."""
+        self._silent.heard(now_s)
+        spoken_at_s = self._buffered.heard(self._stats.clock(), self._intake.arrived_s, self._intake.full)
+        if spoken_at_s is not None:
+            self._stats.spoken_from(spoken_at_s)
+
+    def fill(self, now_s: float, *, expected: bool) -> None:
+        """Add the silence that is due. ``expected``: whether a sender is there who would send audio if anybody spoke."""
+        if not expected or self._intake.full or not self._intake.arrived_s:
+            self._silent.heard(now_s)
+        self._intake.fill(self._silent.due_s(now_s, self._stats.stream_s - self._intake.arrived_s))

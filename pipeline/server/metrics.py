@@ -29,17 +29,19 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """One family a figure."""
         service, sessions = self._service, list(self._service.sessions.values())
+        totals, refused = service.totals(), service.places.refused
         yield GaugeMetricFamily("speech_sessions", "Sessions in progress", len(sessions))
         spoken = GaugeMetricFamily("speech_sessions_by_source", "Sessions in progress by language", labels=["source"])
-        configured = (one.source for one in service.languages.configured)
-        for source in dict.fromkeys((*configured, *(one.config.languages.source for one in sessions))):
-            spoken.add_metric([source], sum(one.config.languages.source == source for one in sessions))
+        configured = (languages.source for languages in service.languages.configured)
+        for source in dict.fromkeys((*configured, *(session.config.languages.source for session in sessions))):
+            spoken.add_metric([source], sum(session.config.languages.source == source for session in sessions))
         yield spoken
         yield GaugeMetricFamily("speech_sessions_max", "Sessions that may be in progress", service.limits.max_sessions)
-        yield GaugeMetricFamily("speech_viewers", "Readers of all sessions", sum(one.viewers for one in sessions))
-        lags = [one.stats.lag_s for one in sessions]
+        readers = sum(session.readers.count for session in sessions)
+        yield GaugeMetricFamily("speech_viewers", "Readers of all sessions", readers)
+        lags = [session.stats.lag_s for session in sessions]
         yield GaugeMetricFamily("speech_lag_seconds", "The longest lag of a session", max(lags, default=0.0))
-        waiting = sum(one.intake.waiting_s for one in sessions)
+        waiting = sum(session.intake.waiting_s for session in sessions)
         yield GaugeMetricFamily("speech_backlog_seconds", "Audio that waits to be taken by the stages", waiting)
         yield GaugeMetricFamily(
             "speech_recognitions_waiting", "Calls that wait for the recogniser", service.scheduler.waiting
@@ -49,15 +51,15 @@ class Metrics(Collector):
             "Drafts left out since others needed the recogniser more",
             service.scheduler.refused_drafts,
         )
-        yield GaugeMetricFamily("speech_recordings", "Uploaded recordings in progress", service.recordings)
-        yield _by("speech_refused_sessions", "Sessions and recordings refused, by reason", "reason", service.refused)
+        yield GaugeMetricFamily("speech_recordings", "Uploaded recordings in progress", len(service.places.recordings))
+        yield _by("speech_refused_sessions", "Sessions and recordings refused, by reason", "reason", refused)
         yield _by("speech_refused_requests", "Requests refused unread, by reason", "reason", self._refused)
         yield CounterMetricFamily(
-            "speech_reader_resets", "Times that a reader was too slow and got the whole text anew", service.resets()
+            "speech_reader_resets", "Times that a reader was too slow and got the whole text anew", totals.resets
         )
-        yield CounterMetricFamily("speech_served_sessions", "Sessions that have ended", service.served)
-        yield _by("speech_stage_seconds", "Working time of the stages", "stage", service.busy_s())
-        yield CounterMetricFamily("speech_audio_seconds", "Audio of all sessions", service.audio_s())
+        yield CounterMetricFamily("speech_served_sessions", "Sessions that have ended", service.ended.sessions)
+        yield _by("speech_stage_seconds", "Working time of the stages", "stage", totals.busy_s)
+        yield CounterMetricFamily("speech_audio_seconds", "Audio of all sessions", totals.audio_s)
 
 
 def _by(name: str, meaning: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:

@@ -27,31 +27,16 @@ _TYPES: dict[type, Json] = {kind: {"type": name} for kind, name in (_NAMES | {No
 _TYPES[bytes] = {"contentMediaType": "application/octet-stream"}
 _PAIR = {"source": str, "targets": [str]}
 _PAIRS = {"configured": [_PAIR], "offered": [_PAIR], "downloads": bool}
-_INFO: Json = {
-    **_PAIR,
-    "languages": [_PAIR],
-    "more": bool,
-    "token": bool,
-    "ready": bool,
-    "recorded": bool,
-    "speakers": bool,
-    "subtitles": dict,
-}
-_INFO |= {"address": (str, NoneType)}
+_INFO: Json = {**_PAIR, "languages": [_PAIR], "subtitles": dict, "address": (str, NoneType)}
+_INFO |= dict.fromkeys(("more", "token", "ready", "recorded", "speakers"), bool)
 _MODEL = {"id": str, "object": ("model",), "created": int, "owned_by": str}
 _ERROR = {"error": {"message": str, "type": ("invalid_request_error", "server_error"), "param": NoneType, "code": str}}
 _SEGMENT = {"id": int, "start": float, "end": float, "text": str, "seek": int, "tokens": [int]}
 _SEGMENT |= {"avg_logprob": float, "compression_ratio": float, "no_speech_prob": float, "temperature": float}
 _DETAILED: Json = {"task": ("transcribe", "translate"), "language": str, "duration": float, "text": str}
 _DETAILED |= {"segments": [_SEGMENT], "words?": [{"word": str, "start": float, "end": float}]}
-_TURN: Json = {
-    "type": ("transcript.text.segment",),
-    "id": str,
-    "start": float,
-    "end": float,
-    "speaker": str,
-    "text": str,
-}
+_TURN: Json = {"type": ("transcript.text.segment",), "start": float, "end": float}
+_TURN |= dict.fromkeys(("id", "speaker", "text"), str)
 _DIARIZED: Json = {"task": ("transcribe", "translate"), "duration": float, "text": str, "segments": [_TURN]}
 _UNDESCRIBED = ("text/plain", "text/vtt", "text/event-stream")
 """The other content types of a recording's text."""
@@ -139,7 +124,7 @@ def description(languages: ServedLanguages, access: Access, *, more: bool = Fals
     document["paths"] = paths = _paths(languages, more)
     if access.token is not None:
         document["components"] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
-        for operation in (each for methods in paths.values() for each in methods.values()):
+        for operation in (operation for methods in paths.values() for operation in methods.values()):
             operation["security"] = [{"token": []}] if "401" in operation["responses"] else []
     return document
 
@@ -155,9 +140,9 @@ def _operation(
         for status, kind in answers.items()
     }
     operation["parameters"] = [
-        {"name": each, "in": place, "required": place == "path", "schema": _schema(kind)}
+        {"name": name, "in": place, "required": place == "path", "schema": _schema(kind)}
         for place, kinds in parameters.items()
-        for each, kind in kinds.items()
+        for name, kind in kinds.items()
     ]
     if body is not None:
         content = {kind: {"schema": _schema(fields, closed=False)} for kind, fields in body.items()}
@@ -181,8 +166,8 @@ def _schema(kind: Any, *, closed: bool = True) -> Json:
         case [str(), *_]:
             return {"enum": list(kind)}
         case [*_]:
-            return {"anyOf": [_schema(each) for each in kind]}
-    fields = {name.rstrip("?"): _schema(each) for name, each in kind.items()}
+            return {"anyOf": [_schema(part) for part in kind]}
+    fields = {name.rstrip("?"): _schema(part) for name, part in kind.items()}
     required = [name for name in kind if not name.endswith("?")]
     return {"type": "object", "properties": fields, "required": required, "additionalProperties": not closed}
 

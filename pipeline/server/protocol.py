@@ -86,7 +86,7 @@ class Listen:
     """A listener asks for the speech of a session's translations."""
 
     session: str
-    """See ``Watch``."""
+    """Or the name of a room, as in ``Watch``."""
     language: str
 
 
@@ -100,7 +100,7 @@ class NewGlossary:
     """The speaker replaces the glossary of the session."""
 
     text: str
-    """Of a glossary file (TSV)."""
+    """The text of a glossary file (TSV)."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Correct:
     sentence: int
     text: str | None = None
     language: str = ""
-    """Of a translation; empty: what was said."""
+    """The target of the translation that is corrected; empty: what was said."""
     speaker: str | None = None
     """Empty: nobody in particular."""
 
@@ -122,7 +122,7 @@ class Mask:
     sentence: int
     text: str
     language: str = ""
-    """As in ``Correct``."""
+    """The target of the translation that has the word; empty: what was said."""
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,8 @@ _FIELDS: dict[str, dict[str, type]] = {
     "add_target": {"version": int, "language": str},
 }
 # Characters of a field at most; what replaces a text or a glossary has limits of its own.
-_LONGEST = {
-    "language": LONGEST_CODE,
-    "source": LONGEST_CODE,
-    "session": 128,
-    "key": 128,
-    "room_key": 128,
-    "token": 4_096,
-}
+_LONGEST = {"language": LONGEST_CODE, "source": LONGEST_CODE, "token": 4_096}
+_LONGEST |= dict.fromkeys(("session", "key", "room_key"), 128)
 _NEEDED = {
     "resume": {"session": _SENT, "key": _SENT},
     "watch": {"session": _SENT},
@@ -280,7 +274,7 @@ def check_length(name: str, text: str, most: int, code: str = "bad-message") -> 
 
 def kind_of(message: Message) -> str:
     """The type of a message."""
-    return next((kind for kind, known in _KINDS.items() if isinstance(message, known)), "start")
+    return next((kind for kind, message_type in _KINDS.items() if isinstance(message, message_type)), "start")
 
 
 def _start(record: dict[str, Any]) -> Start:

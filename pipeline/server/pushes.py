@@ -83,7 +83,7 @@ class Pushes:
     async def turn(self, session: Session) -> AsyncIterator[Turn]:
         """Sends the events of a session, if it is its turn or will be."""
         turn = Turn(session)
-        if self._turns and (len(self._turns) > 1 or not self._turns[0].session.ending):
+        if self._turns and (len(self._turns) > 1 or not self._turns[0].session.state.ending):
             log.warning("session %s is not pushed, since another one is", session.name)
             turn.refuse("captions of another session are sent elsewhere now, not of this one")
             yield turn
@@ -100,8 +100,8 @@ class Pushes:
     async def _send(self, turn: Turn, before: Sequence[Turn]) -> None:
         name, sinks = turn.session.name, list[PushSink]()
         try:
-            for each in before:
-                await each.sent.wait()
+            for earlier in before:
+                await earlier.sent.wait()
             try:
                 sinks += await asyncio.to_thread(self._open, turn.config)
                 for sink in sinks:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,7 @@ from .limits import ServerLimits
 from .protocol import ProtocolError, Start, room_name
 from .scheduling import Scheduler, scheduled
 from .session import Session
-from .session_index import SessionIndex
-from .unanswered import ModelCalls
+from .session_index import ServerPlaces, SessionIndex
 
 if TYPE_CHECKING:
     from ..core import AddSpeakers
@@ -39,8 +38,28 @@ log = logging.getLogger(__name__)
 _DELIVER_S = 10.0
 
 
+@dataclass
+class Totals:
+    """What sessions have done, added up."""
+
+    sessions: int = 0
+    busy_s: Counter[str] = field(default_factory=Counter)
+    """Working time of each stage, in seconds."""
+    audio_s: float = 0.0
+    """Seconds of audio taken."""
+    resets: int = 0
+    """How often a reader was too slow, so that it got the whole text anew."""
+
+    def add(self, session: Session) -> None:
+        """Count one more session."""
+        self.sessions += 1
+        self.busy_s.update(session.stats.busy_s)
+        self.audio_s += session.stats.audio_s
+        self.resets += session.readers.resets
+
+
 class Service:
-    """Starts sessions, finds them again, and ends them. Knows nothing of connections."""
+    """Starts sessions and ends them. Knows nothing of connections."""
 
     def __init__(
         self,
@@ -70,68 +89,28 @@ class Service:
         nearest(normalized_code("English"), ("en-GB", "en-US"))
         self.languages = ServedLanguages((config.languages, *(other.languages for other, _ in others)))
         self.limits, self.record, self.offers = limits or ServerLimits(), record, offers
-        self._index = SessionIndex()
-        self.sessions = self._index.in_progress
-        """The sessions in progress, by their ids."""
-        self.rooms = self._index.rooms
-        """The newest session of each room, by the rooms' names; for ``resume_s`` after its end, too."""
-        self._keeping: set[asyncio.Task[None]] = set()
+        self.index = SessionIndex()
+        self.sessions, self.rooms = self.index.in_progress, self.index.rooms
+        self.places = ServerPlaces(self.limits, self.sessions)
+        self.ended = Totals()
         self.directory: Directory | None = None  # with which this server shares out rooms
         self.proposals: Sequence[Candidate] = ()  # terms for all speakers
         self.speakers: Callable[[], AddSpeakers | None] | None = None
         """Loads the model that tells voices apart in the sessions that ask for it; None: none may."""
-        self.draining = False
-        """Whether no session is started any more."""
-        self.refused: Counter[str] = Counter()
-        """Sessions that were refused, by the code of the reason."""
-        self.served = 0
-        """Sessions that have ended."""
-        self.scheduler = Scheduler(calls_at_once(each.recognizer for each in (models, *(other for _, other in others))))
-        self.texts_hung: Callable[[], bool] = lambda: False
-        """Whether a translator of texts gives no answer."""
-        self.recordings = 0  # in progress
-        self._recording_tasks: set[asyncio.Task[Any]] = set()
+        self._chains = [chain_of(*configured) for configured in ((config, models), *others)]
+        self.scheduler = Scheduler(calls_at_once(chain.models.recognizer for chain in self._chains))
         self.subtitles = config.subtitles
         """The layout of what its pages let people download."""
-        self._chains = [chain_of(*each) for each in ((config, models), *others)]
         self._tasks: set[asyncio.Task[None]] = set()
-        self._busy_s: Counter[str] = Counter()  # of sessions that have ended
-        self._audio_s = 0.0
-        self._lost: list[ModelCalls] = []  # of sessions that have ended
-        self._pushes, self._voices, self._resets = pushes, voices, 0
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._pushes, self._voices = pushes, voices
 
-    @property
-    def ready(self) -> bool:
-        """Whether another session could be started."""
-        return not self.draining and not self.hung and self.taken < self.limits.max_sessions
-
-    @property
-    def taken(self) -> int:
-        """How many places for sessions are taken. One whose text is final needs none, but closes its record and waits for readers:
-        of these, there may be as many again.
-        """
-        return max(sum(not session.over for session in self.sessions.values()), len(self.sessions) // 2)
-
-    @property
-    def hung(self) -> bool:
-        """Whether a model still gives no answer for which sessions, a language of one, or texts were given up."""
-        self._lost = [calls for calls in self._lost if calls.lost]
-        return self.texts_hung() or bool(self._lost) or any(session.calls.lost for session in self.sessions.values())
-
-    def busy_s(self) -> Counter[str]:
-        """Working time of each stage, in seconds, over all sessions."""
-        total = Counter(self._busy_s)
+    def totals(self) -> Totals:
+        """What all sessions have done, those in progress too."""
+        totals = replace(self.ended, busy_s=self.ended.busy_s.copy())
         for session in self.sessions.values():
-            total.update(session.stats.busy_s)
-        return total
-
-    def audio_s(self) -> float:
-        """Seconds of audio taken, over all sessions."""
-        return self._audio_s + sum(session.stats.audio_s for session in self.sessions.values())
-
-    def resets(self) -> int:
-        """How often a reader was too slow, so that it got the whole text anew, over all sessions."""
-        return self._resets + sum(session.resets for session in self.sessions.values())
+            totals.add(session)
+        return totals
 
     def start(self, wanted: Start, glossary: Glossary | None = None, voices: AddSpeakers | None = None) -> Session:
         """Begin a session. ``glossary``: that of the message, if it has one. ``voices``: tells its speakers apart.
@@ -141,24 +120,18 @@ class Service:
                 session in the same room.
         """
         try:
-            self._check_room()
+            self.places.check()
             chain = self.chosen(wanted.source, wanted.targets).narrowed(wanted.targets).telling_speakers(voices)
-            room = self._index.enter(room_name(wanted.room_key)) if wanted.room_key else None
+            room = self.index.enter(room_name(wanted.room_key)) if wanted.room_key else None
         except ProtocolError as error:
-            self.refused[error.code] += 1
+            self.places.refused[error.code] += 1
             raise
-        session = Session(
-            chain,
-            self.limits,
-            wanted.sample_rate,
-            self.record,
-            room=room,
-            scheduler=self.scheduler,
-            voices=self._voices(chain.config.languages.targets) if self._voices is not None else None,
-        )
+        spoken = self._voices(chain.config.languages.targets) if self._voices is not None else None
+        rate, scheduler = wanted.sample_rate, self.scheduler
+        session = Session(chain, self.limits, rate, self.record, room=room, scheduler=scheduler, voices=spoken)
         if glossary is not None:
             session.glossary.replace(glossary)
-        self._index.begin(session)
+        self.index.begin(session)
         self._start_task(self._run(session), self._tasks)
         return session
 
@@ -167,28 +140,6 @@ class Service:
         task = asyncio.create_task(work)
         tasks.add(task)
         task.add_done_callback(tasks.discard)
-
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Make room for a recording for the time of the block.
-
-        Raises:
-            ProtocolError: the server translates as many as it may, or it is stopping.
-        """
-        if self.draining or self.hung or self.recordings >= self.limits.max_recordings:
-            self.refused["busy"] += 1
-            reason = "the server is stopping" if self.draining else f"it is translating {self.recordings} recordings"
-            reason = "a model of the server does not answer" if self.hung else reason
-            raise ProtocolError("busy", f"{reason}; try again later")
-        self.recordings += 1
-        task = asyncio.current_task()
-        assert task is not None
-        self._recording_tasks.add(task)
-        try:
-            yield
-        finally:
-            self._recording_tasks.discard(task)
-            self.recordings -= 1
 
     def chosen(self, source: str | None, targets: Sequence[str]) -> Chain:
         """The chain that recognises ``source`` and translates into ``targets``: configured, or prepared and still in use.
@@ -214,7 +165,7 @@ class Service:
         except ProtocolError as error:
             if self.offers is not None:
                 return self.offers.prepare(source, targets, fetch=fetch)
-            self.refused[error.code] += 1
+            self.places.refused[error.code] += 1
             raise
         return None
 
@@ -269,79 +220,46 @@ class Service:
             chain = chain.narrowed(targets)
         return replace(chain, models=scheduled(chain.models, self.scheduler))
 
-    def with_id(self, session_id: str) -> Session:
-        """A session in progress, or one that has just ended and whose last text its speaker may have missed.
-
-        Raises:
-            ProtocolError: there is none.
-        """
-        return self._index.with_id(session_id)
-
-    def find(self, name: str) -> Session:
-        """The session that a reader names by its id or its room; see ``with_id``."""
-        return self._index.find(name)
-
-    def check_place(self, *asked: Any) -> None:
-        """See ``Directory.check``."""
-        if self.directory is not None:
-            self.directory.check(*asked)
-
     async def drain(self) -> None:
         """Start no more sessions, and end those in progress: what was heard is still translated and delivered.
 
         Recordings in progress are translated, too. What has not ended after ``drain_s`` is cancelled.
         """
-        self.draining = True
+        self.places.draining = True
         if self.offers is not None:
             self.offers.close()
         for session in self.sessions.values():
             session.stop()
         for task in self._keeping:
             task.cancel()
-        if working := self._tasks | self._recording_tasks:
+        if working := {*self._tasks, *self.places.recordings}:
             _, late = await asyncio.wait(working, timeout=self.limits.drain_s)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _check_room(self) -> None:
-        if self.draining:
-            raise ProtocolError("stopping", "the server is stopping; try again later")
-        if self.hung:
-            raise ProtocolError("busy", "a model of the server does not answer; the server has to be restarted")
-        if (taken := self.taken) >= self.limits.max_sessions:
-            raise ProtocolError(
-                "busy", f"the server has {taken} sessions, which is as many as it can serve in time; try again later"
-            )
-
     async def _run(self, session: Session) -> None:
         try:
             async with self._pushes.turn(session) if self._pushes is not None else nullcontext() as session.pushed:
                 await session.run()
-            await session.delivered(_DELIVER_S)
+            await session.readers.delivered(_DELIVER_S)
         finally:
-            if self._index.end(session, keep=session.grace_s > 0 and not self.draining):
+            if self.index.end(session, keep=session.readers.grace_s > 0 and not self.places.draining):
                 self._start_task(self._keep(session), self._keeping)
             if session.room is not None:  # readers in the room may not have noticed the session yet
-                asyncio.get_running_loop().call_later(self.limits.resume_s, self._index.leave, session)
-            self.served += 1
-            stats = session.stats
-            self._lost.append(session.calls)
-            self._busy_s.update(stats.busy_s)
-            self._audio_s += stats.audio_s
-            self._resets += session.resets
+                asyncio.get_running_loop().call_later(self.limits.resume_s, self.index.leave, session)
+            self.ended.add(session)
+            self.places.leave(session.calls)
+            reason = f" ({session.state.failure.code})" if session.state.failure else ""
+            audio_s, lag_s = session.stats.audio_s, session.stats.longest_lag_s
             log.info(
                 "session %s ended%s: %.1f s of audio, %d sentences, lag at most %.1f s",
-                session.name,
-                f" ({session.failure.code})" if session.failure else "",
-                stats.audio_s,
-                session.sentences,
-                stats.longest_lag_s,
-            )
+                session.name, reason, audio_s, session.sentences, lag_s,
+            )  # fmt: skip
 
     async def _keep(self, session: Session) -> None:
         """Let readers whose connection was lost come again for the last text, for a short time."""
         try:
-            await session.settled()
+            await session.readers.settled()
         finally:
-            self._index.forget(session)
+            self.index.forget(session)

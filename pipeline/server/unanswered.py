@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
+from ..config import PipelineConfig
 from ..core import Models, PipelineStats
+from .limits import ServerLimits
 from .scheduling import ScheduledRecognizer, Scheduler
 
 # The longest time between two looks that counts: a process that was stopped, or has a slow machine, finds no model hung.
@@ -34,14 +36,19 @@ class Unanswered:
         return next((calls[call] for call, for_s in self._for_s.items() if for_s >= self.limit_s), None)
 
 
+def longest_call_s(config: PipelineConfig, limits: ServerLimits) -> float:
+    """How long a call of a model may take. One of ``nmt.url`` may take its own time, before the local translator is asked."""
+    return limits.model_s + (config.nmt.url_timeout_s if config.nmt.url else 0.0)
+
+
 class ModelCalls:
-    """The calls of one session's models."""
+    """The calls of the models of one session or recording."""
 
     def __init__(self, stats: PipelineStats, models: Models, scheduler: Scheduler, unanswered: Unanswered) -> None:
         self._given_up: set[int] = set()  # of ``PipelineStats.calls``
         self._stats, self._scheduler, self._unanswered = stats, scheduler, unanswered
         speech = (models.recognizer, models.drafter)
-        self._recognizers = [each for each in speech if isinstance(each, ScheduledRecognizer)]
+        self._recognizers = [recognizer for recognizer in speech if isinstance(recognizer, ScheduledRecognizer)]
 
     @property
     def lost(self) -> bool:
@@ -50,13 +57,13 @@ class ModelCalls:
 
     def hung(self, now_s: float) -> tuple[str, str] | None:
         """Give up a model that does not answer: why, and the target if it is a translator, else ""; None: they answer."""
-        waits = any(each.waits for each in self._recognizers)
+        waits = any(recognizer.waits for recognizer in self._recognizers)
         call = self._unanswered.look(now_s, self.in_progress(waits=waits))
         if call is None and waits and self._scheduler.hung:  # another session has found it
             call = "asr", ""
         if call is None:
             return None
-        self._given_up |= {number for number, each in dict(self._stats.calls).items() if each == call}
+        self._given_up |= {number for number, running in dict(self._stats.calls).items() if running == call}
         stage, target = call
         if stage == "asr":
             self._scheduler.give_up()
@@ -65,8 +72,8 @@ class ModelCalls:
 
     def leave(self) -> bool:
         """Have the recogniser take no more calls; those that wait for it give up. Returns whether any call is in progress."""
-        for each in self._recognizers:
-            each.left = True
+        for recognizer in self._recognizers:
+            recognizer.left = True
         return bool(self.in_progress(waits=False))
 
     def in_progress(self, *, waits: bool) -> dict[Hashable, tuple[str, str]]:

@@ -103,12 +103,12 @@ async def received(request: Request, service: Service, name: str = "file") -> As
 @contextmanager
 def _room(service: Service) -> Iterator[None]:
     try:
-        with service.recording():
+        with service.places.recording():
             yield
     except ProtocolError as error:
         raise UploadError(503, error.code, str(error)) from None
     except asyncio.CancelledError:
-        if not service.draining:
+        if not service.places.draining:
             raise
         raise UploadError(503, "stopping", "the server stopped before the recording was translated") from None
 
@@ -325,7 +325,7 @@ async def upload_events(
 
 
 def _not_understood(lost: Transcript) -> UploadError:
-    """Of an empty text, a client would conclude that nothing was said."""
+    """The refusal in the place of an empty text, from which a client would conclude that nothing was said."""
     why = "it is in another language" if lost.rejected == "language" else f"{lost.rejected}: {shown(lost.text)}"
     return UploadError(
         400, "not-understood",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..core import Changes, EndOfInput
 from ..glossary import Glossary
-from .access import Access
+from .access import Access, same_secret
 from .chains import loaded_voice_model
 from .feed import Feed, Snapshot, Targets
 from .glossary import read_glossary
@@ -68,9 +68,14 @@ class Connection:
         self._told_pushes: str | None = None
         """What the speaker was told last of what is not sent elsewhere; None to others, and in the end."""
 
+    @classmethod
+    def endpoint(cls, service: Service, access: Access) -> Callable[[WebSocket], Awaitable[None]]:
+        """The ASGI endpoint of the WebSocket."""
+        return lambda socket: cls(socket, service, access).run()
+
     @property
     def _address(self) -> str:
-        """Of the client, or its network."""
+        """The address of the client, or its network."""
         return counted_as(self._socket.client.host) if self._socket.client is not None else ""
 
     async def run(self) -> None:
@@ -99,7 +104,8 @@ class Connection:
                 first = read_message(await self._text())
         except TimeoutError:
             raise ProtocolError("no-message", "no message came; begin with start, resume or watch") from None
-        self._service.check_place(first, self._access, self._socket.query_params)
+        if (directory := self._service.directory) is not None:
+            directory.check(first, self._access, self._socket.query_params)
         match first:
             case Start(token=token) | Resume(token=token) if not self._access.knows_token(token):
                 raise ProtocolError("wrong-token", "the token is missing or wrong")
@@ -112,12 +118,12 @@ class Connection:
                 del held
                 await self._speak(session, "started", glossary)
             case Resume():
-                session = self._service.with_id(first.session)
-                if not session.is_speaker(first.key):
+                session = self._service.index.with_id(first.session)
+                if not same_secret(session.key, first.key):
                     raise ProtocolError("wrong-key", "the key is not that of the session")
                 await self._speak(session, "resumed")
             case Watch():
-                session = self._service.find(first.session)
+                session = self._service.index.find(first.session)
                 feed, served = session.attach(first.language, self._address), False
                 try:
                     await self._send(_described("watching", session))
@@ -125,10 +131,10 @@ class Connection:
                     await self._both(self._deliver(session, feed), self._heed("watch"), self._report(session), adding)
                     served = True
                 finally:
-                    session.detach(feed, served)
-                await session.confirm(self._acknowledged())
+                    session.readers.detach(feed, served)
+                await session.readers.confirm(self._acknowledged())
             case Listen():
-                session = self._service.find(first.session)
+                session = self._service.index.find(first.session)
                 await self._both(self._sound(session, first.language), self._heed("listen"), self._report(session))
             case _:
                 raise ProtocolError("bad-message", f"{kind_of(first)} came first; begin with start, resume or watch")
@@ -149,11 +155,11 @@ class Connection:
             served = True
         finally:
             session.disconnect(self, feed, served)
-        await session.confirm(self._acknowledged())
+        await session.readers.confirm(self._acknowledged())
 
     async def _both(self, delivering: Awaitable[None], *others: Awaitable[None]) -> None:
         """Deliver to the end, or until one of the others fails: the connection is lost or a message is not understood."""
-        tasks = [asyncio.ensure_future(each) for each in (delivering, *others)]
+        tasks = [asyncio.ensure_future(work) for work in (delivering, *others)]
         raised: BaseException | None = None
         try:
             pending = set(tasks)
@@ -186,7 +192,7 @@ class Connection:
                     await self._tell_pushes(session)
                     self._told_pushes = None
                 await self._send(event_text(changes.push(item)))
-        if (failure := feed.failure or session.failure) is not None:
+        if (failure := feed.failure or session.state.failure) is not None:
             raise failure
         await self._close(NORMAL)
 
@@ -209,7 +215,7 @@ class Connection:
     async def _hear(self, session: Session) -> None:
         while True:
             message = await self._received()
-            if not session.is_connected(self):  # the speaker sends this audio again over the new connection
+            if session.state.speaker is not self:  # the speaker sends this audio again over the new connection
                 raise ProtocolError("replaced", "the speaker has connected again elsewhere")
             if (data := message.get("bytes")) is not None:
                 await session.hear(data, self)
@@ -219,10 +225,12 @@ class Connection:
                     session.end()
                 case NewGlossary(text):
                     await self._replace_glossary(session, text)
-                case Correct() | Mask() as wanted:
-                    await self._correct(session, wanted)
+                case Correct(sentence=number, language=language) | Mask(sentence=number, language=language) as wanted:
+                    async with self._told_if_refused("not_corrected", sentence=number, language=sendable(language)):
+                        await session.operator.correct(wanted)
                 case Speaker(name):
-                    await self._name(session, name)
+                    async with self._told_if_refused("speaker"):
+                        await self._send(message_text("speaker", name=session.operator.name_speaker(name)))
                 case Pause(on):
                     await session.operator.pause(on)
                 case AddTarget(language):
@@ -231,52 +239,36 @@ class Connection:
                     raise ProtocolError("bad-message", f"{kind_of(first)} came in a session; it may only come first")
             await asyncio.sleep(self._pace.wait_s())
 
-    async def _name(self, session: Session, name: str) -> None:
-        """Take the name of who speaks. A wrong one changes nothing, and the session goes on."""
+    @asynccontextmanager
+    async def _told_if_refused(self, kind: str, **values: object) -> AsyncIterator[None]:
+        """Tell the client of a ProtocolError in the block. What it asked for changes nothing, and the session goes on."""
         try:
-            await self._send(message_text("speaker", name=session.operator.name_speaker(name)))
+            yield
         except ProtocolError as error:
-            await self._send(message_text("speaker", code=error.code, message=str(error)))
-
-    async def _correct(self, session: Session, wanted: Correct | Mask) -> None:
-        """Correct a line. One that cannot be corrected changes nothing, and the session goes on."""
-        try:
-            await session.operator.correct(wanted)
-        except ProtocolError as error:
-            line = {"sentence": wanted.sentence, "language": sendable(wanted.language)}
-            await self._send(message_text("not_corrected", **line, code=error.code, message=str(error)))
+            await self._send(message_text(kind, **values, code=error.code, message=str(error)))
 
     async def _ask(self, language: str) -> None:
         """Have a language added, while this connection goes on."""
-        try:
+        async with self._told_if_refused("not_added", language=sendable(language)):
+            if self._asked.full():
+                raise ProtocolError("busy", f"{_MOST_ASKED} other languages are being added; wait for these")
             self._asked.put_nowait(language)
-        except asyncio.QueueFull:
-            message = f"{_MOST_ASKED} other languages are being added; wait for these"
-            await self._not_added(language, ProtocolError("busy", message))
 
     async def _add_targets(self, session: Session, *, by_reader: bool) -> None:
-        """Add the languages that are asked for. One that cannot be had changes nothing, and the session goes on."""
+        """Add the languages that are asked for."""
         fetch = not by_reader or self._access.token is None
         while True:
             language = await self._asked.get()
-            try:
+            async with self._told_if_refused("not_added", language=sendable(language)):
                 asked = session, language, self._tell_step
                 if not await self._service.add_target(*asked, by_reader=by_reader, fetch=fetch):
                     targets = session.config.languages.targets
                     await self._send(message_text("targets", targets=targets, voices=_voices(session)))
-            except ProtocolError as error:
-                await self._not_added(language, error)
-
-    async def _not_added(self, language: str, error: ProtocolError) -> None:
-        await self._send(message_text("not_added", language=sendable(language), code=error.code, message=str(error)))
 
     async def _replace_glossary(self, session: Session, text: str) -> None:
-        """Take another glossary. One with mistakes changes nothing, and the session goes on."""
-        try:
+        """Take another glossary, unless it has mistakes."""
+        async with self._told_if_refused("glossary"):
             glossary = await asyncio.to_thread(read_glossary, text)
-        except ProtocolError as error:
-            await self._send(message_text("glossary", code=error.code, message=str(error)))
-        else:
             session.glossary.replace(glossary)
             await self._send(message_text("glossary", **await _taken(session, glossary)))
 
@@ -294,16 +286,9 @@ class Connection:
     async def _report(self, session: Session) -> None:
         while True:
             await asyncio.sleep(_STATUS_S)
-            lag_s = round(session.stats.lag_s, 2)
-            await self._send(
-                message_text(
-                    "status",
-                    received=session.intake.received,
-                    lag_s=lag_s,
-                    viewers=session.viewers,
-                    recorded=session.recorded,
-                )
-            )
+            told = {"received": session.intake.received, "lag_s": round(session.stats.lag_s, 2)}
+            told |= {"viewers": session.readers.count, "recorded": session.recorded}
+            await self._send(message_text("status", **told))
 
     async def _report_pushes(self, session: Session) -> None:
         """Tell the speaker what is not sent elsewhere, each time that this changes."""
@@ -368,27 +353,6 @@ def _voices(session: Session) -> list[str]:
 
 def _described(kind: str, session: Session, **values: object) -> str:
     languages = session.config.languages
-    return message_text(
-        kind,
-        version=VERSION,
-        session=session.id,
-        room=session.room,
-        recorded=session.recorded,
-        source=languages.source,
-        targets=list(languages.targets),
-        voices=_voices(session),
-        sample_rate=session.sample_rate,
-        **values,
-    )
-
-
-Handler = Callable[[WebSocket], Awaitable[None]]
-
-
-def endpoint(service: Service, access: Access) -> Handler:
-    """The ASGI endpoint of the WebSocket."""
-
-    async def serve(socket: WebSocket) -> None:
-        await Connection(socket, service, access).run()
-
-    return serve
+    described = {"version": VERSION, "session": session.id, "room": session.room, "recorded": session.recorded}
+    described |= {"source": languages.source, "targets": list(languages.targets), "voices": _voices(session)}
+    return message_text(kind, **described, sample_rate=session.sample_rate, **values)

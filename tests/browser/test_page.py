@@ -240,7 +240,7 @@ def test_nothing_is_lost_by_reloads_and_lost_connections(runner, browser, servic
                     await has_state(page, "ended")
                 assert await texts_of(speaker) == expected
                 assert await texts_of(reader) == only(expected, "en", "zh")
-            assert server.service.served == 1
+            assert server.service.ended.sessions == 1
 
     runner.run(work())
 

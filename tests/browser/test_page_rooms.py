@@ -72,7 +72,7 @@ async def test_readers_stay_from_one_session_to_the_next(browser, service_of, ex
             await expect(reader.locator(".divider")).to_have_count(1)
             await has_state(speaker, "ended")
             await expect(speaker.locator("article.earlier")).to_have_count(2)
-        assert server.service.served == 2
+        assert server.service.ended.sessions == 2
 
 
 async def test_all_are_told_that_a_disk_is_full(browser, service_of, tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ async def test_a_reload_of_the_speaker_goes_on_with_the_session(browser, service
         assert all(texts[number, language] for number in (0, 2) for language in ("en", "zh", "he"))
         begun = [text for (_, language), text in texts.items() if language == "en" and "brother" in text]
         assert len(begun) == 2, f"what was said as soon as it was heard again is there: {texts}"
-        assert server.service.served == 1
+        assert server.service.ended.sessions == 1
         await speaker.reload()  # nothing is left to go on with
         await room_of(speaker)
         await has_state(speaker, "idle")
@@ -243,4 +243,4 @@ async def test_pages_go_on_where_a_directory_sends_them(browser, service_of, exp
             await has_state(speaker, "ended")
             await has_state(reader, "ended")
             assert await texts_of(reader) == only(expected, "en", "zh")
-        assert second.service.served == 1
+        assert second.service.ended.sessions == 1

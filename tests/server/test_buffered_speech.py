@@ -1,15 +1,10 @@
 """Speech that was kept while the connection was made is late from the first moment; a recording is not."""
 
-import asyncio
-
 import pytest
 
-from pipeline import Models, PipelineConfig
+from pipeline.core.run.stats import PipelineStats
 from pipeline.events import SAMPLE_RATE
-from pipeline.server.chains import Chain
-from pipeline.server.intake import BufferedSpeech
-from pipeline.server.limits import ServerLimits
-from pipeline.server.session import Session
+from pipeline.server.intake import BufferedSpeech, Intake, Timing
 
 STEP_S, AT_ONCE = 0.1, 1e6
 
@@ -55,29 +50,15 @@ def test_a_recording_was_not_kept(parts):
     assert spoken_at(*parts) == []
 
 
-def session(config: PipelineConfig, models: Models) -> Session:
-    return Session(Chain(config, models), ServerLimits(), SAMPLE_RATE)
-
-
-async def test_a_session_is_as_late_as_the_speech_that_was_kept(demo_config, demo_models):
-    found, now_s = session(demo_config, demo_models), 100.0
-    found.stats.clock = lambda: now_s
+def test_a_stream_is_as_late_as_the_speech_that_was_kept():
+    now_s, stats, intake = 100.0, PipelineStats(clock=lambda: now_s), Intake(SAMPLE_RATE, 30.0)
+    timing = Timing(intake, stats, 2.0, now_s)
     message = bytes(2 * round(STEP_S * SAMPLE_RATE))
-    for _ in range(200):
-        await found.hear(message)
-    found.stats.received(round(STEP_S * SAMPLE_RATE))  # the first message is fed
-    for _ in range(70):
-        now_s += STEP_S
-        await found.hear(message)
-    assert found.stats.age_s(5.0) == pytest.approx(22.0, abs=0.2)
-    assert found.stats.ahead_s == pytest.approx(0.0, abs=0.2)
-
-
-def test_audio_that_is_taken_and_not_fed_yet_is_still_behind(demo_config, demo_models):
-    found = session(demo_config, demo_models)
-    found.intake.push(bytes(2 * 20 * SAMPLE_RATE))
-    assert found.stats.backlog_s() == 20.0
-    assert asyncio.run(found.intake.take()) is not None
-    assert found.stats.backlog_s() == 20.0
-    found.stats.received(15 * SAMPLE_RATE)
-    assert found.stats.backlog_s() == 5.0
+    for number in range(270):
+        now_s += STEP_S * (number >= 200)
+        intake.push(message)
+        timing.heard(now_s)
+        if not number:
+            stats.received(len(message) // 2)  # the first message is fed
+    assert stats.age_s(5.0) == pytest.approx(22.0, abs=0.2)
+    assert stats.ahead_s == pytest.approx(0.0, abs=0.2)

@@ -81,7 +81,7 @@ async def test_languages_that_no_configuration_has_are_refused_with_what_is_offe
                 assert error["code"] == code
                 offered = "it recognises en, zh" if code == "unknown-source" else "it translates en into zh, zh into en"
                 assert offered in error["message"]
-        assert server.service.refused == {"unknown-source": 1, "unknown-target": 1}
+        assert server.service.places.refused == {"unknown-source": 1, "unknown-target": 1}
 
 
 def test_the_languages_and_models_are_listed(models):

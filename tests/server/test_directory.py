@@ -19,7 +19,8 @@ from websockets.exceptions import InvalidStatus
 
 from pipeline.errors import PipelineError
 from pipeline.server.access import Access
-from pipeline.server.directory import Directory, Peers
+from pipeline.server.directory import Directory
+from pipeline.server.peers import Peers
 from pipeline.server.service import Service
 from tests.conftest import HANG_S, PHRASES, ROOT, read_wav
 from tests.server.running import Running, ask, final, rest, running, say, speak, until
@@ -136,7 +137,7 @@ async def test_a_server_that_drains_or_is_full_gets_no_room_and_one_that_leaves_
             async with first.connect() as one, third.connect() as three:
                 for other in (one, three):
                     assert (await ask(other, type="start"))["type"] == "started"
-                second.service.draining = True
+                second.service.places.draining = True
                 await until(
                     lambda: known(first).servers[second.url].draining and known(first).servers[third.url].load == 1
                 )

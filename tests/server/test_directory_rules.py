@@ -11,9 +11,12 @@ import pytest
 from pipeline.apps.directory import some_nats, some_origin
 from pipeline.errors import UsageError
 from pipeline.server import directory
+from pipeline.server import peers as peers_rules
 from pipeline.server.access import Access
-from pipeline.server.directory import GONE_S, Claim, Directory, Peers, read_report
+from pipeline.server.directory import Directory
+from pipeline.server.peers import GONE_S, Claim, Peers, read_report
 from pipeline.server.protocol import Listen, ProtocolError, Resume, Start, Watch, room_name
+from pipeline.server.session_index import ServerPlaces
 from tests.server.running import NewService
 
 KEY = "key-of-a-room-on-some-server"
@@ -28,6 +31,11 @@ EARLY, LATE, LATER = (
 def report(name: str = "one", **changes: object) -> bytes:
     said = {"address": f"http://{name}", "capacity": 4, "languages": LANGUAGES, "draining": False, "sessions": {}}
     return json.dumps(said | changes).encode()
+
+
+def session_here(name: str, room: str | None = None, *, speaks: bool = False, over: bool = False) -> Any:
+    """What a directory sees of a session of its own server."""
+    return SimpleNamespace(id=name, room=room, name=EARLY, state=SimpleNamespace(has_speaker=speaks, over=over))
 
 
 def having(peers: Peers, *own: Claim) -> tuple[str, str] | None:
@@ -85,10 +93,10 @@ def test_a_client_is_sent_where_its_session_is(first, access, query, code, here)
 )
 def test_a_new_room_begins_on_the_least_loaded_server_that_takes_it(state, sessions, elsewhere, here, monkeypatch):
     here._take(report(sessions={"only": ""}))
-    monkeypatch.setattr(type(here._service), "hung", state == "hung")
-    here._service.draining = state == "draining"
+    monkeypatch.setattr(ServerPlaces, "hung", state == "hung")
+    here._service.places.draining = state == "draining"
     assert json.loads(here._report())["draining"] == bool(state)
-    here._service.sessions |= dict.fromkeys(map(str, range(sessions)), SimpleNamespace(over=False))
+    here._service.sessions |= dict.fromkeys(map(str, range(sessions)), session_here("here"))
     expected = pytest.raises(ProtocolError, match="another server takes this") if elsewhere else nullcontext()
     with expected:
         here.check(Start(room_key="another-room-of-this-test"), Access(), {})
@@ -98,9 +106,7 @@ def test_a_room_here_stays_here_and_what_is_known_of_a_room_is_told(here):
     assert here.found(ROOM) == {"session": "there", "server": "http://one", "ended": False}
     assert here.found("r" * 22) == {"session": None, "server": None, "ended": True}
     assert here.found("unknown") == {"session": None, "server": None, "ended": False}
-    here._service.rooms[ROOM] = here._service.sessions["mine"] = SimpleNamespace(
-        id="mine", name=EARLY, has_speaker=True, over=False
-    )
+    here._service.rooms[ROOM] = here._service.sessions["mine"] = session_here("mine", speaks=True)
     assert here.found(ROOM) == {"session": "mine", "server": "http://here", "ended": False}
     here.check(Start(room_key=KEY), Access(), {})
 
@@ -111,31 +117,30 @@ def test_a_server_does_not_take_its_own_report(here):
 
 
 def test_a_report_has_the_last_rooms_whose_sessions_have_ended(here, monkeypatch):
-    monkeypatch.setattr(directory, "_MOST_ENDED", 2)
-    monkeypatch.setattr(type(here._service), "hung", False)
+    monkeypatch.setattr(directory, "MOST_ENDED", 2)
+    monkeypatch.setattr(ServerPlaces, "hung", False)
     for number in range(4):
-        here._service.rooms[f"room-{number}"] = SimpleNamespace(
-            id=f"id-{number}", room=f"room-{number}", name=EARLY, has_speaker=number == 0, over=number > 0
+        here._service.rooms[f"room-{number}"] = session_here(
+            f"id-{number}", f"room-{number}", speaks=number == 0, over=number > 0
         )
     here._service.sessions["id-0"] = here._service.rooms["room-0"]
-    here._service.sessions["alone"] = SimpleNamespace(id="alone", room=None, has_speaker=True, over=False)
+    here._service.sessions["alone"] = session_here("alone", speaks=True)
     said = json.loads(here._report())
     assert said["sessions"] == {"id-0": "room-0", "alone": ""}
     assert said["speaking"] == {"id-0": EARLY}
     assert said["kept"] == {"id-2": "room-2", "id-3": "room-3"}
     for number in (2, 4):  # whose last text is being delivered
-        here._service.sessions[f"id-{number}"] = SimpleNamespace(
-            id=f"id-{number}", room="room-2" if number == 2 else None, name=EARLY, has_speaker=False, over=True
-        )
-    monkeypatch.setattr(directory, "_MOST_ENDED", 4)
+        room = "room-2" if number == 2 else None
+        here._service.sessions[f"id-{number}"] = session_here(f"id-{number}", room, over=True)
+    monkeypatch.setattr(directory, "MOST_ENDED", 4)
     said = json.loads(here._report())
     assert said["sessions"] == {"id-0": "room-0", "alone": ""}
     assert said["kept"] == {"id-2": "room-2", "id-4": "", "id-1": "room-1", "id-3": "room-3"}
 
 
 def test_the_newest_of_what_has_ended_is_remembered_and_of_the_servers_so_many(monkeypatch):
-    monkeypatch.setattr(directory, "_MOST_ENDED", 2)
-    monkeypatch.setattr(directory, "_MOST_CHARACTERS", 20)
+    monkeypatch.setattr(peers_rules, "MOST_ENDED", 2)
+    monkeypatch.setattr(peers_rules, "_MOST_CHARACTERS", 20)
     peers = Peers(lambda: 0.0)
     for name, capacity in (("one", 4), ("two", 4), ("three", 4), ("one", 5)):
         sessions = {f"{name}-1": "", f"{name}-2": ""}
@@ -199,10 +204,11 @@ async def test_a_session_gives_way_to_another_in_its_room(own_speaks, speaking, 
         session.disconnect(speaker, feed)
     for _ in range(2):  # the other's report, and the next one
         here._take(report(sessions={"s": ROOM}, speaking=speaking))
-    assert session.ending is ends
-    for told in [*([feed] if own_speaks else []), session.connect(speaker := object())]:  # also if it comes back
+    assert session.state.ending is ends
+    back = session.connect(speaker := object())
+    for told in [*([feed] if own_speaks else []), back]:  # also if it comes back
         assert (told.failure and told.failure.code) == ("room-busy" if ends else None)
-    assert session.failure is None  # for readers, it ends
+    assert session.state.failure is None  # for readers, it ends
     told = [record.getMessage() for record in caplog.records]
     assert told == [f"session {LATE} ends: somebody speaks in its room on http://one"] * ends
     expected = {"session": "s", "server": "http://one"} if ends else {"session": session.id, "server": "http://here"}
@@ -211,8 +217,33 @@ async def test_a_session_gives_way_to_another_in_its_room(own_speaks, speaking, 
         with pytest.raises(ProtocolError, match="another server takes this") if ends else nullcontext():
             here.check(message, Access(), {})
     here.check(Watch(session.id), Access(), {})
-    session.disconnect(speaker, feed)
+    for told in (feed, back):
+        session.disconnect(speaker, told)
     await service.drain()
+
+
+async def test_one_of_two_talks_goes_on_if_the_speaker_of_the_older_leaves_while_reports_cross(new_service):
+    now, services = [0.0], [new_service(), new_service()]
+    older, younger = [Directory(service, f"http://{n}") for n, service in enumerate(services)]
+    sessions = [service.start(Start(room_key=KEY)) for service in services]
+    for name, session, server in zip((EARLY, LATE), sessions, (older, younger), strict=True):
+        session.name, server.peers.clock = name, lambda: now[0]
+    speaker = object()
+    feeds = [session.connect(speaker) for session in sessions]
+    reports = [server._report() for server in (older, younger)]
+    sessions[0].disconnect(speaker, feeds[0])
+    older._take(reports[1])
+    assert not sessions[0].state.ending
+    now[0] = 1.0
+    older._take(younger._report())  # still before the older one's report has come
+    younger._take(reports[0])
+    assert [session.state.ending for session in sessions] == [False, True]
+    now[0] = 60.0
+    older._take(reports[1])  # somebody speaks there who was never told of the older one
+    assert sessions[0].state.ending
+    sessions[1].disconnect(speaker, feeds[1])
+    for service in services:
+        await service.drain()
 
 
 def test_a_server_gets_as_many_rooms_as_it_takes_and_none_when_it_drains():

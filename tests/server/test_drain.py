@@ -59,4 +59,4 @@ async def test_uploads_that_last_longer_than_the_limit_are_cut(demo_config, demo
     async with draining(demo_config, demo_models, 0.0) as (server, _, uploading, _):
         with pytest.raises(openai.APIError):
             await uploading
-        assert server.service.recordings == 0
+        assert len(server.service.places.recordings) == 0

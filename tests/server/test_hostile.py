@@ -205,11 +205,11 @@ async def test_a_late_reader_of_a_long_session_holds_nobody_up(new_service, monk
         started = await ask(speaker, type="start")
         (session,) = server.service.sessions.values()
         for number in range(1_000):
-            session._history.push(SourceText(number, "en", text, len(text)))
-            session._history.push(SourceSentence(number, "en", text, 0.0, 1.0, 1.0, words))
+            session.readers.history.push(SourceText(number, "en", text, len(text)))
+            session.readers.history.push(SourceSentence(number, "en", text, 0.0, 1.0, 1.0, words))
             for language in ("zh", "pt", "de"):
-                session._history.push(TargetText(number, language, text, len(text), tokens, 1.0, True))
-                session._history.push(Translation(number, language, text))
+                session.readers.history.push(TargetText(number, language, text, len(text), tokens, 1.0, True))
+                session.readers.history.push(Translation(number, language, text))
 
         async def read() -> int:
             async with server.connect() as reader:

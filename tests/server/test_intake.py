@@ -5,8 +5,9 @@ import asyncio
 import numpy as np
 import pytest
 
+from pipeline.core.run.stats import PipelineStats
 from pipeline.events import SAMPLE_RATE, Samples
-from pipeline.server.intake import Intake, SilentSender
+from pipeline.server.intake import Intake, SilentSender, Timing
 from pipeline.server.protocol import ProtocolError
 
 
@@ -187,3 +188,75 @@ async def test_silence_counts_as_audio_that_has_come_and_not_as_received():
     found = await intake.take()
     assert found is not None
     assert not found[-8_000:].any()
+
+
+class Timed:
+    """An intake, of which all that comes is fed to the stages at once, and its times."""
+
+    def __init__(self) -> None:
+        self.now_s = 50.0
+        self.stats = PipelineStats(clock=lambda: self.now_s)
+        self.intake = Intake(SAMPLE_RATE, 60.0)
+        self.timing = Timing(self.intake, self.stats, 2.25, self.now_s)
+
+    def hear(self, seconds: float, *, fed: bool = True) -> None:
+        before_s = self.intake.arrived_s
+        self.intake.push(bytes(2 * round(seconds * SAMPLE_RATE)))
+        if fed:
+            self.stats.received(round((self.intake.arrived_s - before_s) * SAMPLE_RATE))
+        self.timing.heard(self.now_s)
+
+    def filled_s(self, after_s: float, *, expected: bool = True) -> float:
+        """The silence that is added after some seconds."""
+        before_s, self.now_s = self.intake.arrived_s, self.now_s + after_s
+        self.timing.fill(self.now_s, expected=expected)
+        return self.intake.arrived_s - before_s
+
+
+def test_silence_stands_for_what_an_expected_sender_does_not_send():
+    timed = Timed()
+    assert timed.filled_s(10.0) == 0.0  # it has sent nothing yet
+    timed.hear(1.0)
+    assert timed.filled_s(10.0, expected=False) == 0.0
+    assert timed.filled_s(1.0) == 0.0
+    assert timed.filled_s(9.0) == pytest.approx(10.0)
+
+
+def test_silence_is_counted_anew_when_audio_has_come_again():
+    timed = Timed()
+    for _ in range(2):
+        timed.hear(1.0)
+        assert timed.filled_s(1.0) == 0.0
+        assert timed.filled_s(9.0) == pytest.approx(10.0, abs=1.5)
+    timed.hear(1.0)
+    assert timed.filled_s(1.0) == 0.0
+
+
+def test_a_sender_that_has_to_wait_is_not_silent():
+    timed = Timed()
+    timed.hear(61.0, fed=False)
+    assert timed.filled_s(10.0) == 0.0
+
+
+def test_what_waits_or_is_not_fed_yet_is_behind():
+    timed = Timed()
+    timed.hear(20.0, fed=False)
+    assert asyncio.run(timed.intake.take()) is not None
+    for fed_s, behind_s in ((0, 20.0), (15, 5.0), (6, 0.0)):  # in the end, more than has arrived
+        timed.stats.received(fed_s * SAMPLE_RATE)
+        assert timed.stats.backlog_s() == behind_s
+
+
+def test_audio_that_is_far_ahead_of_real_time_has_no_age_and_silence_does_not_count():
+    timed = Timed()
+    timed.hear(29.0)
+    assert timed.timing.age_s(0.0) == 29.0
+    timed.hear(32.0)
+    assert timed.timing.age_s(0.0) is None
+    silent = Timed()
+    for seconds in (1.0, 29.0):
+        silent.hear(seconds)
+    assert silent.filled_s(3.0) == 2.25  # which ends its sentence
+    silent.hear(3.0)
+    assert silent.stats.ahead_s > 30.0
+    assert silent.timing.age_s(0.0) is not None

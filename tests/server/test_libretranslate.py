@@ -171,7 +171,7 @@ async def test_limits_of_bytes_wrong_keys_and_requests_at_once(new_service, expe
         found = [answer.status_code for answer in answers]
         assert {*found} == {200, 429}
         assert found.count(200) >= 2
-        service.draining = True
+        service.places.draining = True
         for path in ("/translate", "/detect"):
             assert (await client.post(path, json=body)).status_code == 503
 
@@ -207,7 +207,7 @@ async def test_a_translator_that_hangs_is_told(demo_config, demo_models, caplog)
             assert (await client.get("/readyz")).status_code == 503
         assert "the translator has not answered for 0.5 s" in caplog.text
         hangs.answers.set()
-        await until(lambda: service.ready)
+        await until(lambda: service.places.ready)
         assert (await client.post("/detect", json=body)).status_code == 200
 
 
@@ -233,14 +233,14 @@ async def test_a_translator_hangs_when_a_turn_of_it_does_whoever_still_waits(new
     assert await first
     await until(lambda: texts._began_s == 9.0)
     now_s[0] = 18.0
-    assert not service.texts_hung(), "it waited for another one"
+    assert not service.places.texts_hung(), "it waited for another one"
     second.cancel()  # its client leaves
     now_s[0] = 19.0
-    assert service.texts_hung()
+    assert service.places.texts_hung()
     with pytest.raises(libretranslate._RefusedError, match="has not answered for 10 s"):
         await texts._run(str)
     two.set()
-    await until(lambda: not service.texts_hung())
+    await until(lambda: not service.places.texts_hung())
 
 
 async def test_a_conversation_translates_both_ways(demo_config, demo_models):

@@ -207,8 +207,7 @@ async def test_a_reader_that_does_not_read_is_cut(new_service, monkeypatch):
         (session,) = server.service.sessions.values()
         sentences = 60
         for number in range(sentences):  # more than the system's buffers take
-            for feed in session._feeds:
-                feed.push(SourceSentence(number, "en", "x" * LARGE))
+            session.readers.push(SourceSentence(number, "en", "x" * LARGE))
         largest = 0
         got = 0
         while got < sentences:
@@ -217,7 +216,7 @@ async def test_a_reader_that_does_not_read_is_cut(new_service, monkeypatch):
                 largest = max(largest, each.transport.get_write_buffer_size())
         assert largest < 3 * LARGE
         await served(server, 1)
-        assert session.viewers == 0
+        assert session.readers.count == 0
         assert (await finish(speaker))[-1]["type"] == "end"
 
 
@@ -356,7 +355,7 @@ async def test_what_is_refused_and_reset_is_in_the_figures(new_service):
         for _ in range(2):  # while the reader is there, and after it
             text = (await server.get("/metrics")).body.decode()
             assert figure(text, "speech_reader_resets_total") == 1
-            session.detach(feed)
+            session.readers.detach(feed)
         await finish(speaker)
         await until(lambda: not limited.sessions)
         text = (await server.get("/metrics")).body.decode()

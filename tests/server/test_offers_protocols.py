@@ -137,7 +137,9 @@ async def test_a_realtime_session_is_translated_into_them(offering, catalogue):
         await connection.session.input_audio_buffer.append(audio=base64.b64encode(SPEECH).decode())
         await connection.session.close()
         text = joined(await all_events(connection), "output")
-        texts = {event.sentence: event for event in session._history.events("pt") if isinstance(event, SourceSentence)}
+        texts = {
+            event.sentence: event for event in session.readers.history.events("pt") if isinstance(event, SourceSentence)
+        }
         assert text == " ".join([await portuguese(service, texts[number].text) for number in sorted(texts)])
 
 

@@ -239,7 +239,7 @@ async def test_a_streamed_answer_has_a_piece_for_each_sentence(new_service, sent
         pieces = [event.delta for event in events if event.type == "transcript.text.delta"]
         assert [piece.strip() for piece in pieces] == [sentence.text for sentence in sentences]
         assert (events[-1].type, events[-1].text) == ("transcript.text.done", "".join(pieces))
-    assert service.recordings == 0
+    assert len(service.places.recordings) == 0
 
 
 async def test_the_one_model_is_listed(new_service):
@@ -276,7 +276,7 @@ async def test_what_cannot_be_done_is_refused_with_its_code(file, options, expec
     service = new_service()
     async with client_of(service) as client:
         assert await refused(client, file, **options) == expected
-    assert (service.recordings, os.listdir(own_folder)) == (0, [])
+    assert (len(service.places.recordings), os.listdir(own_folder)) == (0, [])
 
 
 async def test_silence_has_no_text(new_service):
@@ -314,13 +314,13 @@ async def test_limits_are_kept(limits, status, code, new_service, own_folder):
                 await client.audio.transcriptions.create(model=MODEL, file=SPEECH, stream=streamed)
             assert (refusal.value.status_code, refusal.value.code) == (status, code)
             assert refusal.value.response.headers.get("retry-after") == ("10" if status == 503 else None)
-    assert (service.recordings, os.listdir(own_folder)) == (0, [])
+    assert (len(service.places.recordings), os.listdir(own_folder)) == (0, [])
 
 
 async def test_a_server_that_stops_takes_no_recordings(new_service):
     service = new_service()
     async with client_of(service) as client:
-        service.draining = True
+        service.places.draining = True
         assert await refused(client) == (503, "busy")
 
 
@@ -378,7 +378,7 @@ async def test_bytes_are_counted_as_they_come(new_service, own_folder):
     async with running(new_service(upload_bytes=1_000)) as server:
         raw = Raw(server, "Transfer-Encoding: chunked")
         assert await raw.answer(chunk(FILE_HEADER), chunk(bytes(100_000)), b"0\r\n\r\n") == (413, "too-large")
-        assert (server.service.recordings, os.listdir(own_folder)) == (0, [])
+        assert (len(server.service.places.recordings), os.listdir(own_folder)) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ async def test_a_body_that_is_no_form_with_one_file_is_refused(kind, body, code,
     async with running(new_service()) as server:
         raw = Raw(server, f"Content-Length: {len(body)}", kind=kind)
         assert await raw.answer(body) == (400, code)
-        assert server.service.recordings == 0
+        assert len(server.service.places.recordings) == 0
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -457,9 +457,9 @@ async def test_the_recording_of_a_client_that_goes_away_is_given_up(streamed, ne
         with service.scheduler.slot(Priority.FINAL):  # the recogniser is busy, so the recording cannot end by itself
             _, writer = await Raw(server, f"Content-Length: {len(body)}").send(body)
             await until(lambda: service.scheduler.waiting)
-            assert service.recordings == 1
+            assert len(service.places.recordings) == 1
             writer.transport.abort()
-            await until(lambda: not service.recordings)
+            await until(lambda: not len(service.places.recordings))
             assert os.listdir(own_folder) == []
     assert "ended (given up): " in caplog.text
 
@@ -468,16 +468,16 @@ async def test_an_upload_that_stops_gives_its_place_back(new_service, own_folder
     async with running(new_service(request_s=0.2)) as server:
         stopped = await Raw(server, "Content-Length: 1000000").answer(FILE_HEADER, bytes(1_000))
         assert stopped == (408, "too-slow")
-        assert (server.service.recordings, os.listdir(own_folder)) == (0, [])
+        assert (len(server.service.places.recordings), os.listdir(own_folder)) == (0, [])
 
 
 async def test_an_upload_that_is_cut_off_leaves_nothing(new_service, own_folder):
     service = new_service()
     async with running(service) as server:
         _, writer = await Raw(server, "Content-Length: 1000000").send(FILE_HEADER + bytes(100_000))
-        await until(lambda: service.recordings)
+        await until(lambda: len(service.places.recordings))
         writer.transport.abort()
-        await until(lambda: not service.recordings)
+        await until(lambda: not len(service.places.recordings))
         assert os.listdir(own_folder) == []
 
 
@@ -504,7 +504,7 @@ async def test_a_small_file_with_endless_audio_is_given_up(new_service, tmp_path
     service = new_service(recording_s=60.0)
     async with client_of(service) as client:
         assert await refused(client, bomb) == (413, "too-long")
-    assert service.recordings == 0
+    assert len(service.places.recordings) == 0
 
 
 @pytest.fixture

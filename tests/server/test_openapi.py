@@ -101,7 +101,7 @@ async def test_the_checks_before_any_other_answer_as_described(new_service, demo
             answer = await asyncio.to_thread(requests.post, address, headers=headers)
             assert answer.status_code == status
             check(described[path]["POST"], answer)
-        service.draining = True
+        service.places.draining = True
         answer = await asyncio.to_thread(requests.get, f"http://127.0.0.1:{server.port}/readyz")
         assert answer.status_code == 503
         check(described["/readyz"]["GET"], answer)

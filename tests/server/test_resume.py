@@ -28,7 +28,7 @@ async def lost_before_the_end(server: Running) -> AsyncIterator[dict[str, Any]]:
             (session,) = service.sessions.values()
             await until(lambda: session.intake.ended)
             speaker.transport.abort()
-            await until(lambda: not session.is_connected(session._speaker) or session._speaker is None)
+            await until(lambda: session.state.speaker is None)
     await until(lambda: not service.sessions)
     yield started
 
@@ -46,7 +46,7 @@ async def test_the_last_text_waits_for_readers_whose_connection_was_lost(new_ser
         async with server.connect() as reader:
             assert (await ask(reader, type="watch", session=started["session"]))["type"] == "watching"
             assert final(await rest(reader)) == final(records)
-        assert server.service.ready
+        assert server.service.places.ready
 
 
 @pytest.mark.slow

@@ -82,8 +82,8 @@ async def test_nobody_takes_a_room_over(new_service):
             assert (await ask(reader, type="resume", session=ROOM, key=KEY))["code"] == "no-session"
         async with server.connect() as other:
             assert (await ask(other, type="start", room_key=KEY))["code"] == "room-busy"
-        assert server.service.find(ROOM).id == session
-        assert server.service.find(ROOM).has_speaker
+        assert server.service.index.find(ROOM).id == session
+        assert server.service.index.find(ROOM).state.has_speaker
 
 
 async def test_the_speaker_comes_back_into_its_room_after_a_crash(new_service):
@@ -94,13 +94,13 @@ async def test_the_speaker_comes_back_into_its_room_after_a_crash(new_service):
             before = (await ask(speaker, type="start", room_key=KEY))["session"]
             await say(reader, type="watch", session=before)
             await speak(speaker, SPEECH)
-        await until(lambda: not service.find(before).has_speaker)
+        await until(lambda: not service.index.find(before).state.has_speaker)
         async with server.connect() as speaker:
             now = (await ask(speaker, type="start", room_key=KEY))["session"]
             assert now != before
             assert final(await rest(reader))
             await until(lambda: before not in service.sessions)
-            assert service.find(ROOM).id == now
+            assert service.index.find(ROOM).id == now
 
 
 async def test_who_was_cut_off_at_the_end_gets_the_end(new_service):

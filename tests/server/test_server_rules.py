@@ -44,43 +44,43 @@ async def ended(service: Service) -> None:
 async def test_a_server_has_so_many_sessions_and_counts_those_that_have_ended(demo_config, demo_models):
     service = service_with(demo_config, demo_models, max_sessions=2)
     first, second = service.start(Start()), service.start(Start(room_key=KEY))
-    assert not service.ready
+    assert not service.places.ready
     for wanted in (Start(), Start(source="xx")):
         with pytest.raises(ProtocolError, match="the server has 2 sessions"):
             service.start(wanted)
-    first.detach(first.attach())  # has everything
-    assert service.find(ROOM) is second
+    first.readers.detach(first.attach())  # has everything
+    assert service.index.find(ROOM) is second
     await first.hear(bytes(2 * SAMPLE_RATE))
-    first._resets = 3
+    first.readers._resets = 3
     for session in (first, second):
         session.stats.busy_s["a stage"] = 2.0
         session.end()
-    assert service.busy_s()["a stage"] == 4.0
+    assert service.totals().busy_s["a stage"] == 4.0
     await ended(service)
-    assert (service.ready, service.served, service.resets(), service.sessions) == (True, 2, 3, {})
-    assert service.audio_s() == 1.0
-    assert service.busy_s()["a stage"] == 4.0
+    assert (service.places.ready, service.ended.sessions, service.totals().resets, service.sessions) == (True, 2, 3, {})
+    assert service.totals().audio_s == 1.0
+    assert service.totals().busy_s["a stage"] == 4.0
     assert service.rooms == {ROOM: second}  # its readers may not have noticed it yet
     with pytest.raises(ProtocolError, match="no such session"):
-        service.find(first.id)
+        service.index.find(first.id)
     with pytest.raises(ProtocolError):
         service.start(Start(source="xx"))
-    assert service.refused == {"busy": 2, "unknown-source": 1}
+    assert service.places.refused == {"busy": 2, "unknown-source": 1}
 
 
 async def test_a_session_whose_text_was_missed_is_kept_unless_the_server_stops(demo_config, demo_models):
     for stops in (False, True):
         service = service_with(demo_config, demo_models)
         session = service.start(Start())
-        session.detach(session.attach(), served=False)
+        session.readers.detach(session.attach(), served=False)
         session.end()
-        service.draining = stops
+        service.places.draining = stops
         await ended(service)
         if stops:
             with pytest.raises(ProtocolError, match="no such session"):
-                service.find(session.id)
+                service.index.find(session.id)
         else:
-            assert service.find(session.id) is session
+            assert service.index.find(session.id) is session
         for task in service._keeping:
             task.cancel()
 
@@ -89,25 +89,24 @@ async def test_a_server_that_drains_ends_its_sessions_and_starts_none(demo_confi
     service = service_with(demo_config, demo_models)
     session = service.start(Start())
     await service.drain()
-    assert (session.intake.ended, service.sessions, session.failure) == (True, {}, None)
+    assert (session.intake.ended, service.sessions, session.state.failure) == (True, {}, None)
     with pytest.raises(ProtocolError, match="the server is stopping"):
         service.start(Start())
-    with pytest.raises(ProtocolError, match="the server is stopping"), service.recording():
+    with pytest.raises(ProtocolError, match="the server is stopping"), service.places.recording():
         pass
-    assert service.refused == {"stopping": 1, "busy": 1}
+    assert service.places.refused == {"stopping": 1, "busy": 1}
 
 
 async def test_so_many_recordings_are_translated_at_once(demo_config, demo_models):
     service = service_with(demo_config, demo_models, max_recordings=2)
-    with service.recording():
-        with pytest.raises(ZeroDivisionError), service.recording():
+    with service.places.recording():
+        with pytest.raises(ZeroDivisionError), service.places.recording():
             raise ZeroDivisionError
-        with service.recording():
-            with pytest.raises(ProtocolError, match="it is translating 2 recordings"), service.recording():
+        with service.places.recording():
+            with pytest.raises(ProtocolError, match="it is translating 2 recordings"), service.places.recording():
                 pass
-            assert (service.recordings, service.refused["busy"]) == (2, 1)
-    assert service.recordings == 0
-    assert service._recording_tasks == set()
+            assert (len(service.places.recordings), service.places.refused["busy"]) == (2, 1)
+    assert service.places.recordings == []
 
 
 async def test_the_first_session_without_another_one_has_the_turn_to_be_pushed(caplog):
@@ -122,7 +121,7 @@ async def test_the_first_session_without_another_one_has_the_turn_to_be_pushed(c
     pushes = Pushes(open_sinks)  # type: ignore[arg-type]
 
     def session(name: str) -> Any:
-        return SimpleNamespace(name=name, config=name, stats=None, ending=False)
+        return SimpleNamespace(name=name, config=name, stats=None, state=SimpleNamespace(ending=False))
 
     async with pushes.turn(session("first")) as first:
         async with pushes.turn(session("second")) as second:
@@ -163,12 +162,12 @@ async def test_a_session_that_begins_while_one_is_finished_is_pushed_after_it_as
     pushes, sessions = Pushes(lambda _: [Place()]), list[Any]()  # type: ignore[list-item]
 
     def session() -> Any:
-        sessions.append(SimpleNamespace(name="x", config=None, stats=None, ending=False))
+        sessions.append(SimpleNamespace(name="x", config=None, stats=None, state=SimpleNamespace(ending=False)))
         return sessions[-1]
 
     async with pushes.turn(session()) as first:
         await until(lambda: bool(happened))
-        sessions[0].ending = True
+        sessions[0].state.ending = True
         async with AsyncExitStack() as others:
             second = await others.enter_async_context(pushes.turn(session()))
             third = await others.enter_async_context(pushes.turn(session()))

@@ -127,7 +127,7 @@ async def test_a_second_connection_of_the_speaker_replaces_the_first(new_service
             ] == "resumed"
             await speak(first, SPEECH[:3_200])
             assert (await rest(first))[-1]["code"] == "replaced"
-            assert server.service.find(started["session"]).intake.received == 0
+            assert server.service.index.find(started["session"]).intake.received == 0
             assert (await finish(second))[-1]["type"] == "end"
 
 
@@ -186,7 +186,7 @@ async def test_one_speaker_too_many_is_told_so(new_service):
         await finish(first)
         async with server.connect() as third:
             assert (await ask(third, type="start"))["type"] == "started"
-        assert server.service.refused == {"busy": 1}
+        assert server.service.places.refused == {"busy": 1}
 
 
 async def test_one_reader_too_many_is_told_so(new_service):
@@ -248,46 +248,6 @@ async def test_a_session_has_limits(limit, code, new_service):
         assert (end["type"], error["code"]) == ("end", code)
 
 
-async def test_a_speaker_whom_the_server_makes_wait_is_not_idle(demo_config, demo_models, monkeypatch):
-    now_s = 0.0
-    monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
-    limits = ServerLimits(idle_s=300.0, backlog_s=1.0)
-    session = Session(Chain(demo_config, demo_models), limits, 16_000, clock=lambda: now_s)
-    hearing = asyncio.create_task(session.hear(bytes(4 * 16_000)))  # 2 s
-    watching = asyncio.create_task(session._watch())
-    for _ in range(3):
-        now_s += 1_000.0
-        for _ in range(10):
-            await asyncio.sleep(0)
-    assert session.failure is None
-    assert not hearing.done()
-    await session.intake.take()
-    await hearing
-    now_s += 301.0
-    await until(lambda: session.failure is not None)
-    watching.cancel()
-    assert session.failure is not None
-    assert session.failure.code == "idle"
-
-
-async def test_a_speaker_who_pauses_is_not_idle(demo_config, demo_models, monkeypatch):
-    now_s = 0.0
-    monkeypatch.setattr(session_module, "_WATCH_S", 0.0)
-    session = Session(Chain(demo_config, demo_models), ServerLimits(idle_s=300.0), 16_000, clock=lambda: now_s)
-    await session.operator.pause(True)
-    watching = asyncio.create_task(session._watch())
-    for later_s in (1_000.0, 0.0, 301.0):
-        assert session.failure is None
-        now_s += later_s
-        for _ in range(10):
-            await asyncio.sleep(0)
-        await session.operator.pause(False)
-    await until(lambda: session.failure is not None)
-    watching.cancel()
-    assert session.failure is not None
-    assert session.failure.code == "idle"
-
-
 @pytest.mark.slow
 async def test_the_sentence_of_a_speaker_who_sends_nothing_more_ends(demo_config, demo_models, monkeypatch):
     now_s = 0.0
@@ -326,7 +286,7 @@ async def test_a_stopping_server_ends_sessions_as_their_speakers_would(new_servi
         while json.loads(await speaker.recv()).get("received") != len(SPEECH):
             pass
         server.stop()
-        while not server.service.draining:
+        while not server.service.places.draining:
             await asyncio.sleep(0)
         await speak(speaker, SPEECH[:CHUNK])  # a speaker goes on until it is told
         records = await rest(speaker)
@@ -339,7 +299,7 @@ async def test_a_stopping_server_is_healthy_and_not_ready(new_service):
         await ask(speaker, type="start")
         full = await server.get("/readyz")
         assert (full.status, full.body) == (200, b"full\n")
-        server.service.draining = True
+        server.service.places.draining = True
         assert [(await server.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
 
 

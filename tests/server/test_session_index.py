@@ -1,7 +1,8 @@
 """Which session an id or a room stands for, without a server."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ class Session:
 
     id: str
     room: str | None = ROOM
-    has_speaker: bool = False
+    state: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(has_speaker=False))
     stopped: bool = False
 
     def stop(self) -> None:
@@ -74,12 +75,12 @@ def test_a_room_is_free_when_its_speaker_has_gone_whose_session_then_ends():
     index = SessionIndex()
     assert index.enter(ROOM) == ROOM
     (session,) = begun(index, "first")
-    session.has_speaker = True
+    session.state.has_speaker = True
     with pytest.raises(ProtocolError) as refused:
         index.enter(ROOM)
     assert (refused.value.code, session.stopped) == ("room-busy", False)
     assert index.enter("another") == "another"
-    session.has_speaker = False
+    session.state.has_speaker = False
     index.enter(ROOM)
     assert session.stopped
 

@@ -43,7 +43,7 @@ async def test_the_terms_of_a_document_and_of_the_server_are_proposed(new_servic
         }
         refused = await answer(server, b"\0")
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad-document")
-        assert service.recordings == 0
+        assert len(service.places.recordings) == 0
 
 
 async def test_a_document_whose_client_leaves_is_read_no_further(new_service, monkeypatch):
@@ -63,7 +63,7 @@ async def test_a_document_whose_client_leaves_is_read_no_further(new_service, mo
         await asyncio.to_thread(reading.wait)
         assert (await answer(server, b"Anna Weber")).json()["error"]["code"] == "busy"
         asking.cancel()
-        await until(lambda: service.recordings == 0)
+        await until(lambda: len(service.places.recordings) == 0)
         monkeypatch.undo()
         assert (await answer(server, b"Dear Anna Weber")).status_code == 200
 
@@ -85,9 +85,9 @@ async def test_a_recordings_place_is_taken_until_the_work_has_ended(new_service,
         await asyncio.to_thread(reading.wait)
         asking.cancel()
         await until(lambda: len(server.server.server_state.connections) == 0)
-        assert service.recordings == 1
+        assert len(service.places.recordings) == 1
         end.set()
-        await until(lambda: service.recordings == 0)
+        await until(lambda: len(service.places.recordings) == 0)
 
 
 async def test_who_has_no_token_gets_no_terms(new_service):

@@ -125,10 +125,10 @@ async def test_what_is_cleared_has_no_text_and_keeps_its_place_while_it_is_recog
         await until(lambda: ("asr", "") in session.stats.calls.values())
         await connection.input_audio_buffer.clear()
         await until(lambda: not session._translator.running)
-        assert service.taken == 1
+        assert service.places.taken == 1
         hangs.answers.set()
         assert (await connection.recv()).type == "input_audio_buffer.cleared"
-        assert service.taken == 0
+        assert service.places.taken == 0
         await until(lambda: not service.sessions)
         await connection.input_audio_buffer.commit()
         assert (await connection.recv()).error.code == "input_audio_buffer_commit_empty"
@@ -142,9 +142,9 @@ async def test_what_is_cleared_waits_no_longer_for_a_recogniser_than_for_one_tha
         await until(lambda: any(("asr", "") in each.stats.calls.values() for each in service.sessions.values()))
         await connection.input_audio_buffer.clear()
         assert (await connection.recv()).type == "input_audio_buffer.cleared"
-        assert (service.taken, service.hung) == (0, True)
+        assert (service.places.taken, service.places.hung) == (0, True)
         hangs.answers.set()
-        await until(lambda: not service.hung)
+        await until(lambda: not service.places.hung)
 
 
 async def test_what_is_cleared_is_not_recognised_when_its_turn_comes(demo_config, demo_models, monkeypatch):
@@ -157,7 +157,7 @@ async def test_what_is_cleared_is_not_recognised_when_its_turn_comes(demo_config
             await until(lambda: service.scheduler.waiting == 1)
             await connection.input_audio_buffer.clear()
             assert (await connection.recv()).type == "input_audio_buffer.cleared"
-            assert (service.scheduler.waiting, service.taken) == (0, 0)
+            assert (service.scheduler.waiting, service.places.taken) == (0, 0)
         await until(lambda: not service.sessions)
         assert not recognizer.calls
 
@@ -180,11 +180,11 @@ async def test_the_place_of_what_was_said_is_free_for_what_follows(
             await connection.send({"type": f"input_audio_buffer.{event}"})
             while (answer := await connection.recv()).type not in (f"{TEXT}.completed", "input_audio_buffer.cleared"):
                 assert answer.type == "input_audio_buffer.committed"
-        assert (len(service.sessions), service.ready) == (2, False)  # as many as may close their records at once
+        assert (len(service.sessions), service.places.ready) == (2, False)  # as many as may close their records at once
         await other.input_audio_buffer.append(audio="AAAA" * 2)
         assert (await other.recv()).error.code == "busy"
         go_on.set()
-        await until(lambda: service.ready and not service.sessions)
+        await until(lambda: service.places.ready and not service.sessions)
 
 
 async def test_a_full_server_says_so_and_a_client_that_goes_away_ends_its_session(new_service):

@@ -125,10 +125,10 @@ async def test_all_who_wait_for_a_recogniser_that_hangs_are_told_and_the_server_
         assert (answer.status, answer.body) == (503, b"a model does not answer\n")
         async with server.connect() as three:
             assert (await ask(three, type="start"))["code"] == "busy"
-        with pytest.raises(ProtocolError, match="a model of the server does not answer"), service.recording():
+        with pytest.raises(ProtocolError, match="a model of the server does not answer"), service.places.recording():
             pass
         hangs.answers.set()
-        await until(lambda: service.ready)
+        await until(lambda: service.places.ready)
         assert (await server.get("/readyz")).status == 200
 
 
@@ -143,7 +143,7 @@ async def test_a_translator_that_hangs_is_told(
         assert "the translator into zh has not answered for 3 s" in (await rest(speaker))[-1]["message"]
         assert errors(caplog) == ["the translator into zh has not answered for 3 s; restart the server"]
         await until(lambda: not service.sessions)
-        assert not service.ready
+        assert not service.places.ready
 
 
 async def test_a_translator_that_hangs_ends_its_language_and_the_others_go_on(
@@ -181,6 +181,6 @@ async def test_a_translator_that_hangs_ends_its_language_and_the_others_go_on(
         assert told[-1]["type"] == "end"
         assert len(errors(caplog)) == 1
         await until(lambda: not service.sessions)
-        assert not service.ready
+        assert not service.places.ready
         hangs.answers.set()
-        await until(lambda: service.ready)
+        await until(lambda: service.places.ready)

@@ -52,7 +52,7 @@ def test_a_recording_in_progress_is_translated_before_the_server_ends(new_servic
             expected = await transcribed(server)
             async with in_progress(server) as working:
                 draining = asyncio.create_task(service.drain())
-                await until(lambda: service.draining)
+                await until(lambda: service.places.draining)
                 await asyncio.sleep(0)
                 assert not draining.done()
             await draining
@@ -68,7 +68,7 @@ async def test_a_recording_that_takes_too_long_is_told_that_the_server_stops(new
         async with in_progress(server) as working:
             server.stop()
             assert await working == "503 stopping"
-        assert server.service.recordings == 0
+        assert len(server.service.places.recordings) == 0
     assert not os.listdir(own_folder)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 

@@ -149,7 +149,7 @@ class _Texts:
         self._count = 0
         """Requests in progress."""
         self._began_s: float | None = None  # when the piece of work in progress was begun
-        service.texts_hung = lambda: self._hung_in_s() <= 0
+        service.places.texts_hung = lambda: self._hung_in_s() <= 0
 
     async def _run(self, work: Callable[[], T]) -> T:
         """Do a short piece of work on the thread of texts.
@@ -239,7 +239,7 @@ class _Texts:
     @contextmanager
     def _place(self) -> Iterator[None]:
         """Make room for a request for the time of the block."""
-        if self._service.draining:
+        if self._service.places.draining:
             raise _RefusedError(503, "the server is stopping; try again later")
         if self._count >= _MOST_AT_ONCE:
             raise _RefusedError(429, f"Slowdown: {self._count} requests are in progress; try again later")

@@ -53,11 +53,11 @@ class _Wanted:
     """What a request asks for."""
 
     chain: Chain
-    """That of the spoken language."""
+    """The chain of the spoken language."""
     task: str
     """"transcribe" or "translate"."""
     language: str
-    """Of the text that is wanted."""
+    """The language of the text that is wanted."""
     format: str
     streamed: bool
     words: bool
@@ -85,16 +85,14 @@ def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
             raise UploadError(404, "unknown-model", f"there is no such model; this server has {names}")
         return JSONResponse(_model(name))
 
+    transcribed = FileEndpoint(service, access, lambda upload: ("transcribe", upload))
+    translated = FileEndpoint(service, access, lambda upload: ("translate", upload))
     return [
-        Route("/v1/audio/transcriptions", FileEndpoint(service, access, _as("transcribe")), methods=["POST"]),
-        Route("/v1/audio/translations", FileEndpoint(service, access, _as("translate")), methods=["POST"]),
+        Route("/v1/audio/transcriptions", transcribed, methods=["POST"]),
+        Route("/v1/audio/translations", translated, methods=["POST"]),
         Route("/v1/models", guarded(models)),
         Route("/v1/models/{model}", guarded(model)),
     ]
-
-
-def _as(task: str) -> Callable[[Upload], tuple[str, Upload]]:
-    return lambda upload: (task, upload)
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -270,7 +268,7 @@ def _response(events: list[PipelineEvent], wanted: _Wanted) -> Response:
         case "verbose_json":
             return _LongJson(_verbose(events, sentences, text, wanted))
         case "diarized_json":
-            segments = [_diarized(*each) for each in sentences]
+            segments = [_diarized(*sentence) for sentence in sentences]
             return _LongJson({"task": wanted.task, "duration": _duration_s(events), "text": text, "segments": segments})
     return JSONResponse({"text": text})
 

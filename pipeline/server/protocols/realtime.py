@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket
 from ...core import AppendOnlyText, SourceSentence, SourceText, TargetText, Translation, TranslationLost, joined_text
 from ...languages import LONGEST_CODE, Convert, nearest, needed_conversion, normalized_code, same_text
 from ..access import Access, bearer_token
-from ..feed import Feed, News
+from ..feed import Feed
 from ..guard import Rate
 from ..languages.served import MODEL
 from ..protocol import ProtocolError, Start, check_length, read_object, sendable, shown
@@ -61,7 +61,7 @@ class RealtimeConnection(Connection):
     async def run(self) -> None:
         """Refuse a wrong token in the handshake; then as ``Connection.run``."""
         offered = self._socket.scope.get("subprotocols", [])
-        keys = [one.removeprefix(_KEY_PREFIX) for one in offered if one.startswith(_KEY_PREFIX)]
+        keys = [name.removeprefix(_KEY_PREFIX) for name in offered if name.startswith(_KEY_PREFIX)]
         token = bearer_token(self._socket.headers.get("authorization")) or next(iter(keys), None)
         if self._access.knows_token(token):
             await super().run()
@@ -135,8 +135,8 @@ class RealtimeConnection(Connection):
         if isinstance(language, str):
             check_length("language", language, LONGEST_CODE)
         written, convert = "", None
-        if isinstance(language, str) and (found := same_text(language, targets)) is not None:
-            language = found
+        if isinstance(language, str) and (target := same_text(language, targets)) is not None:
+            language = target
         elif (
             isinstance(language, str)
             and (near := nearest(language, targets))
@@ -144,12 +144,12 @@ class RealtimeConnection(Connection):
         ):
             written, language = normalized_code(language), near[0]
         if (language, written) != (self._language, self._written):
-            known = language in targets or self._is_caption(language, session)
-            if not known and (self._service.offers is None or not isinstance(language, str)):
+            is_offered = language in targets or self._is_caption(language, session)
+            if not is_offered and (self._service.offers is None or not isinstance(language, str)):
                 raise ProtocolError("unknown-target", self._unknown(language, targets))
             if session.intake.received:
                 raise ProtocolError("too-late", "audio has come; the language can only be chosen before")
-            if not known and isinstance(language, str):
+            if not is_offered and isinstance(language, str):
                 await self._service.add_target(session, language)
                 targets = session.config.languages.targets
                 language = same_text(language, targets)
@@ -181,36 +181,35 @@ class RealtimeConnection(Connection):
         async with session.voices.listener(self._language, self._address) as listener:
             while (item := await listener.take()) is not None:
                 sound = item + bytes(-len(item) % _FRAME_BYTES) if isinstance(item, bytes) else b""
-                for at in range(0, len(sound), _FRAME_BYTES):
-                    delta = base64.b64encode(sound[at : at + _FRAME_BYTES]).decode()
+                for begin in range(0, len(sound), _FRAME_BYTES):
+                    delta = base64.b64encode(sound[begin : begin + _FRAME_BYTES]).decode()
                     await self._tell(
                         "session.output_audio.delta", delta=delta, sample_rate=SAMPLE_RATE, channels=1, format="pcm16"
                     )
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
-        source, translation, news = AppendOnlyText(), AppendOnlyText(), News()
-        while (item := await feed.take()) is not None:
-            for event in news.of(item):
-                match event:
-                    case SourceText() | SourceSentence():
-                        text = joined_text(source.push(event))
-                        kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
-                    case TargetText() | Translation() if self._language in (None, event.language):
-                        text, kinds = joined_text(translation.push(event, self._convert)), ["output"]
-                    case TranslationLost(language, reason) if self._language in (None, language):
-                        await self._tell("error", error=details(ProtocolError("failed", reason)))
-                        continue
-                    case _:
-                        continue
-                elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
-                for kind in kinds if text else ():
-                    await self._tell(f"session.{kind}_transcript.delta", delta=text, elapsed_ms=elapsed_ms)
-        session.detach(feed)
+        source, translation = AppendOnlyText(), AppendOnlyText()
+        async for event in feed.news():
+            match event:
+                case SourceText() | SourceSentence():
+                    text = joined_text(source.push(event))
+                    kinds = ["input"] * (self._transcription is not None) + ["output"] * self._captions
+                case TargetText() | Translation() if self._language in (None, event.language):
+                    text, kinds = joined_text(translation.push(event, self._convert)), ["output"]
+                case TranslationLost(language, reason) if self._language in (None, language):
+                    await self._tell("error", error=details(ProtocolError("failed", reason)))
+                    continue
+                case _:
+                    continue
+            elapsed_ms = int(event.heard_s * 1000 / _FRAME_MS) * _FRAME_MS
+            for kind in kinds if text else ():
+                await self._tell(f"session.{kind}_transcript.delta", delta=text, elapsed_ms=elapsed_ms)
+        session.readers.detach(feed)
         session.stats.appended_otherwise += source.differing + translation.differing
         if self._speaking is not None:
             await self._speaking
-        if session.failure is not None:
-            await self._tell("error", error=details(session.failure))
+        if session.state.failure is not None:
+            await self._tell("error", error=details(session.state.failure))
         await self._tell("session.closed")
         await self._close(NORMAL)
 
@@ -272,8 +271,4 @@ def details(error: ProtocolError, event_id: object = None) -> dict[str, Any]:
 
 def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
     """``/v1/realtime/translations``."""
-
-    async def serve(socket: WebSocket) -> None:
-        await RealtimeConnection(socket, service, access).run()
-
-    return [WebSocketRoute("/v1/realtime/translations", serve)]
+    return [WebSocketRoute("/v1/realtime/translations", RealtimeConnection.endpoint(service, access))]

@@ -19,7 +19,7 @@ from ...core import AppendOnlyText, SourceSentence, SourceText, joined_text
 from ...languages import LONGEST_CODE
 from ..access import Access
 from ..chains import Chain
-from ..feed import Feed, News
+from ..feed import Feed
 from ..guard import Rate
 from ..protocol import ProtocolError, Start, check_length, shown
 from ..service import Service
@@ -142,29 +142,28 @@ class TranscriptionConnection(RealtimeConnection):
 
     async def _deliver(self, session: Session, feed: Feed) -> None:
         """Send steady text as it comes, and that of each item when it is final."""
-        text, final, whole, news, only = AppendOnlyText(), AppendOnlyText(), "", News(), self._only_item
+        text, final, whole, only = AppendOnlyText(), AppendOnlyText(), "", self._only_item
         items: dict[int, str] = {}  # sentence in progress → its item
-        while (item := await feed.take()) is not None:
-            for event in news.of(item):
-                if not isinstance(event, SourceText | SourceSentence):
-                    continue
-                for piece in text.push(event):
-                    delta = piece.text if only or piece.sentence in items else piece.text.lstrip()
-                    name = only or await self._of_sentence(piece.sentence, items)
-                    await self._tell(f"{_TEXT}.delta", item_id=name, content_index=0, delta=delta)
-                if isinstance(event, SourceSentence):
-                    if only:
-                        whole += joined_text(final.push(event))
-                    elif event.text or event.sentence in items:
-                        name = await self._of_sentence(event.sentence, items)
-                        await self._complete(name, event.text, event.end_s - event.start_s)
-                        del items[event.sentence]
+        async for event in feed.news():
+            if not isinstance(event, SourceText | SourceSentence):
+                continue
+            for piece in text.push(event):
+                delta = piece.text if only or piece.sentence in items else piece.text.lstrip()
+                name = only or await self._of_sentence(piece.sentence, items)
+                await self._tell(f"{_TEXT}.delta", item_id=name, content_index=0, delta=delta)
+            if isinstance(event, SourceSentence):
+                if only:
+                    whole += joined_text(final.push(event))
+                elif event.text or event.sentence in items:
+                    name = await self._of_sentence(event.sentence, items)
+                    await self._complete(name, event.text, event.end_s - event.start_s)
+                    del items[event.sentence]
         session.stats.appended_otherwise += text.differing
-        if session.failure is not None:
-            await self._tell("error", error=details(session.failure))
+        if session.state.failure is not None:
+            await self._tell("error", error=details(session.state.failure))
         elif only:
             await self._complete(only, whole, session.intake.arrived_s)
-        if session.failure is not None or self._service.draining:
+        if session.state.failure is not None or self._service.places.draining:
             await self._close(NORMAL)
 
     async def _of_sentence(self, sentence: int, items: dict[int, str]) -> str:
@@ -197,8 +196,4 @@ class TranscriptionConnection(RealtimeConnection):
 
 def routes(service: Service, access: Access, _rate: Rate) -> list[BaseRoute]:
     """``/v1/realtime``, with ``intent=transcription`` or without."""
-
-    async def serve(socket: WebSocket) -> None:
-        await TranscriptionConnection(socket, service, access).run()
-
-    return [WebSocketRoute("/v1/realtime", serve)]
+    return [WebSocketRoute("/v1/realtime", TranscriptionConnection.endpoint(service, access))]

@@ -34,7 +34,7 @@ from ...core import (
     joined_text,
 )
 from ...languages import AUTO_SOURCE, same_language
-from ..feed import Feed, News
+from ..feed import Feed
 from ..languages.served import ServedLanguages
 from ..protocol import ProtocolError, Start, check_rate, sendable, shown
 from ..service import Service
@@ -70,12 +70,12 @@ class Program:
 def programs(languages: ServedLanguages) -> list[Program]:
     """The programs of a server; clients that name none get the first."""
     offered = [Program("transcribe", f"Speech in {', '.join(languages.spoken)} to text", languages.spoken)]
-    one_target = [one for one in languages.configured if not one.conversation]
-    for one in languages.configured:
-        if one.conversation:
-            offered.append(Program("translate", "Speech to text in the other language", one.spoken, True))
-    for target in dict.fromkeys(target for one in one_target for target in one.targets):
-        spoken = tuple(language for one in one_target if target in one.targets for language in one.spoken)
+    one_way = [config for config in languages.configured if not config.conversation]
+    for config in languages.configured:
+        if config.conversation:
+            offered.append(Program("translate", "Speech to text in the other language", config.spoken, True))
+    for target in dict.fromkeys(target for config in one_way for target in config.targets):
+        spoken = tuple(language for config in one_way if target in config.targets for language in config.spoken)
         offered.append(Program(f"{_TRANSLATES}{target}", f"Speech to text in {target}", spoken, True, target))
     return offered
 
@@ -234,18 +234,18 @@ class WyomingConnection:
     def _choose(self, data: dict[str, Any]) -> None:
         spoken, name, more = data.get("language"), data.get("name"), self._service.offers is not None
         if name is not None:
-            known = {one.name: one for one in programs(self._service.languages)}
-            if more and isinstance(name, str) and name not in known and name.startswith(_TRANSLATES):
+            offered = {program.name: program for program in programs(self._service.languages)}
+            if more and isinstance(name, str) and name not in offered and name.startswith(_TRANSLATES):
                 target = name.removeprefix(_TRANSLATES)
-                known[name] = Program(name, "", self._service.languages.spoken, True, target)
-            if not isinstance(name, str) or name not in known:
+                offered[name] = Program(name, "", self._service.languages.spoken, True, target)
+            if not isinstance(name, str) or name not in offered:
                 raise ProtocolError(
-                    "unknown-program", f"there is no program {shown(name)}; choose from {', '.join(known)}"
+                    "unknown-program", f"there is no program {shown(name)}; choose from {', '.join(offered)}"
                 )
-            self._program = known[name]
+            self._program = offered[name]
         recognised = self._program.spoken
         if spoken is not None and not (
-            isinstance(spoken, str) and (more or any(same_language(spoken, one) for one in recognised))
+            isinstance(spoken, str) and (more or any(same_language(spoken, language) for language in recognised))
         ):
             raise ProtocolError(
                 "unknown-language",
@@ -279,21 +279,20 @@ class WyomingConnection:
         """Send steady text as it comes, then the whole, which is final."""
         lost: ProtocolError | None = None
         try:
-            text, final, whole, news = AppendOnlyText(), AppendOnlyText(), "", News()
+            text, final, whole = AppendOnlyText(), AppendOnlyText(), ""
             languages = session.config.languages
             language = program.target if program.translates else languages.only_spoken
             await self._write(TranscriptStart(language=language))
-            while (item := await feed.take()) is not None:
-                for event in news.of(item):
-                    kinds = TargetText | Translation if program.translates else SourceText | SourceSentence
-                    if isinstance(event, kinds) and (piece := joined_text(text.push(event))):
-                        await self._write(TranscriptChunk(piece))
-                    if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
-                        whole += joined_text(final.push(event))
-                    if program.translates and (reason := _why_lost(event)):
-                        lost = ProtocolError("failed", reason)
+            async for event in feed.news():
+                kinds = TargetText | Translation if program.translates else SourceText | SourceSentence
+                if isinstance(event, kinds) and (piece := joined_text(text.push(event))):
+                    await self._write(TranscriptChunk(piece))
+                if isinstance(event, kinds) and isinstance(event, SourceSentence | Translation):
+                    whole += joined_text(final.push(event))
+                if program.translates and (reason := _why_lost(event)):
+                    lost = ProtocolError("failed", reason)
             session.stats.appended_otherwise += text.differing
-            if (failure := session.failure or lost) is not None:
+            if (failure := session.state.failure or lost) is not None:
                 await self._write_error(failure)
             else:
                 await self._write(Transcript(whole, language=language))
@@ -304,7 +303,7 @@ class WyomingConnection:
             await self._write_error(_told(error))
             self._writer.close()  # the client may be waiting
         finally:
-            if session.failure or lost or self._service.draining:
+            if session.state.failure or lost or self._service.places.draining:
                 self._writer.close()  # the client may be waiting
 
     async def _write_error(self, error: ProtocolError) -> None:
