@@ -52,8 +52,8 @@ class Access:
     @classmethod
     def of(cls, token: str | None = None, names: Iterable[str] = (), origins: Iterable[str] = ()) -> Access:
         """``names`` and ``origins`` are added to the server's own."""
-        known = _LOOPBACK_NAMES | {name.lower() for name in names}
-        return cls(token, known, frozenset(origin.rstrip("/").lower() for origin in origins))
+        all_names = _LOOPBACK_NAMES | {name.lower() for name in names}
+        return cls(token, all_names, frozenset(origin.rstrip("/").lower() for origin in origins))
 
     def knows_host(self, host: str | None) -> bool:
         """Whether the ``Host`` header names this server."""
@@ -123,5 +123,5 @@ def password(authorization: str | None) -> str | None:
 
 def _host_name(host: str | None) -> str | None:
     """The name or address in a ``Host`` header, without the port; None if it is malformed."""
-    found = _HOST.fullmatch(host) if host is not None and len(host) <= _LONGEST_HOST else None
-    return found[1].strip("[]").lower() if found is not None else None
+    match = _HOST.fullmatch(host) if host is not None and len(host) <= _LONGEST_HOST else None
+    return match[1].strip("[]").lower() if match is not None else None

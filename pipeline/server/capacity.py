@@ -31,7 +31,7 @@ def sessions_for(window_s: float, cores: int) -> int:
 
 def calls_at_once(recognizers: Iterable[Recognizer | StreamingRecognizer]) -> int:
     """How many calls each of the recognisers takes at the same time; unless it says so, one."""
-    return min(one.calls_at_once if isinstance(one, ConcurrentRecognizer) else 1 for one in recognizers)
+    return min(model.calls_at_once if isinstance(model, ConcurrentRecognizer) else 1 for model in recognizers)
 
 
 def slowest_window_s(
@@ -42,8 +42,8 @@ def slowest_window_s(
     Returns:
         The longest time, divided by the number of calls at once. Blocks.
     """
-    unique = {id(one): one for one in recognizers}
-    return max(_window_s(one, clock) for one in unique.values())
+    unique = {id(recognizer): recognizer for recognizer in recognizers}
+    return max(_window_s(recognizer, clock) for recognizer in unique.values())
 
 
 def _window_s(recognizer: Recognizer | StreamingRecognizer, clock: Callable[[], float]) -> float:

@@ -27,9 +27,9 @@ class Chain:
     config: PipelineConfig
     models: Models
     glossary: GlossaryFile | None = None
-    """That of the configuration, if it has one."""
+    """The glossary of the configuration, if it has one."""
     masking: Masking = field(default_factory=Masking)
-    """Of the words that the configuration lists."""
+    """Masks the words that the configuration lists."""
 
     def narrowed(self, targets: Sequence[str]) -> Chain:
         """The chain with these targets only; with all if none are named.
@@ -37,16 +37,16 @@ class Chain:
         Raises:
             ProtocolError: see ``pipeline.server.languages.served.narrowed``; or a model does not write the script of a target.
         """
-        languages, own = narrowed(self.config.languages, targets), self.models.translations
+        languages, models = narrowed(self.config.languages, targets), self.models.translations
         translations: dict[str, TextTranslator] = {}
         for target in languages.targets:
             try:
                 if languages.is_spoken(target):
                     translations[target] = SameLanguageText(target)
                     continue
-                translations[target] = model = own[nearest(target, own)[0]]
+                translations[target] = model = models[nearest(target, models)[0]]
                 check = getattr(model, "check_languages", None)
-                if target not in own and check is not None:
+                if target not in models and check is not None:
                     check(*languages.pair(target))
             except UsageError as error:
                 raise ProtocolError("unknown-target", str(error)) from None

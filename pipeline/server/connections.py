@@ -99,17 +99,14 @@ class HttpConnection(H11Protocol):
         assert isinstance(self.config, Settings)
         limits, self.network = self.config.limits, _network(self)
         too_many = len(self.connections) > limits.connections
+        same = sum(getattr(connection, "network", None) == self.network for connection in self.connections)
         if self.config.is_proxy(self.client):
             self._refused = too_many
-        elif self._same() > limits.connections_of_address or (too_many and not self._displaces()):
+        elif same > limits.connections_of_address or (too_many and not self._displaces()):
             transport.abort()
             return
         if self.config.tls is not None:
             self._securing = self.loop.create_task(self._secure(self.config.tls))
-
-    def _same(self) -> int:
-        """Connections of this address."""
-        return sum(getattr(each, "network", None) == self.network for each in self.connections)
 
     async def _secure(self, context: ssl.SSLContext) -> None:
         """Do the handshake of TLS. asyncio tells of a connection after it, and its own limit is a minute."""
@@ -135,17 +132,17 @@ class HttpConnection(H11Protocol):
         """Whether the oldest connection without a whole request, of the address that has most of them, is closed for this one."""
         assert isinstance(self.config, Settings)
         waiting = [
-            each
-            for each in self.connections
-            if isinstance(each, HttpConnection)
-            and (each.waits or (each.cycle is not None and each.cycle.more_body))
-            and not each.transport.is_closing()
-            and each is not self
-            and not self.config.is_proxy(each.client)
+            other
+            for other in self.connections
+            if isinstance(other, HttpConnection)
+            and (other.waits or (other.cycle is not None and other.cycle.more_body))
+            and not other.transport.is_closing()
+            and other is not self
+            and not self.config.is_proxy(other.client)
         ]
-        if (loser := gives_way([each.network for each in waiting], self.network)) is None:
+        if (loser := gives_way([other.network for other in waiting], self.network)) is None:
             return False
-        min((each for each in waiting if each.network == loser), key=lambda each: each.number).transport.abort()
+        min((other for other in waiting if other.network == loser), key=lambda other: other.number).transport.abort()
         return True
 
     def data_received(self, data: bytes) -> None:
@@ -327,7 +324,7 @@ class Settings(uvicorn.Config):
             SSLProtocol.max_size = _READ_BYTES
         self.large_s = -_GIVE_BACK_S
         """When the last long text came, or many connections had gone."""
-        self._proxies = [ipaddress.ip_network(one) for one in proxies]
+        self._proxies = [ipaddress.ip_network(network) for network in proxies]
 
     def is_proxy(self, client: tuple[str, int] | None) -> bool:
         """Whether a client's address is that of a reverse proxy."""
@@ -346,15 +343,15 @@ class Overdue:
 
     def among(self, connections: Iterable[Connection], now_s: float) -> list[Connection]:
         """Those that are overdue, of all connections."""
-        found = []
+        late = []
         for connection in connections:
             state, limit_s = self._state(connection)
             before, since_s = self._since.get(connection, (None, now_s))
             if state is None or state != before:
                 self._since[connection] = (state, now_s)
             elif now_s - since_s >= limit_s:
-                found.append(connection)
-        return found
+                late.append(connection)
+        return late
 
     def _state(self, connection: Connection) -> tuple[Hashable, float]:
         """What the connection waits for, and how long it may; None: nothing in particular."""
@@ -376,7 +373,7 @@ async def sweep(server: uvicorn.Server, limits: ServerLimits) -> None:
     overdue, most = Overdue(limits), 0
     while True:
         await asyncio.sleep(_SWEEP_S)
-        connections = [each for each in server.server_state.connections if isinstance(each, Connection)]
+        connections = [opened for opened in server.server_state.connections if isinstance(opened, Connection)]
         for connection in overdue.among(connections, asyncio.get_running_loop().time()):
             connection.transport.abort()
         most = max(most, len(connections))

@@ -169,7 +169,7 @@ class BodyDrain:
         if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
             await self._app(scope, receive, send)
             return
-        unread, left = True, self._limits.upload_bytes
+        unread, left_bytes = True, self._limits.upload_bytes
 
         async def receiving() -> Message:
             nonlocal unread
@@ -178,12 +178,12 @@ class BodyDrain:
             return message
 
         async def drop(idle_s: float | None) -> None:
-            nonlocal left
+            nonlocal left_bytes
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.request_s):
-                    while unread and left > 0:
+                    while unread and left_bytes > 0:
                         async with asyncio.timeout(idle_s):
-                            left -= len((await receiving()).get("body", b""))
+                            left_bytes -= len((await receiving()).get("body", b""))
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -42,7 +42,7 @@ class _Text:
         else:
             self.end = event
         newest = self.newest if self.newest is not None and self.newest.text else None
-        self.events = tuple(each for each in (newest, self.end, self.correction) if each is not None)
+        self.events = tuple(event for event in (newest, self.end, self.correction) if event is not None)
 
 
 class History:
@@ -83,14 +83,14 @@ class History:
 
     def events(self, language: str | None = None) -> list[PipelineEvent]:
         """Events that give a new reader all texts as they are now; with the translation into one ``language`` only, if given."""
-        found: list[PipelineEvent] = []
+        events: list[PipelineEvent] = []
         for _, texts in sorted(self._texts.items()):
             for target, text in texts.items():
                 if not target or language in (None, target):
-                    found += text.events
-        found += self._missing
-        found += [lost for lost in self._lost if language in (None, lost.language)]
-        return [*found, *(each for each in (self._paused, self._end) if each is not None)]
+                    events += text.events
+        events += self._missing
+        events += [lost for lost in self._lost if language in (None, lost.language)]
+        return [*events, *(event for event in (self._paused, self._end) if event is not None)]
 
 
 def concerns(event: PipelineEvent, language: str | None) -> bool:

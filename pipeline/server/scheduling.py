@@ -102,15 +102,15 @@ class CallQueue:
 
     def ask(self, call: Call, now_s: float) -> list[Call]:
         """Take a call. Returns the drafts that are refused because of it, which may be the call itself."""
-        drafts = [one for one in self.waiting if one.priority == Priority.DRAFT]
+        drafts = [other for other in self.waiting if other.priority == Priority.DRAFT]
         if call.priority == Priority.DRAFT and (
             not self._budget.allows(now_s, now_s - call.since_s)
-            or any(one.priority == Priority.FINAL for one in self.waiting)
-            or any(one.since_s <= call.since_s for one in drafts)
+            or any(other.priority == Priority.FINAL for other in self.waiting)
+            or any(other.since_s <= call.since_s for other in drafts)
         ):
             return [call]
         refused = drafts if call.priority != Priority.RECORDING else []
-        self.waiting = [*(one for one in self.waiting if one not in refused), call]
+        self.waiting = [*(other for other in self.waiting if other not in refused), call]
         return refused
 
     def begin(self, now_s: float) -> Call | None:
@@ -121,7 +121,7 @@ class CallQueue:
         if not self._free or not self.waiting:
             return None
         self._free -= 1
-        call = min(self.waiting, key=lambda one: (one.priority, one.since_s))  # the first of those that are equal
+        call = min(self.waiting, key=lambda other: (other.priority, other.since_s))  # the first of those that are equal
         self.waiting.remove(call)
         call.began_s = now_s
         return call
@@ -232,21 +232,21 @@ class ScheduledRecognizer:
         self._recognizer, self._scheduler, self._age_s = recognizer, scheduler, age_s
         self._drafted_s = -math.inf  # when the last draft was made
         self.waited_s = 0.0
-        """See ``SharedRecognizer``."""
+        """Seconds for which the last draft had to wait for other calls (``SharedRecognizer``)."""
         self.waits = False
         """Whether a call waits for those of others."""
         self.left = False
         """Whether nobody wants what is recognised any more."""
 
     def transcribe(self, segments: Sequence[SpeechSegment], options: RecognitionOptions) -> list[Transcript]:
-        """See ``Recognizer``."""
+        """Recognise segments together, in their turn (``Recognizer``)."""
         with self._turn(segments):
             return self._recognizer.transcribe(segments, options)
 
     def transcribe_batch(
         self, groups: Sequence[Sequence[SpeechSegment]], options: RecognitionOptions
     ) -> list[list[Transcript]]:
-        """See ``BatchRecognizer``."""
+        """Recognise groups of segments, in one turn (``BatchRecognizer``)."""
         if not isinstance(self._recognizer, BatchRecognizer):
             return [self.transcribe(segments, options) for segments in groups]
         with self._turn(groups[0]):
@@ -268,11 +268,11 @@ class ScheduledRecognizer:
             self.waits = False
 
     def detect(self, samples: Samples) -> Mapping[str, float]:
-        """See ``LanguageDetector``."""
+        """The languages that may be spoken, with their probabilities (``LanguageDetector``)."""
         return self._recognizer.detect(samples) if isinstance(self._recognizer, LanguageDetector) else {}
 
     def draft(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript | None:
-        """See ``DraftRecognizer``.
+        """Recognise speech in progress, in its turn (``DraftRecognizer``).
 
         Raises:
             DraftRefusedError: others need the recogniser more, nobody waits for the stream, or the recogniser makes no drafts.

@@ -104,8 +104,8 @@ class Record:
             for target, kind in self._subtitles:
                 self._write_anew(target, kind, self._corrected())
         for target in self._added:
-            states = (each for each in self._corrected() if isinstance(each, SourceSentence) or each.language == target)
-            events = sorted(states, key=lambda each: each.sentence)
+            texts = (text for text in self._corrected() if isinstance(text, SourceSentence) or text.language == target)
+            events = sorted(texts, key=lambda text: text.sentence)
             for kind in SUBTITLES:
                 self._write_anew(target, kind, events)
 

@@ -43,7 +43,7 @@ def gives_way(held: Sequence[str], newcomer: str, kept: int = 0) -> str | None:
         kept: places that an address keeps in any case.
     """
     counts = Counter(held)
-    address, most = max(counts.items(), key=lambda each: each[1], default=("", 0))
+    address, most = max(counts.items(), key=lambda count: count[1], default=("", 0))
     return address if most > max(counts[newcomer] + 1, kept) else None
 
 

@@ -34,7 +34,7 @@ class Speakers:
 
     def __init__(self) -> None:
         self.name: str | None = None
-        """Of who speaks now."""
+        """The name of who speaks now; None: nobody in particular."""
         self._changes: deque[tuple[float, str | None]] = deque(maxlen=_MOST_CHANGES)
         self._voices: dict[str, str] = {}
         """The names of voices that are told apart: a name that is given while one speaks stays with it."""

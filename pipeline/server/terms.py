@@ -32,16 +32,16 @@ async def _proposed(path: Path, language: str, models: Models) -> list[Candidate
     Raises:
         UploadError: it cannot be read.
     """
-    left = threading.Event()
+    abandoned = threading.Event()
     work = asyncio.ensure_future(
-        asyncio.to_thread(lambda: proposed(text_of_document(path, unwanted=left.is_set), language, models))
+        asyncio.to_thread(lambda: proposed(text_of_document(path, unwanted=abandoned.is_set), language, models))
     )
     try:
         return await asyncio.shield(work)
     except UsageError as error:
         raise UploadError(400, "bad-document", f"the document: {error}") from None
     finally:
-        left.set()
+        abandoned.set()
         await asyncio.gather(work, return_exceptions=True)
 
 
@@ -61,11 +61,11 @@ def terms_route(service: Service, access: Access) -> Route:
         try:
             if not access.knows_token(bearer_token(request.headers.get("authorization"))):
                 raise UploadError(401, "wrong-token", "the token is missing or wrong; send it as Authorization: Bearer")
-            found = await posted(request) if request.method == "POST" else service.proposals
+            candidates = await posted(request) if request.method == "POST" else service.proposals
         except UploadError as error:
             return JSONResponse(as_dict(error), error.status)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
-        return JSONResponse({"terms": [{"term": each.term, "count": each.count} for each in found]})
+        return JSONResponse({"terms": [{"term": candidate.term, "count": candidate.count} for candidate in candidates]})
 
     return Route("/v1/terms", answer, methods=["GET", "POST"])

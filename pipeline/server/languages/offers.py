@@ -91,16 +91,13 @@ class Offers:
         ``fetch``: whether who asks may have models fetched.
         """
         students = {step.repository for steps in self._routes.values() for step in steps}
-        here = (
-            students
-            if self.downloads and fetch
-            else {name for name in students if local_model(ModelRef(name)) is not None}
-        )
-        found: dict[str, list[str]] = {}
+        if not (self.downloads and fetch):
+            students = {name for name in students if local_model(ModelRef(name)) is not None}
+        pairs: dict[str, list[str]] = {}
         for (source, target), steps in sorted(self._routes.items()):
-            if all(step.repository in here for step in steps):
-                found.setdefault(source, []).append(target)
-        return found
+            if all(step.repository in students for step in steps):
+                pairs.setdefault(source, []).append(target)
+        return pairs
 
     def prepared(self, source: str | None, targets: Sequence[str]) -> Chain | None:
         """A chain that was prepared and is in use."""
@@ -171,7 +168,7 @@ class Offers:
 
     def _config(self, source: str, targets: tuple[str, ...]) -> PipelineConfig:
         """The configuration whose recogniser hears the source, with models for the targets."""
-        base = next((one for one in self._hearing(source) if one.languages.is_spoken(source)), None)
+        base = next((config for config in self._hearing(source) if config.languages.is_spoken(source)), None)
         if base is None:  # what the configuration says of its own language is not for this one
             base = self._hearing(source)[0]
             asr = dataclasses.replace(base.asr, prompt="", hotwords="", script=None, draft=DraftModel())

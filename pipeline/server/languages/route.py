@@ -22,7 +22,7 @@ def languages_route(service: Service, access: Access) -> Route:
     """``GET /v1/languages`` lists pairs. ``POST`` prepares one, and answers with a line of JSON for each step and the end."""
 
     async def listed(request: Request) -> Response:
-        configured = [{"source": one.source, "targets": list(one.targets)} for one in service.languages.configured]
+        configured = [{"source": pair.source, "targets": list(pair.targets)} for pair in service.languages.configured]
         offers, more = service.offers, list[dict[str, object]]()
         if offers is not None:
             here = request.query_params.get("here", "") not in ("", "0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import UsageError
@@ -21,27 +21,27 @@ class ServedLanguages:
     configured: tuple[LanguageConfig, ...]
 
     def __post_init__(self) -> None:
-        for number, one in enumerate(self.configured):
-            if any(_same_source(one.source, before.source) for before in self.configured[:number]):
+        for number, languages in enumerate(self.configured):
+            if any(_same_source(languages.source, before.source) for before in self.configured[:number]):
                 raise UsageError(
-                    f"two configurations are for the spoken language {one.source!r}; name all targets in one of them"
+                    f"two configurations are for the spoken language {languages.source!r}; name all targets in languages of them"
                 )
 
     @property
     def spoken(self) -> tuple[str, ...]:
         """All languages that are recognised, each once."""
-        return tuple(dict.fromkeys(language for one in self.configured for language in one.spoken))
+        return tuple(dict.fromkeys(language for languages in self.configured for language in languages.spoken))
 
     @property
     def targets(self) -> tuple[str, ...]:
         """All languages that are translated into, each once."""
-        return tuple(dict.fromkeys(target for one in self.configured for target in one.targets))
+        return tuple(dict.fromkeys(target for languages in self.configured for target in languages.targets))
 
     @property
     def models(self) -> dict[str, str | None]:
         """Name of a model → the spoken language that it stands for; None: any. One configuration has one model."""
         several = self.configured if len(self.configured) > 1 else ()
-        return {MODEL: None, **{f"{MODEL}-{one.source}": one.source for one in several}}
+        return {MODEL: None, **{f"{MODEL}-{languages.source}": languages.source for languages in several}}
 
     def find(self, source: str | None, targets: Sequence[str]) -> int:
         """The number of the first configuration that recognises ``source`` and translates into all ``targets``.
@@ -61,25 +61,25 @@ class ServedLanguages:
             raise ProtocolError("unknown-target", f"{len(targets)} targets; at most {MOST_NAMED_TARGETS} may be named")
         candidates = self.recognising(source)
         if not candidates:
-            raise ProtocolError(
-                "unknown-source",
-                f"this server does not recognise {shown(source)}; it recognises {', '.join(self._sources())}",
-            )
+            any_source = [AUTO_SOURCE] * any(languages.source == AUTO_SOURCE for languages in self.configured)
+            sources = ", ".join((*self.spoken, *any_source))
+            message = f"this server does not recognise {shown(source)}; it recognises {sources}"
+            raise ProtocolError("unknown-source", message)
         offered = [self.configured[number] for number in candidates]
-        fitting = [all(nearest(one, each.targets) for one in targets) for each in offered]
-        named = [set(targets) <= set(each.targets) for each in offered]
-        spoken = [all(nearest(one, each.targets) or each.is_spoken(one) for one in targets) for each in offered]
-        if (
-            source is None and len(offered) > 1
-        ):  # which of the languages is spoken is not known: something is translated
-            spoken = [
-                fits and any(nearest(one, each.targets) for one in targets)
-                for fits, each in zip(spoken, offered, strict=True)
-            ]
+        fitting = [all(nearest(target, languages.targets) for target in targets) for languages in offered]
+        named = [set(targets) <= set(languages.targets) for languages in offered]
+        spoken = [
+            all(nearest(target, languages.targets) or languages.is_spoken(target) for target in targets)
+            for languages in offered
+        ]
+        if source is None and len(offered) > 1:  # it is not known which language is spoken: something is translated
+            translates = [any(nearest(target, languages.targets) for target in targets) for languages in offered]
+            spoken = [fits and some for fits, some in zip(spoken, translates, strict=True)]
         for fits in (named, fitting, spoken):
             if any(fits):
                 return candidates[fits.index(True)]
-        missing = next((one for one in targets if not any(nearest(one, each.targets) for each in offered)), None)
+        unmet = (target for target in targets if not any(nearest(target, languages.targets) for languages in offered))
+        missing = next(unmet, None)
         into = f"into {shown(missing)}" if missing is not None else f"into {shown(', '.join(targets))} at once"
         if len(self.configured) == 1:
             raise ProtocolError(
@@ -97,10 +97,10 @@ class ServedLanguages:
     def described(self) -> str:
         """What is translated, for a message: "en into zh, zh into en"."""
         return ", ".join(
-            f"{' and '.join(one.targets)} into each other ({AUTO_SOURCE})"
-            if one.conversation
-            else f"{'any language' if one.source == AUTO_SOURCE else one.source} into {' and '.join(one.targets)}"
-            for one in self.configured
+            f"{' and '.join(languages.targets)} into each other ({AUTO_SOURCE})"
+            if languages.conversation
+            else f"{'any language' if languages.source == AUTO_SOURCE else languages.source} into {' and '.join(languages.targets)}"
+            for languages in self.configured
         )
 
     def recognising(self, source: str | None) -> list[int]:
@@ -108,13 +108,8 @@ class ServedLanguages:
         numbers = range(len(self.configured))
         exact = [n for n in numbers if source is None or _same_source(source, self.configured[n].source)]
         return exact or [
-            n for n in numbers if any(_same_source(source or "", one) for one in self.configured[n].spoken)
+            n for n in numbers if any(_same_source(source or "", language) for language in self.configured[n].spoken)
         ]
-
-    def _sources(self) -> Iterator[str]:
-        yield from self.spoken
-        if any(one.source == AUTO_SOURCE for one in self.configured):
-            yield AUTO_SOURCE
 
 
 def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfig:
@@ -126,12 +121,12 @@ def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfi
         ProtocolError: the languages are those of a conversation, and less than two are left.
     """
     places = {
-        normalized_code(one): languages.targets.index(near[0]) if near else len(languages.targets)
-        for one in targets
-        if (near := nearest(one, languages.targets)) or languages.is_spoken(one)
+        normalized_code(target): languages.targets.index(near[0]) if near else len(languages.targets)
+        for target in targets
+        if (near := nearest(target, languages.targets)) or languages.is_spoken(target)
     }
     wanted = tuple(sorted(places, key=places.__getitem__)) or languages.targets
-    if languages.conversation and len({language_tag(one).language for one in wanted}) < 2:
+    if languages.conversation and len({language_tag(target).language for target in wanted}) < 2:
         raise ProtocolError(
             "unknown-target", f"this conversation needs two languages of {', '.join(languages.targets)}"
         )

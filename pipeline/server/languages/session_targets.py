@@ -12,7 +12,7 @@ from ..protocol import ProtocolError, shown
 
 
 class SessionTargets:
-    """Those of one session: readers may add some, its speaker as many as a session may have."""
+    """The targets of one session: readers may add some, its speaker as many as a session may have."""
 
     def __init__(self, languages: LanguageConfig, limits: ServerLimits) -> None:
         self.languages = languages

@@ -61,8 +61,8 @@ def _read(upload: Upload) -> tuple[str, Upload]:
     """
     task, output = upload.field("task") or TASKS[0], upload.field("output") or "txt"
     if task not in TASKS or output not in OUTPUTS:
-        wrong, known = (output, OUTPUTS) if task in TASKS else (task, TASKS)
-        raise UploadError(400, "bad-format", f"there is no {wrong[:60]!r}; choose from {', '.join(known)}")
+        wrong, choices = (output, OUTPUTS) if task in TASKS else (task, TASKS)
+        raise UploadError(400, "bad-format", f"there is no {wrong[:60]!r}; choose from {', '.join(choices)}")
     fields = {"language": [upload.field("language")], "response_format": [OUTPUTS[output]]}
     if task == "translate":
         fields["target"] = ["en"]
@@ -72,22 +72,22 @@ def _read(upload: Upload) -> tuple[str, Upload]:
 
 async def _guessed(upload: Upload, service: Service) -> dict[str, object]:
     """The likeliest language of an upload; none if nobody speaks in it, or the recogniser tells none."""
-    chain, left, opened = service.chosen(None, ()), threading.Event(), list[AudioSource]()
+    chain, abandoned, opened = service.chosen(None, ()), threading.Event(), list[AudioSource]()
 
     def heard() -> Mapping[str, float]:
         opened.append(source := open_upload(upload, chain, service.limits))
         try:
-            speech = None if left.is_set() else first_speech(source, chain.config.vad)
+            speech = None if abandoned.is_set() else first_speech(source, chain.config.vad)
         finally:
             source.close()
-        if speech is None or left.is_set():
+        if speech is None or abandoned.is_set():
             return {}
         with service.scheduler.slot(Priority.RECORDING):
             return guessed_languages(chain.models.recognizer, speech)
 
     working = asyncio.ensure_future(asyncio.to_thread(heard))
     try:
-        found = await asyncio.shield(working)
+        likely = await asyncio.shield(working)
     except UploadError:
         raise
     except (AudioError, UsageError) as error:
@@ -96,10 +96,10 @@ async def _guessed(upload: Upload, service: Service) -> dict[str, object]:
         log.error("no language was told: %s", error, exc_info=not isinstance(error, PipelineError))
         raise UploadError(500, "failed", "the recording failed; the server's log says why") from error
     finally:  # a recording's place is taken as long as its thread works; closing ends its reading
-        left.set()
+        abandoned.set()
         for source in opened:
             source.close()
         await asyncio.gather(working, return_exceptions=True)
-    language = max(found, key=found.__getitem__, default="")
+    language = max(likely, key=likely.__getitem__, default="")
     name = english_name(language).lower() if language else ""
-    return {"detected_language": name, "language_code": language, "confidence": found.get(language, 0.0)}
+    return {"detected_language": name, "language_code": language, "confidence": likely.get(language, 0.0)}
