@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -36,12 +37,14 @@ from .limits import ServerLimits
 from .protocol import ProtocolError, shown
 from .service import Service
 from .session_record import new_name
+from .unanswered import ModelCalls, Unanswered, longest_call_s
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 _BLOCK_BYTES = 1 << 20
+_WATCH_S = 0.25
 # Where Linux gives the open files of a process a path.
 _OPEN_FILES = Path("/proc/self/fd")
 # Beside the file: its header and the other fields.
@@ -294,6 +297,7 @@ async def upload_events(
                 chain.config, chain.models, glossary=chain.glossary, masking=chain.masking.fresh()
             ) as translator,
             aclosing(translator.run(source)) as events,
+            _answering(translator, chain, service),
         ):
             stats, lost, understood = translator.stats, None, False
             async for event in events:
@@ -322,6 +326,29 @@ async def upload_events(
             "recording %s ended%s: %.1f s of audio, %d sentences, translated in %.1f s",
             name, failure, stats.audio_s, stats.sentences, stats.clock() - began_s,
         )  # fmt: skip
+
+
+@asynccontextmanager
+async def _answering(translator: SpeechTranslator, chain: Chain, service: Service) -> AsyncIterator[None]:
+    """End the events of a translator inside the block when one of its models does not answer. Raises PipelineError after it."""
+    unanswered = Unanswered(longest_call_s(chain.config, service.limits), time.monotonic())
+    calls = ModelCalls(translator.stats, chain.models, service.scheduler, unanswered)
+
+    async def watch() -> str:
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            if (hung := calls.hung(time.monotonic())) is not None:
+                await translator.cancel()
+                return hung[0]
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+        if watching.done():
+            raise PipelineError(f"{watching.result()}; restart the server")
+    finally:
+        watching.cancel()
+        service.places.leave(calls)
 
 
 def _not_understood(lost: Transcript) -> UploadError:

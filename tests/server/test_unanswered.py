@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from openai import AsyncOpenAI, InternalServerError
 
 from pipeline import Models, PipelineConfig
 from pipeline.core.run.stats import PipelineStats
-from pipeline.server import session
+from pipeline.server import session, uploads
 from pipeline.server.protocol import ProtocolError
 from pipeline.server.scheduling import Scheduler
 from pipeline.server.unanswered import ModelCalls, Unanswered
 from tests.conftest import HANG_S, PHRASE_SECONDS, PHRASES, read_wav
 from tests.core.asr.scripted import Scripted
 from tests.server.running import ask, final, finish, heard, rest, running, serving, speak, until, with_hebrew
+from tests.server.test_openai import wav_of
 
 SPEECH = read_wav(PHRASES)[: round(PHRASE_SECONDS * 16_000)]
 
@@ -86,6 +88,7 @@ def hangs() -> Iterator[Hangs]:
 @pytest.fixture(autouse=True)
 def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_WATCH_S", 0.02)
+    monkeypatch.setattr(uploads, "_WATCH_S", 0.02)
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -144,6 +147,23 @@ async def test_a_translator_that_hangs_is_told(
         assert errors(caplog) == ["the translator into zh has not answered for 3 s; restart the server"]
         await until(lambda: not service.sessions)
         assert not service.places.ready
+
+
+async def test_an_upload_whose_translator_hangs_is_answered(
+    demo_config: PipelineConfig, demo_models: Models, hangs: Hangs, caplog: pytest.LogCaptureFixture
+) -> None:
+    models = replace(demo_models, recognizer=Scripted(), translations={"zh": hangs})
+    service = serving(demo_config, models, model_s=1.0)
+    async with (
+        running(service) as server,
+        AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0, timeout=HANG_S) as client,
+    ):
+        with pytest.raises(InternalServerError, match="the server's log says why"):
+            await client.audio.translations.create(model="speech-translation", file=wav_of(SPEECH))
+        assert errors(caplog) == ["the translator into zh has not answered for 1 s; restart the server"]
+        assert (service.places.recordings, service.places.hung) == ([], True)
+        hangs.answers.set()
+        await until(lambda: service.places.ready)
 
 
 async def test_a_translator_that_hangs_ends_its_language_and_the_others_go_on(
