@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from ..core import PipelineEvent, Samples
+from ..core import PipelineEvent, Samples, TranslationLost
 from ..languages import nearest
 from ..speaking import Speaker, Voice, at_rate
 from .protocol import ProtocolError, shown
@@ -120,8 +120,15 @@ class SessionVoices:
 
     def write(self, event: PipelineEvent) -> None:
         """Speak an event to those who listen. Never waits."""
-        for speaker, _ in self._speaking.values():
+        for language, (speaker, outputs) in self._speaking.items():
             speaker.write(event)
+            if isinstance(event, TranslationLost) and event.language == language:
+                for listener in outputs.listeners:
+                    reason = f"the translation into {language} has stopped: {event.reason}"
+                    listener.failure = ProtocolError("failed", reason)
+                speaker.end()  # what waits is still spoken
+        if isinstance(event, TranslationLost):
+            self._voices.pop(event.language, None)
 
     def end(self) -> None:
         """No event follows: what waits is still spoken."""

@@ -11,6 +11,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from pipeline.apps.speaking import voices_for
+from pipeline.core.notices import TranslationLost
+from pipeline.events import Translation
 from pipeline.server.limits import ServerLimits
 from pipeline.server.service import Service
 from pipeline.server.speaking import Listener, SessionVoices
@@ -114,6 +116,20 @@ async def test_nothing_is_made_while_nobody_listens(service, voice):
         await speak(speaker, speech())
         await finish(speaker)
     assert voice.said == []
+
+
+async def test_who_listens_to_a_language_that_is_lost_is_told(voice):
+    voices = SessionVoices([voice], ["he", "zh"], most=2)
+    async with voices.listener("he") as listener:
+        voices.write(Translation(0, "he", "FIRST."))
+        voices.write(TranslationLost("zh", "another one"))
+        voices.write(TranslationLost("he", "its translator does not answer"))
+        assert isinstance(await listener.take(), bytes)  # what was translated before is heard
+        assert await listener.take() is None
+        assert listener.failure is not None
+        assert str(listener.failure) == "the translation into he has stopped: its translator does not answer"
+    assert voices.languages == []
+    voices.end()
 
 
 @pytest.mark.parametrize(
