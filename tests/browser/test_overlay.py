@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import av
 import numpy as np
@@ -132,3 +133,24 @@ def test_what_has_been_hidden_is_not_drawn_again_by_drafts_that_are_not_shown(ru
     again = [*spoken(1, "A sentence."), *translated(1, ["一句话。"])]
     assert runner.run(work(DRAFTED)) == ""
     assert runner.run(work([*SHORT, *again])) == "一句话。"
+
+
+def test_what_has_been_hidden_is_not_shown_again_when_a_draft_is_withdrawn(runner, browser):
+    draft = SourceText(2, "en", "Half", 0, 2.0, 3.0, 3.0), TargetText(2, "zh", "半句")
+    withdrawn = [replace(event, text="") for event in draft]
+    before = [*SHORT, *spoken(1, "Another one."), *translated(1, ["另一句。"])]
+
+    async def work() -> list[str]:
+        async with page_of_files(browser, "/overlay/x", before, init=_HIDES) as page:
+            shown: list[str] = []
+            await page.locator("#lines p").first.wait_for()
+            await page.evaluate("hide()")
+            told = "(data) => socket.dispatchEvent(new MessageEvent('message', { data }))"
+            for events in (draft, withdrawn):
+                await page.evaluate(told, snapshot_text(changes([*before, *events])))
+                shown.append(await page.locator("#lines").inner_text())
+            return shown
+
+    with_draft, without = runner.run(work())
+    assert with_draft.endswith("半句")
+    assert without == ""

@@ -25,11 +25,13 @@ const wanted = query.get("language");
 let language = "";
 let timer;
 let last = ""; // what was drawn last, and may be hidden again
+let hidden = new Set(); // the lines that are not shown again
 
 follow(session, {
   onBegin({ targets }) {
     texts = new Texts();
     last = "";
+    hidden = new Set();
     language = targets.includes(wanted) ? wanted : targets[0];
   },
   onEvent(event) {
@@ -39,15 +41,31 @@ follow(session, {
 });
 
 function draw() {
-  const newest = texts.shown().filter((each) => isReady(textFor(each, language)) || (withSource && isReady(each.source))).slice(-count);
-  const isShown = (row) => (withSource || row.className === "target") && (!whole || row.hasAttribute("data-done"));
-  const drawn = newest.flatMap((each) => rows(each, language)).filter(isShown);
-  const now = [...newest.map((each) => each.number), ...drawn.map((row) => row.outerHTML)].join();
+  const drawn = linesOf(ready().slice(-count));
+  const now = [...drawn.keys()].join();
   if (now === last) return;
   last = now;
-  lines.replaceChildren(...drawn);
   clearTimeout(timer);
-  timer = setTimeout(() => lines.replaceChildren(), HIDE_MS);
+  const isNew = [...drawn.keys()].some((line) => !hidden.has(line));
+  lines.replaceChildren(...(isNew ? drawn.values() : []));
+  timer = setTimeout(hide, HIDE_MS);
+}
+
+// The lines before them, too: they come back into sight when a draft is withdrawn.
+function hide() {
+  hidden = new Set(linesOf(ready().slice(-2 * count)).keys());
+  lines.replaceChildren();
+}
+
+// Each line of the sentences, by its sentence and what it shows.
+function linesOf(sentences) {
+  const isShown = (row) => (withSource || row.className === "target") && (!whole || row.hasAttribute("data-done"));
+  const named = (row, { number }) => [`${number} ${row.outerHTML}`, row];
+  return new Map(sentences.flatMap((each) => rows(each, language).filter(isShown).map((row) => named(row, each))));
+}
+
+function ready() {
+  return texts.shown().filter((each) => isReady(textFor(each, language)) || (withSource && isReady(each.source)));
 }
 
 function isReady(text) {
