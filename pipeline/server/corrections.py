@@ -30,14 +30,14 @@ class Corrections:
                 mask; the name of the speaker cannot be one; or there are too many.
         """
         new = self._new_text(wanted.text) if isinstance(wanted, Correct) and wanted.text is not None else None
-        if (found := self._history.finished(wanted.sentence, wanted.language)) is None:
+        if (finished := self._history.finished(wanted.sentence, wanted.language)) is None:
             language = f" in {shown(wanted.language)}" if wanted.language else ""
             raise ProtocolError(
                 "no-line",
                 f"sentence {shown(wanted.sentence)} has no finished text{language} here; it may be among the older ones, of "
                 f"which only the last {self._limits.kept_sentences} are kept",
             )
-        end, before = found
+        end, before = finished
         text = new if new is not None else (before or end).text
         speaker = before.speaker if before is not None else None
         if isinstance(wanted, Mask):

@@ -66,11 +66,7 @@ class SessionIndex:
             del self.rooms[session.room]
 
     def with_id(self, session_id: str) -> Session:
-        """A session in progress, or one that has just ended and whose last text somebody may have missed.
-
-        Raises:
-            ProtocolError: there is none.
-        """
+        """A session in progress, or one that has just ended and was kept. Raises ProtocolError: there is none."""
         return _existing(self.in_progress.get(session_id) or self._ended.get(session_id))
 
     def find(self, name: str) -> Session:

@@ -110,8 +110,8 @@ class SessionVoices:
 
     def add(self, target: str) -> None:
         """The session is translated into this language."""
-        if found := nearest(target, self._by_language):
-            self._voices[target] = self._by_language[found[0]]
+        if tags := nearest(target, self._by_language):
+            self._voices[target] = self._by_language[tags[0]]
 
     @property
     def languages(self) -> list[str]:
@@ -143,13 +143,12 @@ class SessionVoices:
         Raises:
             ProtocolError: no voice speaks the language in this session, or there are too many listeners.
         """
-        found = nearest(language, self._voices)
-        if not found:
+        if not (tags := nearest(language, self._voices)):
             raise ProtocolError(
                 "unknown-target",
                 f"no voice speaks {shown(language)} in this session; there is {', '.join(self._voices) or 'none'}",
             )
-        (target, *_), listener = found, Listener()
+        target, listener = tags[0], Listener()
         if target not in self._speaking:
             outputs = _Listeners(self._voices[target].rate)
             speaker = Speaker(self._voices[target], target, outputs, lambda texts: outputs.give(len(texts)))

@@ -1,14 +1,16 @@
 """Which session an id or a room stands for, without a server."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pipeline.server import session_index
+from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError
-from pipeline.server.session_index import SessionIndex
+from pipeline.server.session_index import ServerPlaces, SessionIndex
 
 ROOM = "the room"
 
@@ -122,3 +124,66 @@ def test_an_earlier_session_that_leaves_does_not_take_the_new_one_with_it():
         index.end(session, keep=False)
         index.leave(session)
     assert known(index, ROOM, "new", "earlier") == ["new", "new", None]
+
+
+@dataclass
+class InProgress:
+    """What the places of a server see of a session."""
+
+    over: bool = False
+    lost: bool = False
+
+    @property
+    def state(self) -> "InProgress":
+        return self
+
+    calls = state
+
+
+def places(*sessions: InProgress, **limits: Any) -> ServerPlaces:
+    return ServerPlaces(ServerLimits(**limits), dict(enumerate(sessions)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("going_on", "over", "taken"), [(0, 0, 0), (2, 0, 2), (2, 2, 2), (1, 3, 2), (0, 5, 2)])
+def test_a_session_whose_text_is_final_needs_no_place_unless_there_are_as_many_again(going_on, over, taken):
+    sessions = [InProgress()] * going_on + [InProgress(over=True)] * over
+    assert places(*sessions).taken == taken
+    for free in (0, 1):
+        server = places(*sessions, max_sessions=taken + free)
+        assert server.ready is (free > 0)
+        with nullcontext() if free else pytest.raises(ProtocolError, match=f"has {taken} sessions"):
+            server.check()
+
+
+@pytest.mark.parametrize(
+    ("happens", "code", "reason"),
+    [
+        (lambda server: setattr(server, "draining", True), "stopping", "the server is stopping"),
+        (lambda server: setattr(server, "texts_hung", lambda: True), "busy", "does not answer"),
+        (lambda server: server.leave(InProgress(lost=True)), "busy", "does not answer"),
+        (lambda server: server._sessions.update(one=InProgress(lost=True)), "busy", "does not answer"),
+    ],
+    ids=["stops", "texts hang", "an ended session hangs", "a session hangs"],
+)
+async def test_nothing_begins_while_the_server_stops_or_a_model_does_not_answer(happens, code, reason):
+    server = places(InProgress())
+    server.leave(InProgress())
+    with server.recording():
+        assert server.ready
+        happens(server)
+        assert server.closed
+        with pytest.raises(ProtocolError, match=reason) as refused:
+            server.check()
+        assert refused.value.code == code
+        with pytest.raises(ProtocolError, match=reason), server.recording():
+            pass
+        assert (server.refused, len(server.recordings)) == ({"busy": 1}, 1)
+    assert server.recordings == []
+
+
+def test_a_server_whose_model_answers_in_the_end_is_ready_again():
+    server, calls = places(), InProgress(lost=True)
+    server.leave(calls)  # type: ignore[arg-type]
+    assert server.hung
+    calls.lost = False
+    assert server.ready

@@ -133,5 +133,5 @@ def narrowed(languages: LanguageConfig, targets: Sequence[str]) -> LanguageConfi
     return replace(languages, targets=wanted)
 
 
-def _same_source(one: str, other: str) -> bool:
-    return one == other if AUTO_SOURCE in (one, other) else same_language(one, other)
+def _same_source(source: str, other: str) -> bool:
+    return source == other if AUTO_SOURCE in (source, other) else same_language(source, other)

@@ -26,8 +26,8 @@ class SessionTargets:
             ProtocolError: there is none.
         """
         targets = self.languages.targets
-        if language is None or (found := same_text(language, targets)) is not None:
-            return language and found
+        if language is None or (target := same_text(language, targets)) is not None:
+            return language and target
         raise ProtocolError(
             "unknown-target", f"this session is not translated into {shown(language)}; choose from {', '.join(targets)}"
         )
