@@ -94,7 +94,7 @@ class ServerPlaces:
         self.texts_hung: Callable[[], bool] = lambda: False
         """Whether a translator of texts gives no answer."""
         self._limits, self._sessions = limits, sessions
-        self._ended: list[ModelCalls] = []  # of sessions that have ended
+        self._ended: list[ModelCalls] = []  # of sessions and recordings that have ended
 
     @property
     def closed(self) -> bool:
@@ -120,7 +120,7 @@ class ServerPlaces:
         return self.texts_hung() or bool(self._ended) or any(session.calls.lost for session in self._sessions.values())
 
     def leave(self, calls: ModelCalls) -> None:
-        """A session has ended, perhaps since one of these calls has no answer."""
+        """A session or recording has ended, perhaps since one of these calls has no answer."""
         self._ended.append(calls)
 
     def check(self) -> None:
