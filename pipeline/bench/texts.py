@@ -15,23 +15,13 @@ from pathlib import Path
 from ..backends import ALL_RULES, MarianModel, NmtConfig, SentenceCache, TextRule, find_translation_model
 from ..console import whole_number
 from ..errors import UsageError
+from ..languages.rules import rules as rules_of
 from ..media import BlockFile
 from .nmt import read_sentences
 
 NOTABLE_CHRF = 3.0
 """A text whose chrF differs by more is counted as better or worse."""
 _QUESTION = re.compile(r"\?[\s\"'”’»)\]<>/\w]{0,12}$")
-_AUXILIARIES = (
-    "am|is|are|was|were|do|does|did|have|has|had|can|could|will|would|shall|should|may|might|must|"
-    "(?:is|are|was|were|do|does|did|have|has|had|ca|could|wo|would|should|must)n[’']t"
-)
-# Where an English question has its form: a word that asks, or an auxiliary, begins a clause; or the auxiliary is before a pronoun.
-_ASKS = re.compile(
-    r"(?:^|[,;:.!?–—-] *|\b(?:and|but|so|or|then|in|on|at|for|with|from|to|of|by) )\W*"
-    rf"(?:who|whom|whose|what|which|when|where|why|how|any|{_AUXILIARIES})\b"
-    rf"|\b(?:{_AUXILIARIES}) (?:i|you|he|she|it|we|they|there)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -158,7 +148,8 @@ def is_lost_question(source: str, text: str, target: str) -> bool:
     """Whether a question has no question mark any more or, in English, the word order of a statement."""
     if not _QUESTION.search(source):
         return False
-    return not _QUESTION.search(text) or (target == "en" and not _ASKS.search(text))
+    asks = rules_of(target).asks
+    return not _QUESTION.search(text) or (asks is not None and not asks.search(text))
 
 
 def as_text(rows: Sequence[Row], sources: Sequence[str], references: Sequence[str], target: str) -> str:

@@ -27,7 +27,6 @@ NOT_RULES = {
     "backends/script.py": "the two scripts of Chinese",
     "backends/marian/preparation.py": "the two scripts of Chinese",
     "backends/whisper/language_id.py": "models of English only",
-    "bench/texts.py": "the form of English questions",
     "bench/words.py": "English references of speech have numbers in words",
     "backends/marian/pairs.py": "the names of models' makers",
     "push/zoom.py": "a code of Zoom's own",

@@ -7,6 +7,7 @@ added to the text, token by token (``_events``).
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,7 @@ from .model_text import ModelText, SourcePart, differs, target_or_own
 from .search.beams import beam_search, greedy
 from .search.recovery import LoopGuard, draft_limit, length_limit
 from .search.sentence_text import Rewind, SentenceCache, SentenceText, translated
-from .search.steps import PartTranslation, follow_neighbour, translate
+from .search.steps import PartTranslation, follow_neighbour, keep, translate
 from .terms.source_terms import SourceTerm
 from .terms.term_repair import Repair
 from .terms.term_search import TermSearch, Wording, given
@@ -76,11 +77,12 @@ class SentenceTranslation:
         return self.request.drafted if self.request.draft else None
 
     def begin(self, number: int) -> SourcePart:
-        """Begin a part. A short one goes on from the part before it instead of from a neighbour that is the same for all."""
+        """Begin a part. A short one goes on from the part before it, after the neighbour that is the same for all."""
         part = self.parts[number]
         if number and (alone := part.alone) and not self.text.part[-1].truncated:
             before = self.parts[number - 1].alone or self.parts[number - 1]
-            part = alone.after(before.ids[:-1], tuple(token.id for token in self.text.part[:-1]), part.margin)
+            known, tokens = part.ids[: -len(alone.ids)], (token.id for token in self.text.part[:-1])
+            part = replace(alone.after((*known, *before.ids[:-1]), (*part.begun, *tokens), part.margin), retry=part.retry)
         self.number, self.is_last, self.state = number, number == len(self.parts) - 1, None
         self.text.begin_part(capital=part.capital)
         return part
@@ -201,7 +203,13 @@ class MarianModel(ModelText):
         target = target_or_own(request.target, self.languages)
         after_neighbours = not request.draft or drafted is None
         parts = self.parts(
-            text, language, target, request.glossary, complete=not request.draft, neighbours=after_neighbours
+            text,
+            language,
+            target,
+            request.glossary,
+            complete=not request.draft,
+            neighbours=after_neighbours,
+            before=request.before,
         )
         if drafted is not None:
             steady_ids = self.sources(drafted.source, language, self.target_code(target))
@@ -240,11 +248,18 @@ class MarianModel(ModelText):
         """The tokens of a part: given ones, or those of a search; after a neighbour, or alone."""
         if part.given:
             return iter([*given(part.given), Token(self.generation.end_token, 0.0, last=True)])
+        if part.retry is not None:
+            lost, instead = part.retry
+            first = self._tokens(sentence, replace(part, retry=None), wording)
+            return keep(first, self._tokens(sentence, instead, self.wording(instead.terms, sentence.target)), partial(self._matches, lost))
         tokens = translate(self._plan(sentence, part, wording))
         if part.alone is None:
             return tokens
         alone = self._plan(sentence, part.alone, self.wording(part.alone.terms, sentence.target))
         return follow_neighbour(tokens, translate(alone), part.margin)
+
+    def _matches(self, pattern: re.Pattern[str], tokens: Sequence[Token]) -> bool:
+        return pattern.match(self.tokenizer.decode([token.id for token in tokens])) is not None
 
     def _plan(self, sentence: SentenceTranslation, part: SourcePart, wording: Wording | None) -> PartTranslation:
         """How a part is searched, what is done if that fails, what is repaired, and what is cached."""

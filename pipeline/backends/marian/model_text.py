@@ -44,6 +44,7 @@ class SourcePart:
     given: tuple[int, ...] = ()  # the whole translation as target tokens, if the model is not needed for it
     alone: SourcePart | None = None  # the part without a neighbour
     margin: float | None = None  # how much likelier it must be than ``alone``: log-probability, mean of the tokens
+    retry: tuple[re.Pattern[str], SourcePart] | None = None  # what its translation is not, or else that of the other is taken
     capital: bool = False  # whether it begins with a capital, which its translation then has as well
 
     def after(self, before: tuple[int, ...], begun: tuple[int, ...], margin: float | None = None) -> SourcePart:
@@ -133,16 +134,16 @@ class ModelText:
         *,
         complete: bool = False,
         neighbours: bool = False,
+        before: Sequence[tuple[str, str]] | None = None,
     ) -> list[SourcePart]:
         """Split a text into sentences of at most ``max_source_tokens``. Blank ones are left out.
 
         ``complete``: whether the text is that of a whole sentence, which may be given a mark at its end. ``neighbours``: whether a
-        short sentence is put after one whose translation is known.
+        short sentence is put after one whose translation is known. ``before``: see ``TranslationRequest``.
         """
         code = self.target_code(target)
         first = 0 if code is None else 1  # token of text
         may_follow = neighbours and code is None and TextRule.NEIGHBOUR in self.rules
-        neighbour = self.neighbour(language, target) if may_follow else None
         source_parts = []
         for heard, read, words, ids in self._split(text, language, code, complete=complete):
             if neighbours and (given := self._given(prepared(heard, language), language, target)):
@@ -151,11 +152,30 @@ class ModelText:
             terms = self._terms(heard, read, words, glossary, language, target, first)
             part = SourcePart(ids, terms, capital=heard[:1].isupper() and not _CAMEL.search(heard))
             margin = rules(language).neighbour_margin
-            if neighbour is not None and _is_short(read, questions=margin > 0):
-                doubted = len(read.split()) > (1 if margin else _ALWAYS)
-                part = part.after(*neighbour, margin if doubted else None)
-            source_parts.append(part)
+            if may_follow and _is_short(read, questions=margin > 0):
+                length = len(read.split())
+                if neighbour := self.neighbour(language, target, before if before and length > 1 else ()):
+                    part = part.after(*neighbour, margin if length > (1 if margin else _ALWAYS) else None)
+            retry = self._retry(heard, language, target, glossary) if complete else None
+            source_parts.append(replace(part, retry=retry))
         return source_parts
+
+    def _retry(
+        self, text: str, language: str, target: str, glossary: Glossary | None
+    ) -> tuple[re.Pattern[str], SourcePart] | None:
+        """See ``SourcePart.retry``."""
+        retries = rules(language).retries.get(language_tag(target).language, ())
+        applies = self.knows_print_only and TextRule.RETRIES in self.rules
+        retry = next((one for one in retries if one.source.match(text)), None) if applies else None
+        lost = retry and (retry.lost or rules(target).stated)
+        if retry is None or lost is None:
+            return None
+        if not retry.given:
+            first, *rest = text.split(" ", 1)
+            text = " ".join((retry.before, self.tokenizer.with_capitals(first.lower()), *rest))
+        (part, *more) = self.parts(text, language, target, glossary)
+        known = self._followed([(retry.before, retry.given)], target) if retry.given else None
+        return None if more else (lost, part.after(*known) if known else part)
 
     def _given(self, text: str, language: str, target: str) -> tuple[int, ...]:
         """The target tokens of a text that needs no model."""
@@ -176,16 +196,26 @@ class ModelText:
             return ()
         return literals(text, target, language, clock=TextRule.CLOCK_TIMES in self.rules)
 
-    def neighbour(self, language: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """A sentence to put before a short one, as source tokens, and its translation as target tokens.
+    def neighbour(
+        self, language: str, target: str, before: Sequence[tuple[str, str]] = ()
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """What to put before a short sentence, as source tokens, and its translation as target tokens.
 
-        Students have seen few short sentences alone, and go on with what often follows ("Obrigado por enviar uma edição.").
+        Students have seen few short sentences alone, and go on with what often follows ("Obrigado por enviar uma edição."). The one
+        ``before`` follows the known one: it tells who "está cansada".
         """
-        before, given = rules(language).neighbour, rules(target).neighbour
-        if not (self.knows_print_only and before and given):
+        known = rules(language).neighbour, rules(target).neighbour
+        if not (self.knows_print_only and all(known)):
             return None
+        return self._followed([known, *before[-1:]], target) or self._followed([known], target)
+
+    def _followed(
+        self, pairs: Sequence[tuple[str, str]], target: str
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Sentences as source tokens, and their translations as target tokens; None if the model cannot write these."""
+        sources, given = map(" ".join, zip(*pairs, strict=True))
         begun = self.speller(target).spell(given)
-        return None if begun is None else (tuple(self.tokenizer.encode(before)[:-1]), begun)
+        return None if begun is None else (tuple(self.tokenizer.encode(sources)[:-1]), begun)
 
     def _split(
         self, text: str, language: str, code: str | None, *, complete: bool = False

@@ -111,6 +111,7 @@ class TextRule(StrEnum):
     PHRASES = "phrases"  # translations of short texts; see ``Rules.phrases``
     COPIES = "copies"  # texts without words, such as 12:30
     NEIGHBOUR = "neighbour"  # short sentences are translated after another; see ``ModelText.neighbour``
+    RETRIES = "retries"  # of what has lost the form of a question, or a person; see ``Rules.retries``
     LITERALS = "literals"  # numbers, codes and addresses that a translation lacks are written into it
     CLOCK_TIMES = "clock times"  # so are times of day
 

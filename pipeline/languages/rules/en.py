@@ -16,6 +16,17 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
 _NEGATED = "isn|aren|wasn|weren|don|doesn|didn|can|couldn|won|wouldn|shouldn|haven|hasn|hadn"
+_AUXILIARIES = rf"am|{_VERB}|shall|may|might|must|(?:{_NEGATED}|mustn)['’]t"
+# Where a question has its form: a word that asks, or an auxiliary, begins a clause; or the auxiliary is before a pronoun.
+_ASKS = (
+    r"(?:^|[,;:.!?–—-] *|\b(?:and|but|so|or|then|in|on|at|for|with|from|to|of|by) )\W*"
+    rf"(?:who|whom|whose|what|which|when|where|why|how|any|{_AUXILIARIES})\b|\b(?:{_AUXILIARIES}) (?:{_PERSON}|there)\b"
+)
+# What more than names and nouns has.
+_STATES = (
+    rf"\b(?:{_PERSON}|th(?:is|at|ere)|is|are|was|were|have|has|had)\b|\w(?:s|ed) \w"
+    r"|^(?:the|my|your|his|her|our) \w+ \w+(?:s|ed|t)\b"
+)
 _SPEAKER = r"(?:I|[Hh]e|[Ss]he|[Ww]e|[Tt]hey|[Tt]he \w+|[Mm]y \w+|[Hh](?:is|er) \w+|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
 _SAID = r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|yelled|added|exclaimed|muttered)"
 
@@ -52,25 +63,28 @@ RULES = Rules(
             "uhhuh": "Aham", "mmhmm": "Uhum", "umhmm": "Uhum", "uhhmm": "Uhum", "hmmhmm": "Uhum", "bye": "Tchau",
             "excuseme": "Com licença", "gotit": "Entendi", "nevermind": "Não importa", "notatall": "De modo algum",
             "thankyouall": "Obrigado a todos", "thankyoueveryone": "Obrigado a todos", "meneither": "Nem eu", "youarewelcome": "De nada", "yourewelcome": "De nada",
-            "comein": "Entre", "howcome": "Como assim", "whatsup": "E aí", "isitover": "Acabou", "really": "Sério", "noway": "De jeito nenhum",
+            "comein": "Entre", "whattimeisit": "Que horas são", "whatsthematter": "Qual é o problema", "whatfor": "Para quê", "whereto": "Para onde",
+            "whoseturnisit": "De quem é a vez", "isthatyou": "É você", "anythingelse": "Mais alguma coisa", "areyoudone": "Você terminou", "diditrain": "Choveu",
+            "howcome": "Como assim", "whatsup": "E aí", "isitover": "Acabou", "really": "Sério", "noway": "De jeito nenhum",
         }
     },
     fillers=fillers(r"u[hm]+|uhm|erm?|hmm+"),
     stutter=stutter("a|an|and|at|but|for|he|i|if|in|it|my|of|on|or|she|the|they|this|to|we|with|you"),
     corrections=(
-        (re.compile(r"(?<![\w.'-])i(?=['’](?:m|ve|ll|d)\b|[^\w.'’-]|$)"), "I"),
         # As in "at 7.35" and "at 735".
         (re.compile(r"(?<=\bat )([1-9]|1[0-2])([0-5][05])(?=\W*$)"), r"\1:\2"),
         (re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))"), ":"),
-        (re.compile(r"(?<!\d )\bminus (?=\d)", re.IGNORECASE), "-"),  # which students read as "less than" in Portuguese
         (re.compile(r"(?<=\bis at )(1?\d|2[0-4])(?= (?:in (?:room|the (?:morning|afternoon|evening))|on \w+day)\b)"), r"\1 o'clock"),
         (
             re.compile(r"\b(?:(half)|(?:a )?quarter) past(?=\W*$)"),
             lambda found: f"{'thirty' if found[1] else 'fifteen'} minutes past the hour",
         ),
+        (re.compile(rf"(?<=\bat )({_HOURS})(?=\W*$|,| (?:tomorrow|tonight|today|sharp|every|on \w+day)\b)"), r"\1 o'clock"),
+        (re.compile(r"\b(I|we|they) leave(?= at\b)", re.IGNORECASE), r"\1 depart"),
+        (re.compile(r"\b(is|are) there any ([^.,]+) left\b", re.IGNORECASE), r"\1 there still any \2"),
         (re.compile(rf"\bat ((?:\d[\d:]*|noon|midnight|{_HOURS})(?: o['’]clock| [ap]\.m\.)?) sharp\b"), r"at exactly \1"),
         (re.compile(r"(?<=\b[Ii]t['’]s )(\d\d?(?::\d\d)?) in the morning\b"), r"\1 a.m."),
-        (re.compile(r"^See you (?=at \w)"), "I'll see you "),
+        (re.compile(r"^See you (?=at \d)"), "I'll see you "),
         (re.compile(r"\bevery other (day|night|week|month|year)\b"), r"every two \1s"),
         (re.compile(r"(?<=\bin )(his|her|my|your|their) ([2-9])0s\b"), lambda found: f"{found[1]} {_TENS[int(found[2]) - 2][:-1]}ies"),
         # "Ask not what" is read as a statement.
@@ -79,6 +93,8 @@ RULES = Rules(
             lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}",
         ),
     ),
+    asks=re.compile(_ASKS, re.IGNORECASE),
+    stated=re.compile(rf"(?!.*?(?:{_ASKS}))(?=.*(?:{_STATES}))|.*[^?]$", re.IGNORECASE),
     question=re.compile(
         rf"\W*(?:(?:and|but|so|then|well|okay),?\s+)?(?:(?:who|what|where|when|why|how)(?:\s+(?:{_VERB}|(?:{_NEGATED})['’]t)|['’]s)|who else|whose|whom"
         rf"|(?:how|what) about|(?:how|what|which)\s+(?!(?:{_PERSON})\b)\w+\s+(?:{_VERB})|which\s+(?:{_VERB}))\b"

@@ -3,7 +3,7 @@
 import re
 
 from .clock import HOUR, MORNING, NOT_IN_NUMBER, Clock, spoken_times
-from .record import FullStops, Rules, fillers, stutter
+from .record import FullStops, Retry, Rules, fillers, stutter
 
 _HOURS = ("uma", "duas", "três", "quatro", "cinco", "seis", "sete", "oito", "nove", "dez", "onze", "doze")
 _TENS = {"vinte": 20, "trinta": 30, "quarenta": 40, "cinquenta": 50}
@@ -13,6 +13,15 @@ _HOUR |= {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23}
 _MINUTES = {word: minute for minute, word in enumerate(_ONES, 1)} | {"meia": 30, "catorze": 14} | _TENS
 _MINUTES |= {f"{ten}-e-{word}": tens + one for ten, tens in _TENS.items() for one, word in enumerate(_ONES[:9], 1)}
 _ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
+_ASKED = (
+    "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhece|fala|mora|trabalha)m?"
+    "|(?:gost|compr|ach|encontr)(?:ou|aram)|(?:entend|com|esquec|l|perd)e(?:u|ram)|(?:consegu|ouv|dorm|v)i(?:u|ram)"
+)
+_HAPPENED = "(?:cheg|volt|pass|começ|acab|termin|fech|acord)(?:ou|aram)|(?:sa|part|abr|dorm)i?[uí](?:ram)?|(?:nasc|morr)e(?:u|ram)|fo(?:i|ram) embora"
+# Questions that may be answered with yes or no, which have no form of their own.
+_YES_OR_NO = re.compile(
+    r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,)).*\w+\?$", re.IGNORECASE
+)
 # Words before a noun, masculine → feminine.
 _FORMS = {
     "um": "uma", "ao": "à", "bom": "boa", "dois": "duas", "este": "esta", "esse": "essa", "aquele": "aquela", "algum": "alguma",
@@ -72,15 +81,29 @@ RULES = Rules(
             "eagora": "And now", "edaí": "So what", "cem": "A hundred",
         }
     },
+    retries={"en": (Retry(_YES_OR_NO, None, "Será que"), *(
+        Retry(re.compile(rf"{word} (?:ganha|recebe|deve|paga|gasta|economiza|poupa)\b.*\d"), re.compile("It "), f"{word} sabe disso.", f"{name} knows that.")
+        for word, name in (("Ele", "He"), ("Ela", "She"))  # where amounts follow, students take people for things
+    ))},
     fillers=fillers(r"h[ãu]m|ã?hã|hmm+"),
     stutter=stutter("as|com|da|de|do|e|ela|ele|em|eu|mas|na|no|os|para|que|se|um|uma"),
     corrections=(
         (re.compile(r"(?<=\bàs )(1?\d|2[0-3])([0-5][05])(?=\W*$)"), r"\1h\2"),
         (re.compile(r"\bfaltam (?=\d?\dh)", re.IGNORECASE), "são "),  # dez para as sete
         (re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE), "-"),
-        (re.compile(r"\bfaltam (?=\w+ (?:horas|minutos|dias|semanas|meses|anos)\b)", re.IGNORECASE), "restam "),  # left, not missing
+        (re.compile(r"\bfalta(?=m? (?:muito|pouco|\w+ (?:horas|minutos|dias|semanas|meses|anos))\b)", re.IGNORECASE), "resta"),  # left, not missing
+        # Questions without a subject are to the listener; and "Has he ever arrived?" is another one.
+        (re.compile(rf"^(?:{_ASKED})\b(?! os senhores)(?=[^.!]*\?)", re.IGNORECASE),
+         lambda found: f"{'vocês' if found[0][-1] == 'm' else 'você'} {found[0].lower()}"),
+        (re.compile(rf"^(el[ea]s?|[oa]s? \w+) já (?=(?:{_HAPPENED})\b[^.!]*\?)", re.IGNORECASE), lambda found: f"será que {found[1].lower()} "),
+        (re.compile(r"\bdeu(?= [^.]+ (?:reais|euros|dólares|libras)\b)", re.IGNORECASE), "custou"),  # of a bill
+        (re.compile(r"\bfaz(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), "está"),
+        (re.compile(r"\bf(?:azia|ez)(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), "estava"),
+        (re.compile(r"\b(est(?:á|ava) (?:muito )?)calor\b", re.IGNORECASE), r"\1quente"),
+        (re.compile(r"(?:^|(?<=, ))(segunda|terça|quarta|quinta|sexta)(?= (?:não|é feriado|p[oó][ds]\w+|t[eê][mn]\w*|que vem|à|de manhã)\b)", re.IGNORECASE),
+         r"na \1-feira"),
         # Orders, which students read as statements.
-        (re.compile(r"^(Me (?:mand|ajud|pass|cont|esper|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"),
+        (re.compile(r"^(Me (?:mand|ajud|pass|cont|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"),
          lambda found: found[1] + "u" * bool(found[2]) + "e"),
         (re.compile(r"^Pode (?=(?:me|nos) )"), "Você pode "),
         (re.compile(r"\bdia sim,?(?: e)? dia não\b"), "a cada dois dias"),

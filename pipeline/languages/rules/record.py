@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .clock import Clock, SpokenTimes
 
@@ -46,6 +47,19 @@ class FullStops:
     """
 
 
+class Retry(NamedTuple):
+    """What is translated otherwise where its translation has lost something."""
+
+    source: re.Pattern[str]  # a sentence, from its beginning
+    lost: (
+        re.Pattern[str] | None
+    )  # a translation, from its beginning, that the other is better than; None: ``Rules.stated``
+    before: (
+        str  # what is put before the sentence: its first word goes on with it, in small letters, or it is one itself
+    )
+    given: str = ""  # the translation of ``before``, if that is a sentence
+
+
 @dataclass(frozen=True)
 class Rules:
     """What is known of a language. A field that is left out changes nothing, except where it says so."""
@@ -57,6 +71,12 @@ class Rules:
     """How much likelier a translation after the neighbour must be than one without it; see ``SourcePart.margin``."""
     phrases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Target language → short texts that are not translated word by word, as ``letters``, and their translations."""
+    retries: Mapping[str, Sequence[Retry]] = field(default_factory=dict)
+    """By target language; the first that fits."""
+    asks: re.Pattern[str] | None = None
+    """Where a question has its form; none: a mark is enough."""
+    stated: re.Pattern[str] | None = None
+    """The translation of a question, from its beginning, that is a statement or is not whole."""
 
     # Speech as it would be in print; see ``pipeline.backends.marian.preparation``.
     fillers: re.Pattern[str] = re.compile("(?!)")

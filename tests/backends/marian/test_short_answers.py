@@ -9,6 +9,8 @@ from pipeline import load_translation_model
 from pipeline.backends.marian.model_text import _is_short
 from pipeline.backends.marian.preparation import ALL_RULES, TextRule, written
 from pipeline.backends.marian.search.sentence_text import translated
+from pipeline.backends.marian.terms.term_search import given
+from pipeline.backends.marian.text_translation import TextTranslation
 from pipeline.backends.nmt_options import NmtConfig
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, TargetText
@@ -73,11 +75,57 @@ def test_a_short_question_stays_one(students, text, wanted):
     assert students["pt-en"].translate(text) == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Chove muito aqui?", "Does it rain a lot here?"),
+        ("Ken joga tênis?", "Does Ken play tennis?"),
+        ("Mais café?", "More coffee?"),
+        ("Ele ganha mil e quinhentos reais.", "He earns 1,500 reais."),
+    ],
+)
+def test_what_has_lost_its_form_or_person_is_translated_again(students, monkeypatch, text, wanted):
+    model = students["pt-en"]
+    assert model.translate(text) == wanted
+    monkeypatch.setattr(model, "rules", ALL_RULES - {TextRule.RETRIES})
+    assert (model.translate(text) == wanted) is (text == "Mais café?")
+
+
+@pytest.mark.parametrize("stays", ["It rains?", "They rain a lot?"])
+def test_a_translation_that_is_no_better_does_not_take_the_place_of_the_first(students, monkeypatch, stays):
+    model, made = students["pt-en"], []
+    _tokens = model._tokens
+
+    def tokens(part, *args):
+        made.append(part)
+        yield from _tokens(part, *args) if part.retry is not None else given(model.speller("en").copy(stays))
+
+    monkeypatch.setattr(model, "_tokens", tokens)
+    assert model.translate("Chove muito aqui?") == stays
+    assert len(made) == 3
+
+
 def test_a_short_sentence_follows_the_one_before_it(students):
     assert students["en-pt"].translate("Turn right. Go straight. Stop.") == "Vire à direita. Vá em frente. Pare."
     (first, second) = students["en-pt"].parts("Turn right. Go straight.", "en", "pt", complete=True, neighbours=True)
     assert first.begun
     assert second.begun
+
+
+def test_the_sentence_before_tells_who_is_meant(students):
+    model = students["pt-en"]
+    sister, brother = (
+        TextTranslation(model, "pt", "en").translate(f"{who} ligou. Está cansad{end}.")
+        for who, end in (("Minha irmã", "a"), ("Meu irmão", "o"))
+    )
+    assert sister.endswith("She's tired.")
+    assert brother.endswith("He's tired.")
+    before = [("Minha irmã ligou.", "My sister called.")]
+    (alone,) = model.parts("Choveu.", "pt", "en", complete=True, neighbours=True)
+    assert model.parts("Choveu.", "pt", "en", complete=True, neighbours=True, before=before) == [alone]  # one word
+    (known,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True)
+    (after,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=before)
+    assert after.begun[: len(known.begun)] == known.begun != after.begun
 
 
 @pytest.mark.parametrize(

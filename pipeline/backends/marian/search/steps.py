@@ -137,6 +137,15 @@ def follow_neighbour(
         yield from both[0] if is_better(*both, margin) else both[1]
 
 
+def keep(
+    first: Iterator[Token | Rewind], instead: Iterator[Token | Rewind], is_lost: Callable[[Sequence[Token]], bool]
+) -> Iterator[Token | Rewind]:
+    """Yield the ``first`` translation of a part or, if that ``is_lost`` and the other is not, the one ``instead``."""
+    tokens = list(first)
+    other = list(instead) if is_lost(remaining(tokens)) else tokens
+    yield from tokens if is_lost(remaining(other)) else other
+
+
 def is_better(after: Sequence[Token | Rewind], alone: Sequence[Token | Rewind], margin: float) -> bool:
     """Whether a translation after the neighbour is better than one without it: likelier by the margin and the share or, where a
     margin is asked for, so much shorter that the other has something invented ("Obrigado por enviar uma edição." for "Thank you for
