@@ -28,6 +28,8 @@ UNDETERMINED = "und"
 """ISO 639-2 code for an undetermined language."""
 # Words of a sentence that is translated after a neighbour, and of one that is translated alone as well; see docs/benchmarks.md.
 _SHORT, _ALWAYS = 5, 2
+# Words of the sentence before, which takes as much time as one that is translated.
+_NEAR = 20
 # Such as iPhone, which a sentence may begin with.
 _CAMEL = re.compile(r"\b[a-z]+[A-Z]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -207,7 +209,8 @@ class ModelText:
         known = rules(language).neighbour, rules(target).neighbour
         if not (self.knows_print_only and all(known)):
             return None
-        return self._followed([known, *before[-1:]], target) or self._followed([known], target)
+        near = [pair for pair in before[-1:] if len(pair[0].split()) <= _NEAR]
+        return self._followed([known, *near], target) or self._followed([known], target)
 
     def _followed(
         self, pairs: Sequence[tuple[str, str]], target: str

@@ -178,8 +178,10 @@ def test_what_is_said_of_one_of_two_translations_holds_for_both(what, of):
 def test_the_second_model_gets_the_first_translation_without_the_words_of_the_source():
     first, second = Step(Translation(3, "pt", "Uma abelha")), Step(Translation(3, "de", "Eine Biene"))
     said = replace(sentence("A bee"), words=(Word("A bee", 10.0, 16.0),))
-    list(PivotTranslator(first, second, "pt").stream(TranslationRequest(said, "de")))
+    request = TranslationRequest(said, "de", before=[("Look.", "Sieh.")])
+    list(PivotTranslator(first, second, "pt").stream(request))
     assert (first.asked[0].target, second.asked[0].target) == ("pt", "de")
+    assert first.asked[0].before is second.asked[0].before is None
     assert second.asked[0].sentence == replace(said, language="pt", text="Uma abelha", words=())
 
 

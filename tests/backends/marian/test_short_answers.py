@@ -121,9 +121,11 @@ def test_the_sentence_before_tells_who_is_meant(students):
     assert sister.endswith("She's tired.")
     assert brother.endswith("He's tired.")
     before = [("Minha irmã ligou.", "My sister called.")]
+    (known,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True)
+    long = [("Minha irmã " + 20 * "muito " + "alta ligou.", "My sister called.")]
+    assert model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=long) == [known]
     (alone,) = model.parts("Choveu.", "pt", "en", complete=True, neighbours=True)
     assert model.parts("Choveu.", "pt", "en", complete=True, neighbours=True, before=before) == [alone]  # one word
-    (known,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True)
     (after,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=before)
     assert after.begun[: len(known.begun)] == known.begun != after.begun
 
