@@ -318,7 +318,7 @@ class Stubborn:
     """Scores of a decoder that prefers 5, then 6, then the end token, with any prefix."""
 
     steps = 0
-    choose = Decoder.choose
+    choose, step_each = Decoder.choose, Decoder.step_each
 
     def encode(self, source, on_start=None):
         return DecoderState(fixed={})

@@ -112,7 +112,7 @@ def test_an_unmasked_pad_token_is_noticed(tmp_path):
     class PadWins:
         """Scores of a model whose real tokens all score below zero, so that the pad token's zero is the highest."""
 
-        choose = Decoder.choose
+        choose, step_each = Decoder.choose, Decoder.step_each
 
         def encode(self, source, on_start=None):
             return DecoderState(fixed={})

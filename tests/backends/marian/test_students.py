@@ -78,6 +78,26 @@ def test_a_file_in_fp32_gives_the_same(tmp_path):
         assert ids[0] == ids[1]
 
 
+def test_hypotheses_in_one_run_have_the_scores_that_each_has_alone(student, tmp_path, monkeypatch):
+    decoder, start = load(tmp_path).decoder, load(tmp_path).generation.start_token
+    alone, together = ([decoder.encode(SOURCES[0])], [decoder.encode(SOURCES[0])])
+    for states in alone, together:
+        decoder.step(states[0], start)
+        states += [states[0].fork(), states[0].fork()]
+    for tokens in (5, 9, 17), (9, 5, 0):
+        wanted = [decoder.step(state, token) for state, token in zip(alone, tokens, strict=True)]
+        with monkeypatch.context() as patch:
+            patch.setattr(decoder, "_run_one", None)
+            found = decoder.step_each(together, tokens)
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+    assert [state.tokens for state in together] == [state.tokens for state in alone]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(decoder.attended(one), decoder.attended(other), atol=1e-4)
+        np.testing.assert_allclose(
+            decoder.attention(one, one.tokens), decoder.attention(other, other.tokens), atol=1e-4
+        )
+
+
 def test_beams_choose_among_the_shortlist_and_score_as_the_graph_does(tmp_path):
     student = write_student(tmp_path)
     model = MarianModel.load(tmp_path, NmtConfig(weights="fp32", beam_size=4, max_tokens=MOST))

@@ -101,7 +101,7 @@ class Layers:
     def recur(self, x: str, layer: int) -> str:
         """The SSRU cell of one decoder layer: c' = f · c + (1 - f) · u, with f and u from ``x``."""
         g, w, width, prefix = self._g, self._w, self._a.d_model, f"decoder.layers.{layer}"
-        past = g.input(f"past.{layer}", np.float32, [1, 1, width])
+        past = g.input(f"past.{layer}", np.float32, [1, "new", width])
         weight = stacked([w[f"{prefix}.{name}.weight"] for name in (FORGET, UPDATE)])
         bias = np.concatenate([w[f"{prefix}.{FORGET}.bias"], np.zeros(width, np.float32)])
         forget, update = f"{prefix}.forget", f"{prefix}.update"
@@ -109,7 +109,7 @@ class Layers:
         g.nodes("Split", both, outputs=[forget, update], axis=2)
         kept = g.node("Sigmoid", forget, name=f"{prefix}.kept")
         change = g.node("Mul", kept, g.node("Sub", past, update, name=f"{prefix}.difference"), name=f"{prefix}.change")
-        cell = g.output(g.node("Add", update, change, name=f"present.{layer}"), np.float32, [1, 1, width])
+        cell = g.output(g.node("Add", update, change, name=f"present.{layer}"), np.float32, [1, "new", width])
         active = g.node("Relu", cell, name=f"{prefix}.cell_active")
         return self._normalise_sum(x, active, f"{prefix}.self_attn_layer_norm")
 

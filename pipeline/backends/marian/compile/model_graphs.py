@@ -155,18 +155,18 @@ def build_step(
 
 
 def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shortlisted: bool) -> onnx.ModelProto:
-    """Build a recurrent decoder, which takes one new token.
+    """Build a recurrent decoder, which takes the newest token of each hypothesis of a sentence.
 
-    Inputs: ``embedded`` [1, 1, d_model]; for each layer ``past.{layer}`` [1, 1, d_model] and
+    Inputs: ``embedded`` [1, new, d_model]; for each layer ``past.{layer}`` [1, new, d_model] and
     ``past_key_values.{layer}.encoder.{key,value}`` [1, H, S, D]; if ``shortlisted``, the ``rows`` [rows, d_model] of the
     output projection and their ``biases`` [rows], which are else those of the whole vocabulary.
 
-    Outputs: ``logits`` [1, rows]; ``best`` [1, 1], the row with the highest one, ``best_logit`` [1, 1], and ``total`` [1, 1], the logarithm of the sum of all exponentials; ``alignment`` [1, 1, S], the attention weights of the first head of
+    Outputs: ``logits`` [new, rows]; ``best`` [new, 1], the row with the highest one, ``best_logit`` [new, 1], and ``total`` [new, 1], the logarithm of the sum of all exponentials; ``alignment`` [1, new, S], the attention weights of the first head of
     the last layer; for each layer ``present.{layer}``, which may be bound to the past's buffer.
     """
     a, w = checkpoint.architecture, checkpoint.weights
     g = GraphBuilder("step")
-    x = g.input("embedded", np.float32, [1, 1, a.d_model])
+    x = g.input("embedded", np.float32, [1, "new", a.d_model])
     net = Layers(g, a, w, precisions.decoder, (a.decoder_layers - 1, 0))
     for layer in range(a.decoder_layers):
         x = net.recur(x, layer)
@@ -180,10 +180,10 @@ def build_recurrent_step(checkpoint: Checkpoint, precisions: Precisions, *, shor
         logits = g.linear(final, w["lm_head.weight"], w["final_logits_bias"], precisions.output, "logits")
     g.nodes("TopK", logits, g.constant("one", np.ones(1, np.int64)), outputs=["best_logit", "best"], axis=1)
     g.node("ReduceLogSumExp", logits, name="total", axes=[1])
-    g.output(logits, np.float32, [1, "rows"])
-    g.output("best_logit", np.float32, [1, 1])
-    g.output("best", np.int64, [1, 1])
-    g.output("total", np.float32, [1, 1])
+    g.output(logits, np.float32, ["new", "rows"])
+    g.output("best_logit", np.float32, ["new", 1])
+    g.output("best", np.int64, ["new", 1])
+    g.output("total", np.float32, ["new", 1])
     return g.build(_metadata(checkpoint, precisions))
 
 

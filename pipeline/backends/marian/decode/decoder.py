@@ -123,6 +123,10 @@ class Decoder(ABC):
         """Feed ``token`` (at first the decoder start token) and return the scores of the next token."""
         return self._feed(state, (token,))
 
+    def step_each(self, states: Sequence[DecoderState], tokens: Sequence[int]) -> list[Logits]:
+        """``step`` for each of several hypotheses of a sentence."""
+        return [self.step(state, token) for state, token in zip(states, tokens, strict=True)]
+
     def choose(self, state: DecoderState, token: int, pad: int) -> Choice:
         """Feed ``token`` and return the most probable next token."""
         scores = self.step(state, token).astype(np.float64)

@@ -37,7 +37,7 @@ class _Cells(BoundStep):
 
     def __init__(self, decoder: RecurrentDecoder, state: RecurrentState, history: Sequence[Array]) -> None:
         super().__init__(decoder.session, state.encoder_kv)
-        self._decoder, self._state = decoder, state
+        self._decoder, self._state, self.ids = decoder, state, state.ids
         self.history = list(history)
         """The states [layers, d_model] before the first token, and after each."""
         self.rows: list[Array] = []
@@ -187,15 +187,54 @@ class RecurrentDecoder(StreamingDecoder):
         if isinstance(state.memory, _Cells):
             state.memory.truncate(steps)
 
+    def step_each(self, states: Sequence[DecoderState], tokens: Sequence[int]) -> list[Logits]:
+        """In one run: each hypothesis is a position of the graph, and none sees another."""
+        if len(states) == 1:
+            return super().step_each(states, tokens)
+        several = [self._prepared(state, token) for state, token in zip(states, tokens, strict=True)]
+        first = states[0]
+        pasts = np.stack([cells.cells for cells in several], axis=1)  # [layers, hypotheses, d_model]
+        feed = {f"past.{layer}": _value(past[None]) for layer, past in enumerate(pasts)}
+        feed |= {"embedded": _value(np.concatenate([cells.embedded for cells in several], axis=1))}
+        names = ["logits", ALIGNMENT, *(f"present.{layer}" for layer in range(len(pasts)))]
+        with translate_ort_errors(self.layout.first.path, first.steps, first.options):
+            values = self._first.run_with_ort_values(names, {**feed, **first.fixed, **first.encoder_kv}, first.options)
+        logits, alignment, *presents = (value.numpy() for value in values)
+        for at, (state, token, cells) in enumerate(zip(states, tokens, several, strict=True)):
+            cells.cells[:] = [present[0, at] for present in presents]
+            cells.logits[:] = logits[at]
+            self._keep(state, token, cells, alignment[0, at])
+        return [self._scores(cells) for cells in several]
+
     def _feed(self, state: DecoderState, tokens: tuple[int, ...]) -> Logits:
         assert isinstance(state, RecurrentState)
-        cells = [self._run_one(state, token) for token in tokens][-1]
+        return self._scores([self._run_one(state, token) for token in tokens][-1])
+
+    def _scores(self, cells: _Cells) -> Logits:
         scores = np.full(self._vocabulary + 1, -np.inf, np.float32)  # the last is that of the pad token
-        scores[state.ids] = cells.logits[0]
+        scores[cells.ids] = cells.logits[0]
         return scores
 
     def _run_one(self, state: RecurrentState, token: int) -> _Cells:
         """Run the step graph over a token, and return the buffers it wrote to."""
+        cells = self._prepared(state, token)
+        with translate_ort_errors(self.layout.first.path, state.steps, state.options):
+            self._first.run_with_iobinding(cells.binding, state.options)
+        assert cells.alignment is not None
+        self._keep(state, token, cells, cells.alignment[0, 0])
+        return cells
+
+    def _keep(self, state: DecoderState, token: int, cells: _Cells, attention: Array) -> None:
+        """Keep what a run over a token wrote to the buffers of its hypothesis, and its attention."""
+        assert cells.alignment is not None
+        cells.alignment[0, 0] = attention  # for ``attended``
+        cells.history.append(cells.cells.copy())
+        cells.rows.append(attention.copy())
+        state.tokens += (token,)
+
+    def _prepared(self, state: DecoderState, token: int) -> _Cells:
+        """The buffers of a hypothesis, with its newest token."""
+        assert isinstance(state, RecurrentState)
         cells = state.memory
         if cells is None:
             a = self._architecture
@@ -212,12 +251,6 @@ class RecurrentDecoder(StreamingDecoder):
             raise ModelError(
                 f"{self.layout.first.path}: token {token} cannot occur as token {steps} of a target sentence"
             )
-        with translate_ort_errors(self.layout.first.path, steps, state.options):
-            self._first.run_with_iobinding(cells.binding, state.options)
-        cells.history.append(cells.cells.copy())
-        assert cells.alignment is not None
-        cells.rows.append(cells.alignment[0, 0].copy())
-        state.tokens += (token,)
         return cells
 
 

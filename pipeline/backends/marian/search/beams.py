@@ -146,24 +146,27 @@ def _expand(
     guarded: list[bool] = []
     likeliest: list[int] = []
     plain: list[NDArray[np.float64]] = []
-    for hypothesis, state in zip(running, states, strict=True):
-        scores = request.decoder.step(state, hypothesis.history[-1])
-        # As in transformers' beam search, bad words and forced tokens apply after a softmax over all tokens.
+    each = request.decoder.step_each(states, [hypothesis.history[-1] for hypothesis in running])
+    masked = np.empty(len(each[0]))
+    for hypothesis, scores in zip(running, each, strict=True):
+        # As in transformers' beam search, bad words and forced tokens apply after a softmax over all tokens. With a shortlist, most
+        # tokens have no score.
         scored = np.flatnonzero(scores > -np.inf)
-        plain.append(np.full(len(scores), -np.inf))
-        plain[-1][scored] = log_softmax(scores[scored].astype(np.float64))
-        masked = plain[-1].copy()
+        masked.fill(-np.inf)
+        masked[scored] = log_softmax(scores[scored].astype(np.float64))
+        only = forced_token(count, options, -1)
+        own = masked[scored] if only < 0 else masked[[only]]
         masked[options.pad_token] = -np.inf
-        likeliest.append(int(np.argmax(masked)))
+        likeliest.append(int(scored[np.argmax(masked[scored])]))
         mask(masked, list(hypothesis.history), options)
         guarded.append(bool(masked[likeliest[-1]] == -np.inf))
-        only = forced_token(count, options, -1)
         if only >= 0:
-            masked[:] = -np.inf
-            masked[only] = 0.0
-        tokens.append(np.flatnonzero(masked > -np.inf))
-        allowed = masked[tokens[-1]]
-        rows.append((log_softmax(allowed) if options.renormalize and len(allowed) else allowed) + hypothesis.score)
+            scored, masked[only] = np.array([only]), 0.0
+        allowed = masked[scored] > -np.inf
+        tokens.append(scored[allowed])
+        plain.append(own[allowed])
+        left = masked[tokens[-1]]
+        rows.append((log_softmax(left) if options.renormalize and len(left) else left) + hypothesis.score)
     flat = np.concatenate(rows)
     width = min(2 * options.beams, len(flat))
     best = np.argpartition(-flat, width - 1)[:width] if width else np.zeros(0, np.int64)
@@ -172,11 +175,12 @@ def _expand(
     longest: list[tuple[_Hypothesis, int]] = []
     for index in best:
         parent = int(np.searchsorted(starts, index, side="right")) - 1
-        token = int(tokens[parent][index - starts[parent]])
+        place = index - starts[parent]
+        token = int(tokens[parent][place])
         at_limit, base = count == options.max_tokens, running[parent]
         newest = Token(
             token,
-            float(plain[parent][token]),
+            float(plain[parent][place]),
             last=at_limit or token == options.end_token,
             truncated=at_limit and likeliest[parent] != options.end_token,
             guarded=guarded[parent],
