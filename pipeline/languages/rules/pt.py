@@ -96,6 +96,8 @@ RULES = Rules(
         (re.compile(rf"^(?:{_ASKED})\b(?! os senhores)(?=[^.!]*\?)", re.IGNORECASE),
          lambda found: f"{'vocês' if found[0][-1] == 'm' else 'você'} {found[0].lower()}"),
         (re.compile(rf"^(el[ea]s?|[oa]s? \w+) já (?=(?:{_HAPPENED})\b[^.!]*\?)", re.IGNORECASE), lambda found: f"será que {found[1].lower()} "),
+        (re.compile(r"^(?:(?:quebr|par|melhor|fech)ou(?=(?: de novo| hoje| ontem)?[.!]?$)|abriu(?=[.!]?$))", re.IGNORECASE), lambda found: f"isso {found[0].lower()}"),
+        (re.compile(r"^nunca mais (?=(?:se |me |nos )?\w+[aei]ram\b)", re.IGNORECASE), "eles nunca mais "),
         (re.compile(r"\bdeu(?= [^.]+ (?:reais|euros|dólares|libras)\b)", re.IGNORECASE), "custou"),  # of a bill
         (re.compile(r"\bfaz(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), "está"),
         (re.compile(r"\bf(?:azia|ez)(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), "estava"),
