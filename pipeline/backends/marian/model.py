@@ -82,7 +82,9 @@ class SentenceTranslation:
         if number and (alone := part.alone) and not self.text.part[-1].truncated:
             before = self.parts[number - 1].alone or self.parts[number - 1]
             known, tokens = part.ids[: -len(alone.ids)], (token.id for token in self.text.part[:-1])
-            part = replace(alone.after((*known, *before.ids[:-1]), (*part.begun, *tokens), part.margin), retry=part.retry)
+            part = replace(
+                alone.after((*known, *before.ids[:-1]), (*part.begun, *tokens), part.margin), retry=part.retry
+            )
         self.number, self.is_last, self.state = number, number == len(self.parts) - 1, None
         self.text.begin_part(capital=part.capital)
         return part
@@ -251,7 +253,11 @@ class MarianModel(ModelText):
         if part.retry is not None:
             lost, instead = part.retry
             first = self._tokens(sentence, replace(part, retry=None), wording)
-            return keep(first, self._tokens(sentence, instead, self.wording(instead.terms, sentence.target)), partial(self._matches, lost))
+            return keep(
+                first,
+                self._tokens(sentence, instead, self.wording(instead.terms, sentence.target)),
+                partial(self._matches, lost),
+            )
         tokens = translate(self._plan(sentence, part, wording))
         if part.alone is None:
             return tokens

@@ -46,7 +46,9 @@ class SourcePart:
     given: tuple[int, ...] = ()  # the whole translation as target tokens, if the model is not needed for it
     alone: SourcePart | None = None  # the part without a neighbour
     margin: float | None = None  # how much likelier it must be than ``alone``: log-probability, mean of the tokens
-    retry: tuple[re.Pattern[str], SourcePart] | None = None  # what its translation is not, or else that of the other is taken
+    retry: tuple[re.Pattern[str], SourcePart] | None = (
+        None  # what its translation is not, or else that of the other is taken
+    )
     capital: bool = False  # whether it begins with a capital, which its translation then has as well
 
     def after(self, before: tuple[int, ...], begun: tuple[int, ...], margin: float | None = None) -> SourcePart:
