@@ -9,7 +9,6 @@ from pipeline import load_translation_model
 from pipeline.backends.marian.model_text import _is_short
 from pipeline.backends.marian.preparation import ALL_RULES, TextRule, written
 from pipeline.backends.marian.search.sentence_text import translated
-from pipeline.backends.marian.terms.term_search import given
 from pipeline.backends.marian.text_translation import TextTranslation
 from pipeline.backends.nmt_options import NmtConfig
 from pipeline.core.nmt.translator import TranslationRequest
@@ -89,20 +88,6 @@ def test_what_has_lost_its_form_or_person_is_translated_again(students, monkeypa
     assert model.translate(text) == wanted
     monkeypatch.setattr(model, "rules", ALL_RULES - {TextRule.RETRIES})
     assert (model.translate(text) == wanted) is (text == "Mais café?")
-
-
-@pytest.mark.parametrize("stays", ["It rains?", "They rain a lot?"])
-def test_a_translation_that_is_no_better_does_not_take_the_place_of_the_first(students, monkeypatch, stays):
-    model, made = students["pt-en"], []
-    _tokens = model._tokens
-
-    def tokens(part, *args):
-        made.append(part)
-        yield from _tokens(part, *args) if part.retry is not None else given(model.speller("en").copy(stays))
-
-    monkeypatch.setattr(model, "_tokens", tokens)
-    assert model.translate("Chove muito aqui?") == stays
-    assert len(made) == 3
 
 
 def test_a_short_sentence_follows_the_one_before_it(students):

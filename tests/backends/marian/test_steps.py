@@ -5,7 +5,7 @@ import pytest
 from pipeline.backends.marian.decode.generation import GenerationOptions, SearchRequest
 from pipeline.backends.marian.search.recovery import LoopGuard
 from pipeline.backends.marian.search.sentence_text import Rewind, SentenceCache
-from pipeline.backends.marian.search.steps import PartTranslation, follow_neighbour, translate
+from pipeline.backends.marian.search.steps import PartTranslation, follow_neighbour, keep, translate
 from pipeline.core.nmt.draft_tokens import Token
 
 OPTIONS = GenerationOptions(start_token=99, end_token=0, pad_token=99)
@@ -68,3 +68,12 @@ def test_a_short_part_is_translated_alone_if_it_must_be_or_that_is_better(after,
     alone = (begun.append(token.id) or token for token in ALONE)
     assert list(follow_neighbour(iter(after), alone, margin)) == (after if taken == "after" else ALONE)
     assert bool(begun) is (margin is not None or taken == "alone")
+
+
+@pytest.mark.parametrize(("lost", "taken"), [((), 1), ((1,), 2), ((2,), 1), ((1, 2), 1)])
+def test_what_has_lost_something_is_kept_if_the_other_has_too(lost, taken):
+    begun = []
+    instead = (begun.append(token.id) or token for token in tokens(2, 0))
+    kept = list(keep(iter([*tokens(9), Rewind(0), *tokens(1, 0)]), instead, lambda found: found[0].id in lost))
+    assert kept[-2:] == tokens(taken, 0)
+    assert bool(begun) is (1 in lost)
