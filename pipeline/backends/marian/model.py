@@ -203,15 +203,9 @@ class MarianModel(ModelText):
         """Divide a sentence into parts that the model can read."""
         text, language, drafted = request.sentence.text, request.sentence.language, request.drafted
         target = target_or_own(request.target, self.languages)
-        after_neighbours = not request.draft or drafted is None
+        whole, after_neighbours = not request.draft, not request.draft or drafted is None
         parts = self.parts(
-            text,
-            language,
-            target,
-            request.glossary,
-            complete=not request.draft,
-            neighbours=after_neighbours,
-            before=request.before,
+            text, language, target, request.glossary, complete=whole, neighbours=after_neighbours, before=request.before
         )
         if drafted is not None:
             steady_ids = self.sources(drafted.source, language, self.target_code(target))

@@ -13,15 +13,10 @@ _HOUR |= {"vinte-e-uma": 21, "vinte-e-duas": 22, "vinte-e-três": 23}
 _MINUTES = {word: minute for minute, word in enumerate(_ONES, 1)} | {"meia": 30, "catorze": 14} | _TENS
 _MINUTES |= {f"{ten}-e-{word}": tens + one for ten, tens in _TENS.items() for one, word in enumerate(_ONES[:9], 1)}
 _ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
-_ASKED = (
-    "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhece|fala|mora|trabalha)m?"
-    "|(?:gost|compr|ach|encontr)(?:ou|aram)|(?:entend|com|esquec|l|perd)e(?:u|ram)|(?:consegu|ouv|dorm|v)i(?:u|ram)"
-)
+_ASKED = "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhece|fala|mora|trabalha)m?|(?:gost|compr|ach|encontr)(?:ou|aram)|(?:entend|com|esquec|l|perd)e(?:u|ram)|(?:consegu|ouv|dorm|v)i(?:u|ram)"
 _HAPPENED = "(?:cheg|volt|pass|começ|acab|termin|fech|acord)(?:ou|aram)|(?:sa|part|abr|dorm)i?[uí](?:ram)?|(?:nasc|morr)e(?:u|ram)|fo(?:i|ram) embora"
 # Questions that may be answered with yes or no, which have no form of their own.
-_YES_OR_NO = re.compile(
-    r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,)).*\w+\?$", re.IGNORECASE
-)
+_YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,)).*\w+\?$"
 # Words before a noun, masculine → feminine.
 _FORMS = {
     "um": "uma", "ao": "à", "bom": "boa", "dois": "duas", "este": "esta", "esse": "essa", "aquele": "aquela", "algum": "alguma",
@@ -81,7 +76,7 @@ RULES = Rules(
             "eagora": "And now", "edaí": "So what", "cem": "A hundred",
         }
     },
-    retries={"en": (Retry(_YES_OR_NO, None, "Será que"), *(
+    retries={"en": (Retry(re.compile(_YES_OR_NO, re.IGNORECASE), None, "Será que"), *(
         Retry(re.compile(rf"{word} (?:ganha|recebe|deve|paga|gasta|economiza|poupa)\b.*\d"), re.compile("It "), f"{word} sabe disso.", f"{name} knows that.")
         for word, name in (("Ele", "He"), ("Ela", "She"))  # where amounts follow, students take people for things
     ))},
