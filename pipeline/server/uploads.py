@@ -45,6 +45,8 @@ T = TypeVar("T")
 
 _BLOCK_BYTES = 1 << 20
 _WATCH_S = 0.25
+# A call of a recording's takes as much longer than a session's at most: it recognises several windows at once, and nobody waits for each.
+_PATIENCE = 10
 # Where Linux gives the open files of a process a path.
 _OPEN_FILES = Path("/proc/self/fd")
 # Beside the file: its header and the other fields.
@@ -331,7 +333,7 @@ async def upload_events(
 @asynccontextmanager
 async def _answering(translator: SpeechTranslator, chain: Chain, service: Service) -> AsyncIterator[None]:
     """End the events of a translator inside the block when one of its models does not answer. Raises PipelineError after it."""
-    unanswered = Unanswered(longest_call_s(chain.config, service.limits), time.monotonic())
+    unanswered = Unanswered(_PATIENCE * longest_call_s(chain.config, service.limits), time.monotonic())
     calls = ModelCalls(translator.stats, chain.models, service.scheduler, unanswered)
 
     async def watch() -> str:

@@ -109,7 +109,7 @@ def test_each_configuration_has_a_model_if_there_are_several():
 
 @pytest.mark.parametrize("second", [LanguageConfig("en", ("fr",)), LanguageConfig("eng", ("zh",))])
 def test_a_spoken_language_has_one_configuration(second):
-    with pytest.raises(UsageError, match=f"two configurations are for the spoken language '{second.source}'"):
+    with pytest.raises(UsageError, match=f"language '{second.source}'; name all targets in one of them"):
         ServedLanguages((EN, ZH, second))
 
 

@@ -153,7 +153,7 @@ async def test_an_upload_whose_translator_hangs_is_answered(
     demo_config: PipelineConfig, demo_models: Models, hangs: Hangs, caplog: pytest.LogCaptureFixture
 ) -> None:
     models = replace(demo_models, recognizer=Scripted(), translations={"zh": hangs})
-    service = serving(demo_config, models, model_s=1.0)
+    service = serving(demo_config, models, model_s=0.1)
     async with (
         running(service) as server,
         AsyncOpenAI(base_url=server.address, api_key="any", max_retries=0, timeout=HANG_S) as client,

@@ -24,7 +24,7 @@ class ServedLanguages:
         for number, languages in enumerate(self.configured):
             if any(_same_source(languages.source, before.source) for before in self.configured[:number]):
                 raise UsageError(
-                    f"two configurations are for the spoken language {languages.source!r}; name all targets in languages of them"
+                    f"two configurations are for the spoken language {languages.source!r}; name all targets in one of them"
                 )
 
     @property
