@@ -206,12 +206,17 @@ import pipeline.serve
 from pipeline.apps import serve
 
 def session(address):
+    try:
+        talk(address)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+
+def talk(address):
     with wave.open("examples/audio/travel.wav") as recording, connect(f"ws{address}/v1/session", proxy=None) as socket:
         socket.send(json.dumps({"type": "start", "source": "en"}))
         socket.send(recording.readframes(5 * 16_000))
         socket.send(json.dumps({"type": "end"}))
-        assert "translation" in {json.loads(message)["type"] for message in socket}
-    os.kill(os.getpid(), signal.SIGINT)
+        types.update(json.loads(message)["type"] for message in socket)
 
 def tell(text):
     if address := re.match("serving on http(://[^/]*)", text):
@@ -219,7 +224,9 @@ def tell(text):
         Thread(target=session, args=address.groups()).start()
 
 serve.tell = tell
+types = set()
 serve.run("--config demo --config demo-pt-en --config demo-zh-en --port 0".split())
+assert "translation" in types
 """
 
 

@@ -104,7 +104,7 @@ class ByAddress:
     def stream(self, request: TranslationRequest) -> Iterator[TargetText | Translation]:
         """Translate a sentence, see ``TextTranslator``; a finished one by the server, with those before it as its context."""
         events, sentence = self.local.stream(request), request.sentence
-        if request.before is None:
+        if not request.remote:
             yield from events
             return
         *texts, made = events

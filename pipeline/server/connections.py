@@ -212,6 +212,12 @@ class SocketConnection(WebSocketsSansIOProtocol):
         else:
             super().handle_events()
 
+    def handle_parser_exception(self) -> None:
+        if self.conn.close_sent is None:  # what came before the handshake was answered makes no frames
+            self.transport.close()
+        else:
+            super().handle_parser_exception()
+
     async def receive(self) -> Any:
         if self.queue.qsize() % _TURN_MESSAGES == _TURN_MESSAGES - 1:
             await asyncio.sleep(0)  # of messages that came together, so that others get their turn

@@ -336,7 +336,7 @@ def by_stub(stub: Stub, **options: Any) -> ByAddress:
 
 
 def asked_for(model: ByAddress, text: str, glossary: Glossary | None = None) -> Translation:
-    *_, last = model.stream(TranslationRequest(SourceSentence(0, "en", text), "pt", glossary=glossary, before=()))
+    *_, last = model.stream(TranslationRequest(SourceSentence(0, "en", text), "pt", glossary=glossary, remote=True))
     return last
 
 

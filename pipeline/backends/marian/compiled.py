@@ -101,7 +101,7 @@ def translator_ref(config: NmtConfig) -> ModelRef:
     if is_student(config.model):
         sets: tuple[FileSet, ...] = (FileSet(("model.*.bin", "*vocab.*.spm")),)
     else:
-        if local_directory(config.model) is not None:
+        if Path(config.model).is_dir():  # what is missing is told when the model is looked for
             return ModelRef(config.model, config.revision)
         sets = tuple(_hub_files(config))
     from .pairs import licence_of

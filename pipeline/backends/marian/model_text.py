@@ -30,6 +30,8 @@ UNDETERMINED = "und"
 _SHORT, _ALWAYS = 5, 2
 # Words of the sentence before, which takes as much time as one that is translated.
 _NEAR = 20
+# A translation of fewer words than this share of the source's has probably left something out.
+_LEAST_TRANSLATED = 0.6
 # Such as iPhone, which a sentence may begin with.
 _CAMEL = re.compile(r"\b[a-z]+[A-Z]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -138,7 +140,7 @@ class ModelText:
         *,
         complete: bool = False,
         neighbours: bool = False,
-        before: Sequence[tuple[str, str]] | None = None,
+        before: Sequence[tuple[str, str]] = (),
     ) -> list[SourcePart]:
         """Split a text into sentences of at most ``max_source_tokens``. Blank ones are left out.
 
@@ -158,7 +160,7 @@ class ModelText:
             margin = rules(language).neighbour_margin
             if may_follow and _is_short(read, questions=margin > 0):
                 length = len(read.split())
-                if neighbour := self.neighbour(language, target, before if before and length > 1 else ()):
+                if neighbour := self.neighbour(language, target, before if length > 1 else ()):
                     part = part.after(*neighbour, margin if length > (1 if margin else _ALWAYS) else None)
             retry = self._retry(heard, language, target, glossary) if complete else None
             source_parts.append(replace(part, retry=retry))
@@ -211,7 +213,7 @@ class ModelText:
         known = rules(language).neighbour, rules(target).neighbour
         if not (self.knows_print_only and all(known)):
             return None
-        near = [pair for pair in before[-1:] if len(pair[0].split()) <= _NEAR]
+        near = [pair for pair in before[-1:] if _is_near(*pair)]
         return self._followed([known, *near], target) or self._followed([known], target)
 
     def _followed(
@@ -303,6 +305,12 @@ class ModelText:
         if target not in self._spellers:
             self._spellers[target] = Speller(self.tokenizer, target, self.decoder.can_write)
         return self._spellers[target]
+
+
+def _is_near(before: str, translation: str) -> bool:
+    """Whether a short sentence may go on from another: a long one would outweigh it, and what its translation lacks would follow."""
+    words = len(before.split())
+    return words <= _NEAR and len(translation.split()) >= _LEAST_TRANSLATED * words
 
 
 def _is_short(text: str, *, questions: bool = False) -> bool:

@@ -74,7 +74,7 @@ class PivotTranslator:
         """
         sentence = request.sentence
         carried = self._carried(sentence.text, request.glossary)
-        request = dataclasses.replace(request, before=None)  # of the source and the last target
+        request = dataclasses.replace(request, before=())  # of the source and the last target
         events = self.first.stream(dataclasses.replace(request, target=self.via, glossary=carried.first))
         first = next(event for event in events if isinstance(event, Translation))
         halfway = dataclasses.replace(sentence, language=self.via, text=first.text, words=())

@@ -78,18 +78,18 @@ class TextTranslation:
                 pieces.append(masked(part, self._mask))
                 continue
             sentences: list[str] = []
-            before: list[tuple[str, str]] = []
+            before: tuple[tuple[str, str], ...] = ()
             for sentence in part.sentences(self._source):
                 spoken = SourceSentence(0, self._source, sentence.text)
                 for event in self._translator.stream(
-                    TranslationRequest(spoken, self._target, on_start, glossary=terms, before=tuple(before))
+                    TranslationRequest(spoken, self._target, on_start, glossary=terms, before=before)
                 ):
                     if isinstance(event, Translation):
                         break
                     yield None
                 else:
                     raise PipelineError("the translator ended without a translation")
-                before.append((sentence.text, event.text))
+                before = ((sentence.text, event.text),)
                 sentences.append(self._written(sentence, event))
             pieces.append(joined_sentences(sentences, self._target))
         yield "".join(pieces)

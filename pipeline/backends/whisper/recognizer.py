@@ -179,7 +179,12 @@ class WhisperRecognizer:
         alone = self._each_alone([[share.segment for share in window if share.unsure] for window in shares], options)
         unsure = [doubted(window, transcripts) for window, transcripts in zip(shares, alone, strict=True)]
         more = self._each_alone(unsure, options)
-        return [in_order(window, first | rest) for window, first, rest in zip(shares, alone, more, strict=True)]
+        found = []
+        for (_, result), window, first, rest in zip(searched, shares, alone, more, strict=True):
+            in_doubt = result.provisional or any(each.provisional for each in (first | rest).values())
+            transcripts = in_order(window, first | rest)
+            found.append([replace(each, provisional=True) for each in transcripts] if in_doubt else transcripts)
+        return found
 
     def _shares(self, packed: Pack, result: Search) -> list[Share]:
         """What a pack's search says of each segment: nothing if it is doubtful or its words cannot be placed."""

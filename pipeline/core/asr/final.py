@@ -150,9 +150,10 @@ class FinalRecognition:
         batch, before = list[list[Transcript]](), self._newest
         for leading, group, transcripts in zip(leads, groups, heard, strict=True):
             recognised = transcripts[len(leading) :]
+            in_doubt = any(transcript.provisional for transcript in transcripts)
             if leading and (before is None or _end(transcripts[len(leading) - 1]) != _end(before)):
                 (recognised,) = self._checked(recognizer, [group], brief=brief)
-            batch.append(recognised)
+            batch.append([replace(one, provisional=True) for one in recognised] if in_doubt else recognised)
             before = recognised[-1]
         return batch
 

@@ -85,8 +85,8 @@ class NmtStage:
         if glossary is not None and not isinstance(model, TermTranslator):
             log.warning("%s does not translate the terms of a glossary", type(model).__name__)
             self._glossary = None
-        self._before: list[tuple[int, tuple[str, str]]] = []
-        """The newest sentences by number, each with its translation."""
+        self._before: list[tuple[int, str, tuple[str, str]]] = []
+        """The newest sentences by number, each with its language and its translation."""
         self._calls = FailedCalls()
         self._open: dict[int, _Open] = {}
         """The sentences in progress, by number."""
@@ -193,9 +193,9 @@ class NmtStage:
                     self.stats.missed_terms.update(event.missed_terms)
                     self.stats.doubtful += event.doubtful
                     self.stats.instead += event.instead is not None
-                    if event.text and sentence.sound is None:
+                    if event.text and sentence.sound is None and not (event.doubtful or event.truncated):
                         # A language that is added later has the newest sentences translated first.
-                        insort(self._before, (sentence.sentence, (sentence.text, event.text)))
+                        insort(self._before, (sentence.sentence, sentence.language, (sentence.text, event.text)))
                         del self._before[:-_BEFORE]
                 await self.outbox.put(event)
             if not completed:  # a draft that did not change: no event tells the reader
@@ -240,13 +240,22 @@ class NmtStage:
             draft=not whole,
             glossary=self._glossary.now(sentence.language) if self._glossary is not None else None,
             drafted=opened.drafted if self._attends and not final else None,
-            before=tuple(texts for number, texts in self._before if number < sentence.sentence) if final else None,
+            before=self._context_of(sentence) if whole else (),
+            remote=final,
         )
         events = self.model.stream(request) if sentence.sound is None else self._caption(sentence, sentence.sound)
         if not final:
             shown = opened.shown.text if opened.shown else ""
             events = at_once(events) if whole or self._attends else opened.agreeing.events(events, shown)
         yield from updates(opened.shown, events, final=final)
+
+    def _context_of(self, sentence: SourceSentence) -> tuple[tuple[str, str], ...]:
+        """The sentences before, with their translations."""
+        return tuple(
+            texts
+            for number, language, texts in self._before
+            if number < sentence.sentence and same_language(language, sentence.language)
+        )
 
     def _caption(self, sentence: SourceSentence, sound: str) -> Iterator[TargetText | Translation]:
         """The caption of a sound, as the events of its translation."""

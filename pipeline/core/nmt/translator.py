@@ -47,8 +47,10 @@ class TranslationRequest:
     """Terms of the source language and their translations; None if there are none, or for no ``TermTranslator``."""
     drafted: DraftTokens | None = None
     """The drafts before; only for a translator that ``attends``, see ``MarianModel.stream``."""
-    before: Sequence[tuple[str, str]] | None = None
-    """The last sentences and their translations, in order; only given with a finished sentence."""
+    before: Sequence[tuple[str, str]] = ()
+    """The last sentences in the same language and their translations, in order; only given with a finished sentence."""
+    remote: bool = False
+    """Whether a server may be asked."""
 
 
 class TextTranslator(Protocol):

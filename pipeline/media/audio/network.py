@@ -249,8 +249,14 @@ class NetworkStream:
                 return
             self._notify(DeviceBack(position / SAMPLE_RATE, self.name, (came_at - heard_at) / SAMPLE_RATE))
             heard_at, new = self._now(), np.concatenate([np.zeros(position - self._delivered, np.int16), new])
-            for begin in range(0, len(new), CHUNK_SAMPLES):
-                yield new[begin : begin + CHUNK_SAMPLES]
+            yield from self._cut(new)
+
+    def _cut(self, samples: Samples) -> Iterator[Samples]:
+        """The samples [n] in chunks, until the stream is closed."""
+        for begin in range(0, len(samples), CHUNK_SAMPLES):
+            if self._closed.is_set():
+                return
+            yield samples[begin : begin + CHUNK_SAMPLES]
 
     def _chunks(self) -> Iterator[Samples]:
         """The audio of the connection until it breaks off. One that begins as that before is a recording: the stream is over."""
@@ -290,8 +296,7 @@ class NetworkStream:
         while not futures.wait([self._opening], _POLL_S).done:
             if self._closed.is_set():
                 return
-            if due := silence_due(self._delivered, self._now(), lead):
-                yield np.zeros(due, np.int16)
+            yield from self._cut(np.zeros(silence_due(self._delivered, self._now(), lead), np.int16))
         opened, self._opening = self._opening, None
         try:
             self._connection = opened.result()

@@ -181,7 +181,7 @@ def test_the_second_model_gets_the_first_translation_without_the_words_of_the_so
     request = TranslationRequest(said, "de", before=[("Look.", "Sieh.")])
     list(PivotTranslator(first, second, "pt").stream(request))
     assert (first.asked[0].target, second.asked[0].target) == ("pt", "de")
-    assert first.asked[0].before is second.asked[0].before is None
+    assert first.asked[0].before == second.asked[0].before == ()
     assert second.asked[0].sentence == replace(said, language="pt", text="Uma abelha", words=())
 
 

@@ -108,7 +108,9 @@ def test_the_sentence_before_tells_who_is_meant(students):
     before = [("Minha irmã ligou.", "My sister called.")]
     (known,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True)
     long = [("Minha irmã " + 20 * "muito " + "alta ligou.", "My sister called.")]
-    assert model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=long) == [known]
+    cut = [("Minha irmã ligou ontem à noite e disse que não vem ao jantar.", "My sister called last night.")]
+    for given in (long, cut):
+        assert model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=given) == [known]
     (alone,) = model.parts("Choveu.", "pt", "en", complete=True, neighbours=True)
     assert model.parts("Choveu.", "pt", "en", complete=True, neighbours=True, before=before) == [alone]  # one word
     (after,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=before)

@@ -95,6 +95,18 @@ def test_the_glossary_is_asked_before_each_text_unless_the_translator_knows_none
     assert TextTranslation(KnowsTerms(), "en", "pt", glossary=Glossary).translate("A house.") == "A HOUSE."
 
 
+def test_each_sentence_comes_with_the_one_before_it_and_no_server_is_asked():
+    class Asked(Capitals):
+        def stream(self, request):
+            self.seen.append((request.before, request.remote))
+            text = request.sentence.text.upper()
+            yield Translation(0, request.target, text)
+
+    model = Asked()
+    TextTranslation(model, "en", "pt").translate("One. Two. Three.")
+    assert model.seen == [((), False), ((("One.", "ONE."),), False), ((("Two.", "TWO."),), False)]
+
+
 def test_another_caller_has_its_turn_after_each_step():
     *steps, text = TextTranslation(Capitals(), "en", "pt").steps("Yes. <b>No.</b>")
     assert (steps, text) == ([None, None], "YES. <b>NO.</b>")

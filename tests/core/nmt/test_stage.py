@@ -1,6 +1,7 @@
 """The NMT stage: takes the text of sentences from a queue and puts their translation on a queue, token by token."""
 
 import asyncio
+import contextlib
 import json
 import math
 import queue
@@ -17,8 +18,9 @@ from pipeline.backends.nmt_options import NmtConfig
 from pipeline.core.nmt.draft_tokens import Token
 from pipeline.core.nmt.stage import NmtContext, Text
 from pipeline.core.nmt.translator import TranslationRequest
+from pipeline.core.run.worker import Worker
 from pipeline.errors import ModelError, UsageError
-from pipeline.events import Confidence, SourceSentence, TargetText, Translation
+from pipeline.events import Confidence, SourceSentence, SourceText, TargetText, Translation
 from pipeline.languages import spaced
 from tests.conftest import HANG_S, golden, make_model_dir, tiny_with
 
@@ -88,6 +90,34 @@ def test_sentences_are_translated_in_order_and_each_is_marked_as_finished(model)
         (number, row["text"]) for number, row in enumerate(rows)
     ]
     assert [event.sentence for event in events[:-1]] == sorted(event.sentence for event in events[:-1])
+
+
+async def test_a_sentence_comes_with_those_before_it_in_its_language_that_were_translated_whole():
+    class Asked:
+        """Translates into the same, and notes what it is asked for."""
+
+        def __init__(self):
+            self.requests = []
+
+        def stream(self, request):
+            self.requests.append(request)
+            number, text = request.sentence.sentence, request.sentence.text
+            yield TargetText(number, "zh", text, complete=True)
+            yield Translation(number, "zh", text, truncated=text == "Cut.", doubtful=text == "Doubted.")
+
+    model, outbox = Asked(), asyncio.Queue[PipelineEvent]()
+    stage = NmtStage(model, asyncio.Queue[Text | EndOfInput](), outbox, target="zh", context=NmtContext(lambda: True))
+    with contextlib.closing(Worker("NMT")) as worker:
+        for number, text in enumerate(["One.", "Cut.", "Doubted.", "Two."]):
+            await stage.translate(sentence(text, number), worker)
+        await stage.translate(replace(sentence("Drei.", 4), language="de"), worker)
+        await stage._take(SourceText(5, "en", "Four.", steady=5))  # in a pause
+        await stage.translate(stage._next_draft(), worker, final=False)
+        await stage.translate(sentence("Four.", 5), worker)
+    one, two = ("One.", "One."), ("Two.", "Two.")
+    before = [(), (one,), (one,), (one,), (), (one, two), (one, two)]
+    assert [request.before for request in model.requests] == before
+    assert [request.remote for request in model.requests] == [True] * 5 + [False, True]
 
 
 def test_the_target_is_by_default_the_language_that_the_models_files_name(tmp_path):

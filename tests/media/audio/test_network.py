@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from pipeline.core.notices import DeviceBack, DeviceLost, SourceNotice
+from pipeline.core.source import CHUNK_SAMPLES
 from pipeline.errors import AudioError, UsageError
 from pipeline.events import Samples
 from pipeline.media.audio import network
@@ -533,3 +534,5 @@ def test_silence_is_given_while_nobody_answers():
     source.close()
     assert silence is not None
     assert not silence.any()
+    assert len(silence) <= CHUNK_SAMPLES
+    assert source.read() is None  # the rest of a minute

@@ -129,30 +129,32 @@ class LiveDrafts:
 
     def _whole(self, group: Group) -> TranscriptSoFar | None:
         found = self._final.as_if_closed(group)
-        if found is None or any(one.provisional and one.rejected for one in found):
-            return None  # what drafts have heard stays
+        if found is None:
+            return None
         self._early = group, found
-        *before, last = found
-        self._heard |= {segment.start_sample: one for segment, one in zip(group, before, strict=False)}
-        if self._drafting is not None:
-            last = self._drafting.confirm(_speech(group[-1]), last)
-        self._heard[group[-1].start_sample] = last
+        for segment, transcript in zip(group, found, strict=True):
+            if transcript.provisional and transcript.rejected and self._known(segment):
+                continue  # what drafts have heard stays
+            if segment is group[-1] and self._drafting is not None:
+                transcript = self._drafting.confirm(_speech(segment), transcript)
+            self._heard[segment.start_sample] = transcript
         return self._so_far(group)
 
     def _so_far(self, group: Group) -> TranscriptSoFar:
         """What is heard of the open group, up to a segment of which nothing was heard yet: what was said later is not shown before it.
         After a segment that was not heard to its end, nothing is steady."""
-        whole = self._early[0] if self._early is not None else ()
+        early = list(zip(*self._early, strict=True)) if self._early is not None else []
         found, steady = list[Transcript](), True
         for segment in group:
-            complete = any(same_audio(one, segment) for one in whole)
+            whole = [transcript for looked_at, transcript in early if same_audio(looked_at, segment)]
+            complete = any(not transcript.provisional for transcript in whole)
             heard, newest = self._heard.get(segment.start_sample), segment is group[-1]
-            if heard is None or not (heard.text or complete or newest):
+            if heard is None or not (heard.text or whole or newest):
                 break
             if not newest:
                 heard = _ended(segment, heard, complete=complete)
             found.append(heard if steady else replace(heard, steady_words=0))
-            steady = steady and complete and not heard.provisional
+            steady = steady and complete
         return TranscriptSoFar(tuple(found))
 
 
@@ -170,7 +172,7 @@ def _ended(segment: SpeechSegment, heard: Transcript, *, complete: bool) -> Tran
     words = tuple(word for word in heard.words if (word.start_s + word.end_s) / 2 <= segment.end_s)
     if len(words) < len(heard.words):
         heard = replace(heard, text="".join(word.text for word in words).strip(), words=words)
-    steady_words = len(words) if complete and not heard.provisional else min(heard.steady_words, len(words))
+    steady_words = len(words) if complete else min(heard.steady_words, len(words))
     return replace(heard, end_s=segment.end_s, steady_words=steady_words)
 
 

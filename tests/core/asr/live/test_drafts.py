@@ -132,11 +132,33 @@ def test_what_was_heard_briefly_and_in_doubt_is_shown_and_no_more_steady_than_be
     assert [each.steady_words for each in again.transcripts] == [2, 0]
 
 
-def test_drafts_stay_where_a_brief_search_is_rejected():
+def test_drafts_stay_where_a_brief_search_is_rejected_and_later_speech_is_shown_after_nothing():
     found = drafts(InDoubt(rejected="repetition"))
     found.look((), speech(0, 0.0, 1.5), pausing=False)
-    assert found.look((), FIRST, pausing=True) is None
+    (shown,) = found.look((), FIRST, pausing=True).transcripts
+    assert (shown.text, shown.rejected) == ("It was the", None)
     assert texts(found.look((), speech(0, 0.0, 2.5), pausing=False)) == ["It was the best of"]
+    found = drafts(InDoubt(rejected="repetition"))
+    found.ended((FIRST,))  # of which there was no draft
+    assert [each.rejected for each in found.look((FIRST,), SECOND, pausing=False).transcripts] == ["repetition", None]
+
+
+def test_a_group_is_in_doubt_if_what_is_heard_before_it_is():
+    class Before(Scripted):
+        """Is not sure of the first segment."""
+
+        def transcribe_batch(self, groups, options):
+            found = [self.transcribe(group, options) for group in groups]
+            return [
+                [replace(one, provisional=options.brief and one.segment_id == 0) for one in group] for group in found
+            ]
+
+    found = drafts(Before())
+    found._final.recognised([(FIRST,)])
+    near = speech(1, 2.1, 3.0)
+    found.look((), near, pausing=True)
+    assert found._final.recognizer.calls[-1] == [0, 1]
+    assert found.prepared((near,)) is None
 
 
 def test_of_several_pauses_the_text_is_that_of_the_last():
