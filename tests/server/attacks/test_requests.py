@@ -93,7 +93,7 @@ def hostile(
         yield f"{name}: {value}", request(method, path, needed | {name: value * (HEAD_BYTES // len(value))})
     yield "endless", request(method, path, needed, more="a:" + "b" * 200_000 + "\r\n")
     if "Upgrade" in needed:
-        yield "frames before an answer", request(method, path, needed) + b"\xff" * 200
+        yield "frames before an answer", request(method, path, needed) + b"\xff" * 600_000
     yield "pipelined", request(method, path, {"Connection": "keep-alive", **needed}) * 500
     chunked = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"} | needed
     yield "chunks", request(method, path, chunked) + b"1\r\na\r\n" * 40_000 + b"0\r\n\r\n"
