@@ -426,7 +426,7 @@ def test_final_translations_alone_are_the_context_of_final_ones():
         said += [SourceText(number, "en", f"{text} So", 3), SourceSentence(number, "en", text)]
     converse(recorder, said)
     drafts, final = recorder.before[::2], recorder.before[1::2]
-    assert drafts == [None] * len(texts)
+    assert drafts == [()] * len(texts)
     translated = [(text, text) for text in texts if text not in (" ", "Fails.")]
     assert final[:3] == [(), tuple(translated[:1]), tuple(translated[:1])]
     assert final[-1] == tuple(translated[1:5])  # the four before it
