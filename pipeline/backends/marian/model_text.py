@@ -160,7 +160,8 @@ class ModelText:
             margin = rules(language).neighbour_margin
             if may_follow and _is_short(read, questions=margin > 0):
                 length = len(read.split())
-                if neighbour := self.neighbour(language, target, before if length > 1 else ()):
+                # Into Portuguese, one before that has nothing to do with it does more harm than one that has does good.
+                if neighbour := self.neighbour(language, target, before if length > 1 and not margin else ()):
                     part = part.after(*neighbour, margin if length > (1 if margin else _ALWAYS) else None)
             retry = self._retry(heard, language, target, glossary) if complete else None
             source_parts.append(replace(part, retry=retry))
