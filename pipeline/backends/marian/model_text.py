@@ -48,9 +48,8 @@ class SourcePart:
     given: tuple[int, ...] = ()  # the whole translation as target tokens, if the model is not needed for it
     alone: SourcePart | None = None  # the part without a neighbour
     margin: float | None = None  # how much likelier it must be than ``alone``: log-probability, mean of the tokens
-    retry: tuple[re.Pattern[str], SourcePart] | None = (
-        None  # what its translation is not, or else that of the other is taken
-    )
+    # What its translation must not be, and the part whose translation is taken if it is.
+    retry: tuple[re.Pattern[str], SourcePart] | None = None
     capital: bool = False  # whether it begins with a capital, which its translation then has as well
 
     def after(self, before: tuple[int, ...], begun: tuple[int, ...], margin: float | None = None) -> SourcePart:
@@ -170,7 +169,7 @@ class ModelText:
     def _retry(
         self, text: str, language: str, target: str, glossary: Glossary | None
     ) -> tuple[re.Pattern[str], SourcePart] | None:
-        """See ``SourcePart.retry``."""
+        """What the translation of a text must not be, and the part whose translation is taken if it is; None: it is translated once."""
         retries = rules(language).retries.get(language_tag(target).language, ())
         applies = self.knows_print_only and TextRule.RETRIES in self.rules
         retry = next((one for one in retries if one.source.match(text)), None) if applies else None
