@@ -156,9 +156,10 @@ class WhisperRecognizer:
     def _checked(self, segment: SpeechSegment, result: Search, options: RecognitionOptions) -> Transcript:
         """The transcript of a segment from the first search; a second one if that is doubtful."""
         search, encoded = self._search(options), result.encoded
-        if self._searcher.worth_second_search(result) and options.brief:
+        worth = self._searcher.worth_second_search(result)
+        if worth and options.brief:
             result = replace(result, provisional=True)
-        elif self._searcher.worth_second_search(result):
+        elif worth:
             full = self._encode(segment.samples, FULL_WINDOW_S, encoded.language)
             again = self._searcher.search(full, replace(search, beams=max(_SECOND_SEARCH_BEAMS, 2 * search.beams)))
             if result.rejected == "repetition" or not contradict(result, again):

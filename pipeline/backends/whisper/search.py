@@ -92,7 +92,7 @@ class SearchOptions:
     limited: bool = False
     """Whether to give up a loop sooner, because a draft must not take long."""
     brief: bool = False
-    """Whether searches that would only mend what is in doubt are left out."""
+    """Whether to give up searches that do not end sooner, and to leave the second search to a later call."""
     from_s: float = 0.0
     """What comes before is known, and not heard again."""
 
@@ -128,19 +128,17 @@ class Searcher:
         if options.terms is not None and not options.terms.empty:  # each prompt depends on what was heard before
             return [self.search(audio, options) for audio in encoded]
         results = self._searched(encoded, dataclasses.replace(options, beams=1, limited=options.brief))
-        if options.brief:
-            return [self._unless_in_doubt(result, options) for result in results]
+        cut = [options.brief and not result.hypothesis.ended for result in results]
+        results = [dataclasses.replace(result, provisional=early) for result, early in zip(results, cut, strict=True)]
         unsure = [number for number, result in enumerate(results) if options.beams > 1 and not result.sure]
-        again = self._searched([encoded[number] for number in unsure], options)
-        for number, result in zip(unsure, again, strict=True):
-            results[number] = result
+        for limited in (False, True):  # what has ended is searched as it would be without haste
+            numbers = [number for number in unsure if cut[number] == limited]
+            again = self._searched(
+                [encoded[number] for number in numbers], dataclasses.replace(options, limited=limited)
+            )
+            for number, result in zip(numbers, again, strict=True):
+                results[number] = dataclasses.replace(result, provisional=limited)
         return [self._completed(result, options) for result in results]
-
-    @staticmethod
-    def _unless_in_doubt(result: Search, options: SearchOptions) -> Search:
-        """The result of a brief search: provisional unless all searches would find the same."""
-        stretches = unheard(without_others_time(result.words), result.encoded.samples, options.from_s)
-        return dataclasses.replace(result, provisional=not result.sure or bool(stretches))
 
     def _searched(self, encoded: Sequence[EncodedAudio], options: SearchOptions) -> list[Search]:
         hypotheses = self._engine.generate_several(encoded, options.beams, self._prompt, limited=options.limited)

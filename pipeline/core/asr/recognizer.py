@@ -29,7 +29,7 @@ class RecognitionOptions:
     expected: str = ""
     """The text that the last draft heard after the context."""
     brief: bool = False
-    """More may be said at once: leave out searches that would only mend what is in doubt, and call the transcript provisional."""
+    """More may be said at once: leave out what takes long where a search fails, and call the transcript provisional."""
 
 
 DEFAULT = RecognitionOptions()

@@ -211,30 +211,31 @@ def test_windows_are_searched_greedily_and_only_the_unsure_ones_with_more_hypoth
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("sure", [True, False])
-def test_a_brief_recognition_is_one_greedy_search_and_provisional_where_it_is_not_sure(
-    recognizer, phrases, monkeypatch, sure, count
-):
+@pytest.mark.parametrize("doubtful", [True, False])
+def test_a_brief_recognition_leaves_out_the_second_search_and_says_so(recognizer, phrases, monkeypatch, doubtful):
     copy, model = watched(recognizer)
-    monkeypatch.setattr(search, "_SURE", -9.0 if sure else 0.0)
-    monkeypatch.setattr(copy._searcher, "worth_second_search", lambda result: not sure)
-    (brief,) = copy.transcribe_batch([phrases[:count]], RecognitionOptions(brief=True))
-    assert model.windows == [(10.0, 1)]
-    assert [each.provisional for each in brief] == [not sure] * count
-    (whole,) = copy.transcribe_batch([phrases[:count]], RecognitionOptions())
-    assert max(beams for _, beams in model.windows[1:]) == (1 if sure else 10 if count == 1 else 5)
-    assert not any(each.provisional for each in whole)
-    assert not sure or brief == whole
+    monkeypatch.setattr(search, "_SURE", 0.0)  # so that both search with all hypotheses
+    monkeypatch.setattr(copy._searcher, "worth_second_search", lambda result: doubtful)
+    ((brief,),) = copy.transcribe_batch([phrases[:1]], RecognitionOptions(brief=True))
+    assert model.windows == [(10.0, 1), (10.0, 5)]
+    assert brief.provisional == doubtful
+    ((whole,),) = copy.transcribe_batch([phrases[:1]], RecognitionOptions())
+    assert (FULL_WINDOW_S in {window_s for window_s, _ in model.windows}) == doubtful
+    assert not whole.provisional
+    assert doubtful or brief == whole
 
 
 @pytest.mark.slow
-def test_a_pack_is_provisional_if_its_brief_search_fails_though_its_segments_alone_are_sure(recognizer, phrases):
+@pytest.mark.parametrize("beams", [1, 5])
+@pytest.mark.parametrize("brief", [True, False])
+def test_a_pack_whose_brief_search_reaches_the_limit_is_provisional(recognizer, phrases, brief, beams):
+    """A longer search may end, and would be believed."""
     copy, model = watched(recognizer)
-    loop = copy.engine.tokens(" So we go on" * 20)
+    copy.config = dataclasses.replace(copy.config, beam_size=beams)
+    loop = copy.engine.tokens(" So we go on" * 80)
     model.heard = lambda number, found: found if number else result(loop, found.scores[0], found.no_speech_prob)
-    (brief,) = copy.transcribe_batch([phrases[:2]], RecognitionOptions(brief=True))
-    assert [(each.rejected, each.provisional) for each in brief] == [(None, True)] * 2
+    (heard,) = copy.transcribe_batch([phrases[:2]], RecognitionOptions(brief=brief))
+    assert [(each.rejected, each.provisional) for each in heard] == [(None, brief)] * 2
 
 
 @pytest.mark.slow
