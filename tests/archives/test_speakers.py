@@ -79,14 +79,20 @@ class Counted:
 
 
 @pytest.fixture
-def counted() -> Counted:
-    return Counted(Translator())
+def counted() -> list[Counted]:
+    """The translator of each run: that of a run that was cut may still be called."""
+    return []
 
 
 @pytest.fixture
-def run(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def run(counted: list[Counted], monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Runs the command with scripted models; ``cut_at``: the journal's event that cannot be written."""
-    return running(monkeypatch, lambda: Models(Recognizer(), {"zh": counted}))
+
+    def load() -> Models:
+        counted.append(Counted(Translator()))
+        return Models(Recognizer(), {"zh": counted[-1]})
+
+    return running(monkeypatch, load)
 
 
 def running(patch: pytest.MonkeyPatch, load: Callable[[], Models]) -> Callable[..., int]:
@@ -223,9 +229,8 @@ def test_a_call_that_was_cut_ends_up_with_the_same_files(run, counted, tmp_path,
         == 1
     )
     known = len(records(next((tmp_path / "cut").glob("*.unfinished.jsonl")), "translation"))
-    counted.count = 0
     assert run(*arguments, "--output-dir", tmp_path / "cut") == 0
-    assert counted.count == kinds.count("translation") - known
+    assert counted[-1].count == kinds.count("translation") - known
     found = [{each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("whole", "cut")]
     assert found[0] == found[1]
 
