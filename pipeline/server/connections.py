@@ -22,7 +22,7 @@ from websockets.http11 import Request
 from ..backends import give_back_memory
 from .guard import counted_as
 from .limits import ServerLimits
-from .shares import gives_way
+from .shares import CountInSecond, gives_way
 from .websocket import CLOSING
 
 # How often connections are looked at.
@@ -98,7 +98,8 @@ class HttpConnection(H11Protocol):
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         assert isinstance(self.config, Settings)
         limits, self.network = self.config.limits, _network(self)
-        too_many = len(self.connections) > limits.connections
+        over = len(self.connections) - limits.connections
+        too_many = over > 0 and sum(map(_is_gone, self.connections)) < over
         same = sum(getattr(connection, "network", None) == self.network for connection in self.connections)
         if self.config.is_proxy(self.client):
             self._refused = too_many
@@ -163,18 +164,6 @@ class HttpConnection(H11Protocol):
             super().send_400_response(msg)
         else:  # an answer is on its way
             self.transport.abort()
-
-
-class CountInSecond:
-    """Counts what comes within one second of the clock. Pure: the caller tells the time."""
-
-    _count = _second = 0
-
-    def add(self, more: int, now_s: float) -> int:
-        """Count more; return how many there are in this second."""
-        self._count = more if int(now_s) != self._second else self._count + more
-        self._second = int(now_s)
-        return self._count
 
 
 class SocketConnection(WebSocketsSansIOProtocol):
@@ -393,6 +382,13 @@ def _network(connection: object) -> str:
     """The address of the other side, or its network if it is of IPv6."""
     client = getattr(connection, "client", None)
     return counted_as(client[0]) if client else ""
+
+
+def _is_gone(connection: object) -> bool:
+    """Whether a connection ends with this turn of the loop: it is closing, and nothing is left to send. With TLS, more turns follow."""
+    transport: asyncio.Transport = connection.transport  # type: ignore[attr-defined]
+    closing = transport.is_closing() and transport.get_extra_info("ssl_object") is None
+    return closing and not transport.get_write_buffer_size()
 
 
 def _is_small(frame: Frame) -> bool:

@@ -34,6 +34,18 @@ class Pace:
         return max(0.0, self._due_s - now_s)
 
 
+class CountInSecond:
+    """Counts what comes within one second of the clock. Pure: the caller tells the time."""
+
+    _count = _second = 0
+
+    def add(self, more: int, now_s: float) -> int:
+        """Count more; return how many there are in this second."""
+        self._count = more if int(now_s) != self._second else self._count + more
+        self._second = int(now_s)
+        return self._count
+
+
 def gives_way(held: Sequence[str], newcomer: str, kept: int = 0) -> str | None:
     """Which address gives up one of its places for a newcomer when all places are taken: that with the most. None: none does.
 

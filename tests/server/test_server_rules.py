@@ -16,7 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.events import SAMPLE_RATE, Samples, Transcript
 from pipeline.glossary.terms import Glossary, Term
 from pipeline.server import uploads
-from pipeline.server.connections import CountInSecond, Overdue, Settings
+from pipeline.server.connections import Overdue, Settings
 from pipeline.server.glossary import SessionGlossary, read_glossary
 from pipeline.server.guard import Rate
 from pipeline.server.languages import offers
@@ -25,6 +25,7 @@ from pipeline.server.limits import ServerLimits
 from pipeline.server.protocol import ProtocolError, Start, room_name
 from pipeline.server.pushes import Pushes
 from pipeline.server.service import Service
+from pipeline.server.shares import CountInSecond
 from pipeline.server.uploads import Upload, UploadError
 from tests.server.running import until
 
