@@ -35,7 +35,7 @@ from .words import (
     scored_units,
     shown_units,
     source_texts,
-    steady_kept,
+    steady_units,
     target_texts,
 )
 
@@ -79,6 +79,8 @@ class TextMeasures:
     """Share of those that changed more than ``LATE_S`` seconds after something was shown in their place."""
     kept: float
     """Share of the words that were called steady that the final text has, in order."""
+    steady: Spread | None
+    """Delay from the end of each of these words until it was called steady."""
     displayed_lagging: Scores | None
     """Lagging of the text as displayed: a unit counts from its last display."""
     final_lagging: Scores | None
@@ -176,7 +178,8 @@ def _text_measures(
     final = _emitted([newest for newest in texts if is_final(newest.state)], unit)
     count = sum(map(len, displayed.values()))
     timed = [(word, end_s) for word, end_s in zip(shown, ends_s, strict=True) if end_s is not None]
-    kept, promised = steady_kept(texts, language)
+    steady = steady_units(texts, language)
+    kept = [(each.called_s, ends_s[each.place]) for each in steady if each.place is not None]
     return TextMeasures(
         unit,
         count,
@@ -186,7 +189,8 @@ def _text_measures(
         normalized_erasure(erased_units(texts, unit), count),
         sum(word.changed for word in shown) / max(1, len(shown)),
         sum(word.changed_late for word in shown) / max(1, len(shown)),
-        kept / max(1, promised),
+        len(kept) / max(1, len(steady)),
+        Spread.of([called_s - end_s for called_s, end_s in kept if end_s is not None]),
         lagging(displayed, references, sentences, duration_s),
         lagging(final, references, sentences, duration_s),
     )

@@ -68,15 +68,16 @@ def tables(results: Sequence[LiveResult]) -> list[str]:
         for result in results
         for name, text in (("source", result.measures.source), ("translation", result.measures.target))
     ]
+    spread = f"{'mean':>6} {'p50':>6} {'p90':>6}"
     lines = [
         "",
-        f"{'':{name_width}} {'units':>6}   {'shown after, s':^20}   {'settled after, s':^20}   {'final after, s':^20}  erasure  changed   late   kept",
-        f"{'':{name_width}} {'':6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}   {'mean':>6} {'p50':>6} {'p90':>6}",
+        f"{'':{name_width}} {'units':>6}   {'shown after, s':^20}   {'settled after, s':^20}   {'final after, s':^20}   {'steady after, s':^20}   kept  erasure  changed   late",
+        f"{'':{name_width}} {'':6}   {spread}   {spread}   {spread}   {spread}",
     ]
     for name, text in rows:
         lines.append(
-            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.settled)}   {_spread(text.final)}  "
-            f"{text.erasure:7.2f}  {text.changed:7.1%}  {text.changed_late:5.1%}  {text.kept:5.1%}"
+            f"{name} {text.units:6}   {_spread(text.first_shown)}   {_spread(text.settled)}   {_spread(text.final)}   {_spread(text.steady)}  "
+            f"{text.kept:5.1%}  {text.erasure:7.2f}  {text.changed:7.1%}  {text.changed_late:5.1%}"
         )
     lines += [
         "",
@@ -94,7 +95,7 @@ def tables(results: Sequence[LiveResult]) -> list[str]:
 
 
 _LEGEND = (
-    "after: the end of the word; settled: stands unchanged from then on; late: changed more than 3 s after it was shown; kept: of what was called steady; YAAL: LongYAAL; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
+    "after: the end of the word; settled: stands unchanged from then on; late: changed more than 3 s after it was shown; kept: of what was called steady, in the final text; YAAL: LongYAAL; +: by the clock; translation: first text after the first source text of a sentence, mean, s;",
     "wrong: word error rate of the source against the recording recognised at once; of text: against NAME.txt; CPU: of all",
     "cores; backlog: lag when the audio ended, s; drained: from then until all was translated, s",
 )

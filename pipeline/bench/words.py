@@ -148,12 +148,20 @@ def shown_units(texts: Sequence[Newest], language: str) -> list[ShownUnit]:
     return units
 
 
-def steady_kept(texts: Sequence[Newest], language: str) -> tuple[int, int]:
-    """How many of the units that were called steady the final text has, in order, and how many were: over the whole stream, since
-    words move from one sentence to its neighbour.
-    """
+@dataclass(frozen=True)
+class SteadyUnit:
+    """A word or character that was called steady."""
+
+    called_s: float
+    """When it was called so first."""
+    place: int | None
+    """Its place in the final text; None if that does not have it, in order."""
+
+
+def steady_units(texts: Sequence[Newest], language: str) -> list[SteadyUnit]:
+    """The units that were called steady, in order, over the whole stream, since words move from one sentence to its neighbour."""
     steady: dict[int, tuple[list[str], bool]] = {}
-    promised, final = list[str](), dict[int, list[str]]()
+    promised, called_s, final = list[str](), list[float](), dict[int, list[str]]()
     for newest in texts:
         number, text = newest.state.sentence, newest.state.text
         if is_final(newest.state):
@@ -167,8 +175,15 @@ def steady_kept(texts: Sequence[Newest], language: str) -> tuple[int, int]:
             if not whole:
                 break
         promised += ahead[len(promised) :]
+        called_s += [newest.elapsed_s] * (len(promised) - len(called_s))
     stands = [unit for number in sorted(final) for unit in final[number]]
-    return int(LCSseq.similarity(promised, stands)), len(promised)
+    places: dict[int, int] = {}
+    for block in LCSseq.opcodes(promised, stands):
+        if block.tag == "equal":
+            places.update(
+                zip(range(block.src_start, block.src_end), range(block.dest_start, block.dest_end), strict=True)
+            )
+    return [SteadyUnit(each_s, places.get(index)) for index, each_s in enumerate(called_s)]
 
 
 def ends_frame(texts: Sequence[Newest], index: int) -> bool:

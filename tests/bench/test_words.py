@@ -11,7 +11,7 @@ from pipeline.bench.words import (
     scored_units,
     shown_units,
     source_texts,
-    steady_kept,
+    steady_units,
     target_texts,
 )
 from pipeline.events import EndOfInput, SourceSentence, SourceText, TargetText, Translation
@@ -108,10 +108,17 @@ def test_steady_words_that_the_final_text_lacks_are_not_kept():
         Newest(SourceSentence(0, "en", "Howdy, Mary, to a"), 3.0),
         Newest(SourceSentence(1, "en", "Woman."), 3.0),
     ]
-    assert steady_kept(texts, "en") == (5, 5)
+    assert [(unit.place, unit.called_s) for unit in steady_units(texts, "en")] == [
+        (0, 1),
+        (1, 1),
+        (2, 3),
+        (3, 3),
+        (4, 3),
+    ]
     texts[3] = Newest(SourceSentence(0, "en", "had he Mary to a"), 3.0)
-    assert steady_kept(texts, "en") == (4, 6), "the words after the steady ones are final"
-    assert steady_kept([], "en") == (0, 0)
+    places = [unit.place for unit in steady_units(texts, "en")]
+    assert places == [None, None, 2, 3, 4, 5], "the words after the steady ones are final"
+    assert steady_units([], "en") == []
 
 
 def test_text_that_is_dropped_leaves_no_word():
