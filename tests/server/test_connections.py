@@ -20,7 +20,6 @@ from pipeline.apps.self_signed import self_signed
 from pipeline.server.connections import Settings
 from pipeline.server.intake import Intake
 from pipeline.server.limits import ServerLimits
-from tests.conftest import HANG_S
 from tests.server.running import Running, ask, finish, read_response, running, until
 
 
@@ -166,36 +165,6 @@ def test_a_listener_waits_after_a_shortage_and_tells_of_it_once(monkeypatch, cap
 def test_few_connections_of_a_burst_are_accepted_at_once():
     # asyncio accepts as many in one turn of its loop.
     assert Settings(Starlette(), ServerLimits()).backlog <= 64
-
-
-@pytest.mark.parametrize("left", [b"", b"x" * (4 << 20)], ids=["all is sent", "something is not sent"])
-async def test_connections_that_are_about_to_end_make_place(left, new_service):
-    """A burst that has gone and a newcomer are seen in one turn of the loop."""
-
-    class Newcomer(asyncio.Transport):
-        aborted = False
-
-        def abort(self) -> None:
-            self.aborted = True
-
-        close = abort
-
-        def is_closing(self) -> bool:
-            return self.aborted
-
-    async with running(new_service(connections=2, request_s=HANG_S)) as server:
-        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
-        state = server.server.server_state
-        await until(lambda: len(state.connections) == 2)
-        for each in state.connections:
-            each.transport.write(left)
-            each.transport.close()
-        connection = server.server.config.http_protocol_class(server.server.config, state, {})
-        connection.connection_made(newcomer := Newcomer({"peername": ("127.1.2.3", 4)}))
-        assert newcomer.aborted == bool(left)
-        connection.connection_lost(None)
-        for _, writer in held:
-            writer.transport.abort()
 
 
 CHUNKED = "Host: 127.0.0.1\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"

@@ -1,6 +1,7 @@
 """Clients that send too much, too little, or never read: they are cut, memory is bounded, and the others notice nothing."""
 
 import asyncio
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -70,23 +71,31 @@ class Opened(asyncio.Transport):
 
     def __init__(self, address: str) -> None:
         super().__init__({"peername": (address, 50_000)})
-        self.aborted = False
+        self.aborted = self.closing = False
+        self.left = 0
 
     def abort(self) -> None:
         self.aborted = True
 
     def is_closing(self) -> bool:
-        return self.aborted
+        return self.aborted or self.closing
+
+    def get_write_buffer_size(self) -> int:
+        return self.left
 
 
-def opened(addresses: list[str], proxies: list[str], limits: ServerLimits) -> list[bool]:
-    """Which of the connections from these addresses stay open."""
+def opened(
+    addresses: list[str], proxies: list[str], limits: ServerLimits, closed: Callable[[Opened], None] = lambda _: None
+) -> list[bool]:
+    """Which of the connections from these addresses stay open. ``closed``: what happens to the first before the last comes."""
 
     async def work() -> list[bool]:
         settings = Settings(Starlette(), limits, proxies)
         settings.load()
         state, transports = ServerState(), [Opened(address) for address in addresses]
         for transport in transports:
+            if transport is transports[-1]:
+                closed(transports[0])
             HttpConnection(settings, state, {}).connection_made(transport)
         return [not transport.aborted for transport in transports]
 
@@ -111,6 +120,16 @@ def test_connections_without_a_request_do_not_keep_others_out():
     one, two, other, another = "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"
     addresses = [two, one, one, one, one, other, one, another]
     assert opened(addresses, [], limits) == [True, False, False, True, True, True, False, True]
+
+
+@pytest.mark.parametrize(("left", "taken"), [(0, True), (1, False)])
+def test_a_connection_that_ends_in_this_turn_of_the_loop_makes_place(left, taken):
+    """A burst that has gone and a newcomer are seen at once. One that has something left to send may stay."""
+
+    def closed(transport: Opened) -> None:
+        transport.closing, transport.left = True, left
+
+    assert opened(["192.0.2.1", "192.0.2.2"], [], ServerLimits(connections=1), closed)[-1] == taken
 
 
 @pytest.mark.parametrize("begun", [b"", b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"])
