@@ -18,8 +18,8 @@ _UNCERTAIN_ATTENTION = 0.2
 # The last source tokens may change what is before them ("at a" before "quarter past eleven"). For a token of probability p, so many of the
 # steady ones do not count: _NOT_STEADY + _IF_UNSURE · (1 - p); docs/benchmarks.md has the measurement.
 _NOT_STEADY, _IF_UNSURE = 1, 16
-# Of all that was heard so many do not count for what is shown; see docs/benchmarks.md.
-_NOT_SHOWN = 1
+# Of all that was heard, so many do not count for what is shown: _NOT_SHOWN + _HIDDEN_IF_UNSURE · (1 - p); measured there, too.
+_NOT_SHOWN, _HIDDEN_IF_UNSURE = 1, 6
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,23 @@ class DraftTokens:
         if said and draft.source.complete and not draft.tokens[-1].truncated:
             steady, self._steady_parts = len(draft.tokens), part + 1
         else:
-            doubts = 1 - np.exp([token.log_probability for token in draft.tokens])
-            margins = np.rint(_NOT_STEADY + _IF_UNSURE * doubts).astype(np.int_)
-            steady = _attending(draft, draft.source.tokens - margins) if said else 0
+            steady = _attending(draft, draft.source.tokens - _margins(draft, _NOT_STEADY, _IF_UNSURE)) if said else 0
         ids = tuple(token.id for token in draft.tokens)
         shown = len(ids)
         if draft.last and steady < shown:
             of_source = 0 if draft.attention is None else draft.attention.shape[1] - 1
             again = whole_tokens(draft.texts, common_length(self.shown(part), ids), draft.language)
-            shown = max(steady, again, _attending(draft, of_source - _NOT_SHOWN - (not said)))
+            margins = _margins(draft, _NOT_SHOWN + (not said), _HIDDEN_IF_UNSURE)
+            shown = max(steady, again, _attending(draft, of_source - margins))
         self._shown[part] = ids[:shown]
         return steady, shown
+
+
+def _margins(draft: PartDraft, least: int, if_unsure: int) -> NDArray[np.int_]:
+    """For each token, [tokens], how many source tokens at the end do not count, by its probability."""
+    doubts = 1 - np.exp([token.log_probability for token in draft.tokens])
+    margins: NDArray[np.int_] = np.rint(least + if_unsure * doubts).astype(np.int_)
+    return margins
 
 
 def _attending(draft: PartDraft, certain: int | NDArray[np.int_]) -> int:

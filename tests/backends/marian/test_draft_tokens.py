@@ -80,6 +80,21 @@ def test_a_token_that_the_model_is_not_sure_of_waits_for_more_of_the_source():
     assert drafted().push(0, later)[0] == 4
 
 
+def test_a_token_that_the_model_is_not_sure_of_is_shown_later():
+    """Unless it is shown already."""
+    draft = part_draft("甲乙丙丁", SteadySource(0), np.eye(5, 8, dtype=np.float32))
+    unsure = dataclasses.replace(
+        draft, tokens=(draft.tokens[0], Token(draft.tokens[1].id, -1.8, last=False), *draft.tokens[2:])
+    )
+    assert drafted().push(0, draft)[1] == 4
+    assert drafted().push(0, unsure)[1] == 1
+    later = dataclasses.replace(unsure, attention=np.eye(5, 10, dtype=np.float32))
+    assert drafted().push(0, later)[1] == 4
+    tokens = drafted()
+    tokens.push(0, draft)
+    assert tokens.push(0, unsure)[1] == 4
+
+
 def test_nothing_is_steady_while_no_word_of_the_source_is_and_less_is_shown():
     assert drafted("").push(0, part_draft("甲乙丙丁", SteadySource(2), ROWS)) == (0, 2)
     assert drafted("“").push(0, part_draft("甲乙丙丁", SteadySource(4, complete=True), ROWS)) == (0, 2)
