@@ -159,8 +159,8 @@ class ModelText:
             margin = rules(language).neighbour_margin
             if may_follow and _is_short(read, questions=margin > 0):
                 length = len(read.split())
-                # Into Portuguese, one before that has nothing to do with it does more harm than one that has does good.
-                if neighbour := self.neighbour(language, target, before if length > 1 and not margin else ()):
+                goes_on = length > 1 and rules(language).goes_on.match(read)
+                if neighbour := self.neighbour(language, target, before if goes_on else ()):
                     part = part.after(*neighbour, margin if length > (1 if margin else _ALWAYS) else None)
             retry = self._retry(heard, language, target, glossary) if complete else None
             source_parts.append(replace(part, retry=retry))

@@ -55,6 +55,7 @@ def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]
 RULES = Rules(
     neighbour="I know that.",
     neighbour_margin=0.05,
+    goes_on=re.compile("(?!)"),  # into Portuguese, it does as much harm as good
     phrases={
         "pt": {
             "uhhuh": "Aham", "mmhmm": "Uhum", "umhmm": "Uhum", "uhhmm": "Uhum", "hmmhmm": "Uhum", "bye": "Tchau",

@@ -17,6 +17,8 @@ _ASKED = "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhec
 _HAPPENED = "(?:cheg|volt|pass|começ|acab|termin|fech|acord)(?:ou|aram)|(?:sa|part|abr|dorm)i?[uí](?:ram)?|(?:nasc|morr)e(?:u|ram)|fo(?:i|ram) embora"
 # Questions that may be answered with yes or no, which have no form of their own.
 _YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,)).*\w+\?$"
+# A verb of which the sentence before tells the subject: none with a subject before it, and no first person.
+_NO_SUBJECT = r"(?:(?:não|já|nunca|ainda|sim|também|só|se|me|te|lhe)\W+)*(?!(?:est(?:ou|ive)|[dsv]ou|(?:aqu|[dn])?el[ae]|você|quem|\w+guém|uma|minha|[mst]eu|[st]ua|nossa|[dn]?es[st][ae]|que|de|onde|hoje|agora|para|[tc][ao]da|nada)\b)(?:é|são|está|têm|quer|diz|faz|fui|\w+(?:a|e|am|em|[aeo]u|iu|oi))\b"
 # Words before a noun, masculine → feminine.
 _FORMS = {
     "um": "uma", "ao": "à", "bom": "boa", "dois": "duas", "este": "esta", "esse": "essa", "aquele": "aquela", "algum": "alguma",
@@ -66,6 +68,7 @@ def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]
 
 RULES = Rules(
     neighbour="Eu sei disso.",
+    goes_on=re.compile(_NO_SUBJECT, re.IGNORECASE),
     phrases={
         "en": {
             "hãhã": "Uh-huh", "ahã": "Uh-huh", "aham": "Uh-huh", "uhum": "Mm-hmm", "tá": "Okay", "valeu": "Thanks",

@@ -51,12 +51,8 @@ class Retry(NamedTuple):
     """What is translated otherwise where its translation has lost something."""
 
     source: re.Pattern[str]  # a sentence, from its beginning
-    lost: (
-        re.Pattern[str] | None
-    )  # a translation, from its beginning, that the other is better than; None: ``Rules.stated``
-    before: (
-        str  # what is put before the sentence: its first word goes on with it, in small letters, or it is one itself
-    )
+    lost: re.Pattern[str] | None  # a translation that the other is better than; None: ``Rules.stated``
+    before: str  # stands before the sentence: its first word, with it in small letters, or a sentence
     given: str = ""  # the translation of ``before``, if that is a sentence
 
 
@@ -69,6 +65,8 @@ class Rules:
     """"I know that.": the sentence that a short one is translated after; see ``pipeline.backends.marian.model_text``."""
     neighbour_margin: float = 0.0
     """How much likelier a translation after the neighbour must be than one without it; see ``SourcePart.margin``."""
+    goes_on: re.Pattern[str] = re.compile("")
+    """Short sentences that the one before them helps to understand."""
     phrases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Target language → short texts that are not translated word by word, as ``letters``, and their translations."""
     retries: Mapping[str, Sequence[Retry]] = field(default_factory=dict)

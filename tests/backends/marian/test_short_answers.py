@@ -1,6 +1,7 @@
 """Short texts: greetings, thanks, answers, orders and questions of up to four words, which students have seen rarely alone."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pipeline.backends.nmt_options import NmtConfig
 from pipeline.core.nmt.translator import TranslationRequest
 from pipeline.events import SourceSentence, TargetText
 from pipeline.glossary.terms import Glossary, Term
+from pipeline.languages.rules import rules
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +113,44 @@ def test_the_sentence_before_tells_who_is_meant(students):
     cut = [("Minha irmã ligou ontem à noite e disse que não vem ao jantar.", "My sister called last night.")]
     for given in (long, cut):
         assert model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=given) == [known]
-    (alone,) = model.parts("Choveu.", "pt", "en", complete=True, neighbours=True)
-    assert model.parts("Choveu.", "pt", "en", complete=True, neighbours=True, before=before) == [alone]  # one word
+    for text in ("Choveu.", "Estou cansada."):  # one word; the subject is known
+        (alone,) = model.parts(text, "pt", "en", complete=True, neighbours=True)
+        assert model.parts(text, "pt", "en", complete=True, neighbours=True, before=before) == [alone]
     (after,) = model.parts("Está cansada.", "pt", "en", complete=True, neighbours=True, before=before)
     assert after.begun[: len(known.begun)] == known.begun != after.begun
+
+
+@pytest.mark.slow
+def test_the_sentence_before_mends_more_than_it_harms(students):
+    model, right = students["pt-en"], Counter[tuple[str, bool]]()
+    table = Path(__file__).with_name("dialogues_pt_en.tsv").read_text("utf-8")
+    for kind, first, second, reference, pattern in (line.split("\t") for line in table.splitlines()):
+        before = ((first, model.translate(first)),)
+        for follows in (False, True):
+            said = SourceSentence(0, "pt", second)
+            made = translated(model.stream(TranslationRequest(said, before=before * follows)))
+            right[kind, follows] += made == reference or re.search(pattern, made, re.IGNORECASE) is not None
+    assert right["related", True] >= right["related", False] + 5
+    assert right["unrelated", True] >= right["unrelated", False] - 1
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("pt", "Está cansada.", True),
+        ("pt", "Não, já não trabalha.", True),
+        ("pt", "Sim, são.", True),
+        ("pt", "Estou cansada.", False),
+        ("pt", "Ela está cansada.", False),
+        ("pt", "Ninguém sabe.", False),
+        ("pt", "Seu pai ligou.", False),
+        ("pt", "Perdi o trem.", False),
+        ("en", "It is old.", False),
+        ("es", "Está cansada.", True),
+    ],
+)
+def test_the_sentence_before_is_for_sentences_whose_subject_it_tells(language, text, expected):
+    assert bool(rules(language).goes_on.match(text)) is expected
 
 
 @pytest.mark.parametrize(
