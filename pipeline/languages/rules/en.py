@@ -13,6 +13,8 @@ _ONES = (
 # fmt: on
 _HOURS = "|".join(_ONES[1:13])
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_RANKS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NOT_RANKED = "(?:centur\\w+|and|but|for|from|if|the|she|they|you|was|were|has|had|will|when|until|till|through|with|there|after|before|because)"
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
 _NEGATED = "isn|aren|wasn|weren|don|doesn|didn|can|couldn|won|wouldn|shouldn|haven|hasn|hadn"
@@ -58,12 +60,11 @@ RULES = Rules(
     goes_on=re.compile("(?!)"),  # into Portuguese, it does as much harm as good
     phrases={
         "pt": {
-            "uhhuh": "Aham", "mmhmm": "Uhum", "umhmm": "Uhum", "uhhmm": "Uhum", "hmmhmm": "Uhum", "bye": "Tchau",
-            "excuseme": "Com licença", "gotit": "Entendi", "nevermind": "Não importa", "notatall": "De modo algum",
-            "thankyouall": "Obrigado a todos", "thankyoueveryone": "Obrigado a todos", "meneither": "Nem eu", "youarewelcome": "De nada", "yourewelcome": "De nada",
-            "comein": "Entre", "whattimeisit": "Que horas são", "whatsthematter": "Qual é o problema", "whatfor": "Para quê", "whereto": "Para onde",
-            "whoseturnisit": "De quem é a vez", "isthatyou": "É você", "anythingelse": "Mais alguma coisa", "areyoudone": "Você terminou", "diditrain": "Choveu",
-            "howcome": "Como assim", "whatsup": "E aí", "isitover": "Acabou", "really": "Sério", "noway": "De jeito nenhum",
+            "uhhuh": "Aham", "mmhmm": "Uhum", "umhmm": "Uhum", "uhhmm": "Uhum", "hmmhmm": "Uhum", "bye": "Tchau", "excuseme": "Com licença", "gotit": "Entendi",
+            "nevermind": "Não importa", "notatall": "De modo algum", "thankyouall": "Obrigado a todos", "thankyoueveryone": "Obrigado a todos", "meneither": "Nem eu",
+            "youarewelcome": "De nada", "yourewelcome": "De nada", "comein": "Entre", "whattimeisit": "Que horas são", "whatsthematter": "Qual é o problema", "whatfor": "Para quê",
+            "whereto": "Para onde", "whoseturnisit": "De quem é a vez", "isthatyou": "É você", "anythingelse": "Mais alguma coisa", "areyoudone": "Você terminou",
+            "diditrain": "Choveu", "howcome": "Como assim", "whatsup": "E aí", "isitover": "Acabou", "really": "Sério", "noway": "De jeito nenhum",
         }
     },
     fillers=fillers(r"u[hm]+|uhm|erm?|hmm+"),
@@ -73,10 +74,7 @@ RULES = Rules(
         (re.compile(r"(?<=\bat )([1-9]|1[0-2])([0-5][05])(?=\W*$)"), r"\1:\2"),
         (re.compile(r"(?:(?<=\bat \d)|(?<=\bat \d\d))\.(?=[0-5]\d\b(?![.,:%]\d))"), ":"),
         (re.compile(r"(?<=\bis at )(1?\d|2[0-4])(?= (?:in (?:room|the (?:morning|afternoon|evening))|on \w+day)\b)"), r"\1 o'clock"),
-        (
-            re.compile(r"\b(?:(half)|(?:a )?quarter) past(?=\W*$)"),
-            lambda found: f"{'thirty' if found[1] else 'fifteen'} minutes past the hour",
-        ),
+        (re.compile(r"\b(?:(half)|(?:a )?quarter) past(?=\W*$)"), lambda found: f"{'thirty' if found[1] else 'fifteen'} minutes past the hour"),
         (re.compile(rf"(?<=\bat )({_HOURS})(?=\W*$|,| (?:tomorrow|tonight|today|sharp|every|on \w+day)\b)"), r"\1 o'clock"),
         (re.compile(r"\b(I|we|they) leave(?= at\b)", re.IGNORECASE), r"\1 depart"),
         (re.compile(r"\b(is|are) there any ([^.,]+) left\b", re.IGNORECASE), r"\1 there still any \2"),
@@ -85,11 +83,10 @@ RULES = Rules(
         (re.compile(r"^See you (?=at \d)"), "I'll see you "),
         (re.compile(r"\bevery other (day|night|week|month|year)\b"), r"every two \1s"),
         (re.compile(r"(?<=\bin )(his|her|my|your|their) ([2-9])0s\b"), lambda found: f"{found[1]} {_TENS[int(found[2]) - 2][:-1]}ies"),
+        # "3rd place" comes back as "3o". Days stay, and centuries, which have Roman numerals.
+        (re.compile(rf"(?<!\d(?:st|nd|rd|th) and )\b(10|[1-9])(?:st|nd|rd|th)(?= (?!{_NOT_RANKED}\b)[a-z]{{3,}})"), lambda found: _RANKS[int(found[1]) - 1]),
         # "Ask not what" is read as a statement.
-        (
-            re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE),
-            lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}",
-        ),
+        (re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE), lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}"),
     ),
     asks=re.compile(_ASKS, re.IGNORECASE),
     stated=re.compile(rf"(?!.*?(?:{_ASKS}))(?=.*(?:{_STATES}))|.*[^?]$", re.IGNORECASE),

@@ -15,6 +15,7 @@ _MINUTES |= {f"{ten}-e-{word}": tens + one for ten, tens in _TENS.items() for on
 _ELES = "(?:você|vocês|ele|ela|eles|elas|a gente|o senhor|a senhora|ess[ea]|est[ea])"
 _ASKED = "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhece|fala|mora|trabalha)m?|(?:gost|compr|ach|encontr)(?:ou|aram)|(?:entend|com|esquec|l|perd)e(?:u|ram)|(?:consegu|ouv|dorm|v)i(?:u|ram)"
 _HAPPENED = "(?:cheg|volt|pass|começ|acab|termin|fech|acord)(?:ou|aram)|(?:sa|part|abr|dorm)i?[uí](?:ram)?|(?:nasc|morr)e(?:u|ram)|fo(?:i|ram) embora"
+_AGAIN = "(?:às \\w+-feiras|aos (?:sábados|domingos)|todos os (?:dias|anos)|todas as (?:manhãs|tardes|noites|semanas))"
 # Questions that may be answered with yes or no, which have no form of their own.
 _YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,)).*\w+\?$"
 # A verb of which the sentence before tells the subject: none with a subject before it, and no first person.
@@ -71,12 +72,10 @@ RULES = Rules(
     goes_on=re.compile(_NO_SUBJECT, re.IGNORECASE),
     phrases={
         "en": {
-            "hãhã": "Uh-huh", "ahã": "Uh-huh", "aham": "Uh-huh", "uhum": "Mm-hmm", "tá": "Okay", "valeu": "Thanks",
-            "muitoobrigadoatodos": "Thank you all very much", "muitoobrigadaatodos": "Thank you all very much",
-            "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
-            "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise",
-            "comovai": "How are you", "fiqueàvontade": "Make yourself at home", "evocê": "And you", "evocês": "And you",
-            "eagora": "And now", "edaí": "So what", "cem": "A hundred",
+            "hãhã": "Uh-huh", "ahã": "Uh-huh", "aham": "Uh-huh", "uhum": "Mm-hmm", "tá": "Okay", "valeu": "Thanks", "muitoobrigadoatodos": "Thank you all very much",
+            "muitoobrigadaatodos": "Thank you all very much", "denada": "You're welcome", "nãohádequê": "You're welcome", "tchau": "Bye", "atélogo": "See you later",
+            "atémais": "See you later", "comlicença": "Excuse me", "eutambémnão": "Me neither", "igualmente": "Likewise", "comovai": "How are you",
+            "fiqueàvontade": "Make yourself at home", "evocê": "And you", "evocês": "And you", "eagora": "And now", "edaí": "So what", "cem": "A hundred",
         }
     },
     retries={"en": (Retry(re.compile(_YES_OR_NO, re.IGNORECASE), None, "Será que"), *(
@@ -91,26 +90,28 @@ RULES = Rules(
         (re.compile(r"\bmenos (?=\d+(?:,\d+)? ?(?:graus?\b|°|º))", re.IGNORECASE), "-"),
         (re.compile(r"\bfalta(?=m? (?:muito|pouco|\w+ (?:horas|minutos|dias|semanas|meses|anos))\b)", re.IGNORECASE), "resta"),  # left, not missing
         # Questions without a subject are to the listener; and "Has he ever arrived?" is another one.
-        (re.compile(rf"^(?:{_ASKED})\b(?! os senhores)(?=[^.!]*\?)", re.IGNORECASE),
-         lambda found: f"{'vocês' if found[0][-1] == 'm' else 'você'} {found[0].lower()}"),
+        (re.compile(rf"^(?:{_ASKED})\b(?! os senhores)(?=[^.!]*\?)", re.IGNORECASE), lambda found: f"{'vocês' if found[0][-1] == 'm' else 'você'} {found[0].lower()}"),
         (re.compile(rf"^(el[ea]s?|[oa]s? \w+) já (?=(?:{_HAPPENED})\b[^.!]*\?)", re.IGNORECASE), lambda found: f"será que {found[1].lower()} "),
         (re.compile(r"^(?:(?:quebr|par|melhor|fech)ou(?=(?: de novo| hoje| ontem)?[.!]?$)|abriu(?=[.!]?$))", re.IGNORECASE), lambda found: f"isso {found[0].lower()}"),
         (re.compile(r"^nunca mais (?=(?:se |me |nos )?\w+[aei]ram\b)", re.IGNORECASE), "eles nunca mais "),
         (re.compile(r"\bdeu(?= [^.]+ (?:reais|euros|dólares|libras)\b)", re.IGNORECASE), "custou"),  # of a bill
-        (re.compile(r"\bfaz(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), "está"),
-        (re.compile(r"\bf(?:azia|ez)(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), "estava"),
+        (re.compile(r"\bf(az|azia|ez)(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), lambda found: "está" if found[1] == "az" else "estava"),
         (re.compile(r"\b(est(?:á|ava) (?:muito )?)calor\b", re.IGNORECASE), r"\1quente"),
-        (re.compile(r"(?:^|(?<=, ))(segunda|terça|quarta|quinta|sexta)(?= (?:não|é feriado|p[oó][ds]\w+|t[eê][mn]\w*|que vem|à|de manhã)\b)", re.IGNORECASE),
-         r"na \1-feira"),
+        (re.compile(r"(?:^|(?<=, ))(segunda|terça|quarta|quinta|sexta)(?= (?:não|é feriado|p[oó][ds]\w+|t[eê][mn]\w*|que vem|à|de manhã)\b)", re.IGNORECASE), r"na \1-feira"),
         # Orders, which students read as statements.
-        (re.compile(r"^(Me (?:mand|ajud|pass|cont|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"),
-         lambda found: found[1] + "u" * bool(found[2]) + "e"),
+        (re.compile(r"^(Me (?:mand|ajud|pass|cont|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"), lambda found: found[1] + "u" * bool(found[2]) + "e"),
         (re.compile(r"^Pode (?=(?:me|nos) )"), "Você pode "),
+        # What happens again and again, which "fechamos" does not tell from what happened.
+        (re.compile(r"(?<=\bàs )(segundas|terças|quartas|quintas|sextas)\b(?!-| de final)", re.IGNORECASE), r"\1-feiras"),
+        (re.compile(rf"(?:^|(?<=, ))({_AGAIN},? )(?:nós )?(?!est|d)(\w{{2,}}[^\We])amos\b", re.IGNORECASE), r"\1a gente \2a"),
+        (re.compile(r"\bdas (\d\d?) às (1[2-9]|2[0-4])(?=\W*$|,| (?:de|aos?|todos|n[oa]s?)\b)"), r"das \1h às \2h"),
+        (re.compile(rf"(?<=\bchegou )(?=às? (?:\d|(?:{'|'.join(_HOURS)})\b)|ao meio-dia)"), "lá "),
+        (re.compile(r"\bramal(?= (?:\w+ ){0,3}\d)"), "extensão"),  # of a telephone
+        (re.compile(r"^(?:Disque|Tecle)(?= \d para \w+r\b)"), "Pressione"),
         (re.compile(r"\bdia sim,?(?: e)? dia não\b"), "a cada dois dias"),
         # Of a birthday, not "ago".
         (re.compile(r"(?<=\w)(?<!\bjá)(?<!\bisso) faz (?=\w+(?: e \w+)? anos (?:em|n[oa]|hoje|amanhã)\b)"), " completa "),
-        (re.compile(rf"\b(são) ({'|'.join(_HOUR).replace('-', ' ')}|\d\d?) horas(?=\W*$|,| (?:em|agora|aqui|da)\b)", re.IGNORECASE),
-         lambda found: f"{found[1]} {_HOUR.get(found[2].lower().replace(' ', '-'), found[2])}h"),
+        (re.compile(rf"\b(são) ({'|'.join(_HOUR).replace('-', ' ')}|\d\d?) horas(?=\W*$|,| (?:em|agora|aqui|da)\b)", re.IGNORECASE), lambda found: f"{found[1]} {_HOUR.get(found[2].lower().replace(' ', '-'), found[2])}h"),
     ),
     question=re.compile(
         rf"\W*(?:(?:e|mas|então),?\s+)?(?:onde|qual|quais|quant[oa]s?(?! [aà]s?\b)|por que|(?:a )?que horas|cadê|será que|quem (?:é|são) {_ELES}"
