@@ -25,7 +25,7 @@ _ASKS = (
     rf"(?:who|whom|whose|what|which|when|where|why|how|any|{_AUXILIARIES})\b|\b(?:{_AUXILIARIES}) (?:{_PERSON}|there)\b"
 )
 # What more than names and nouns has.
-_STATES = rf"\b(?:{_PERSON}|th(?:is|at|ere)|is|are|was|were|have|has|had)\b|\w(?:s|ed) \w|^(?:the|my|your|his|her|our) \w+ \w+(?:s|ed|t)\b"
+_STATES = rf"\b(?:{_PERSON}|th(?:is|at|ere)|is|are|was|were|have|has|had|\w+sel(?:f|ves))\b|\w(?:s|ed) \w|^(?:the|my|your|his|her|our) \w+ \w+(?:s|ed|t)\b"
 _SPEAKER = r"(?:I|[Hh]e|[Ss]he|[Ww]e|[Tt]hey|[Tt]he \w+|[Mm]y \w+|[Hh](?:is|er) \w+|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
 _SAID = r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|yelled|added|exclaimed|muttered)"
 

@@ -17,7 +17,7 @@ _ASKED = "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhec
 _HAPPENED = "(?:cheg|volt|pass|começ|acab|termin|fech|acord)(?:ou|aram)|(?:sa|part|abr|dorm)i?[uí](?:ram)?|(?:nasc|morr)e(?:u|ram)|fo(?:i|ram) embora"
 _AGAIN = "(?:às \\w+-feiras|aos (?:sábados|domingos)|todos os (?:dias|anos)|todas as (?:manhãs|tardes|noites|semanas))"
 # Questions that may be answered with yes or no, which have no form of their own.
-_YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,)).*\w+\?$"
+_YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,(?! (?-i:[A-Z])\w+\?$))).*\w+\?$"
 # A verb of which the sentence before tells the subject: none with a subject before it, and no first person.
 _NO_SUBJECT = r"(?:(?:não|já|nunca|ainda|sim|também|só|se|me|te|lhe)\W+)*(?!(?:est(?:ou|ive)|[dsv]ou|(?:aqu|[dn])?el[ae]|você|quem|\w+guém|uma|minha|[mst]eu|[st]ua|nossa|[dn]?es[st][ae]|que|de|onde|hoje|agora|para|[tc][ao]da|nada)\b)(?:é|são|está|têm|quer|diz|faz|fui|\w+(?:a|e|am|em|[aeo]u|iu|oi))\b"
 # Words before a noun, masculine → feminine.

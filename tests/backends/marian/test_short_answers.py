@@ -92,6 +92,24 @@ def test_what_has_lost_its_form_or_person_is_translated_again(students, monkeypa
     assert (model.translate(text) == wanted) is (text == "Mais café?")
 
 
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("Você quer sair, Tom?", True),
+        ("Você sabe, quer sair?", False),
+        ("Você quer sair, né?", False),
+        ("Onde está, Tom?", False),
+    ],
+)
+def test_a_question_to_somebody_by_name_is_translated_again(text, again):
+    assert bool(rules("pt").retries["en"][0].source.match(text)) is again
+
+
+@pytest.mark.parametrize(("text", "stated"), [("Tom and Mary help themselves?", True), ("A shelf?", False)])
+def test_a_question_of_themselves_without_its_form_is_a_statement(text, stated):
+    assert bool(rules("en").stated.match(text)) is stated
+
+
 def test_a_short_sentence_follows_the_one_before_it(students):
     assert students["en-pt"].translate("Turn right. Go straight. Stop.") == "Vire à direita. Vá em frente. Pare."
     (first, second) = students["en-pt"].parts("Turn right. Go straight.", "en", "pt", complete=True, neighbours=True)
