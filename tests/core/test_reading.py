@@ -99,6 +99,7 @@ def test_losses_are_told_after_each_call_and_at_the_end():
 
 def test_only_recordings_are_local():
     assert is_local(Recording(PHRASES))
+    assert not is_local(Recording(PHRASES, growing=True))  # a read of it may stall
     assert not is_local(Numbers(1, lambda: None))
 
 

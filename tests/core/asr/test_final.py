@@ -128,6 +128,7 @@ WRONG = {
     "None": (lambda found: None, "returned None"),
     "nothing": (lambda found: [], "returned an empty list"),
     "fewer": (lambda found: found[:1], "returned 1 transcripts"),
+    "more": (lambda found: [*found, found[-1]], "returned 3 transcripts"),
     "texts": (lambda found: [one.text for one in found], "a list with an object of type str"),
     "a text": (lambda found: found[0].text, "an object of type str"),
     "other segments": (lambda found: found[::-1], "a transcript of segment 3 for segment 2"),

@@ -33,6 +33,7 @@ def test_text_is_split_only_at_the_bars(language, marked):
         ("en", "It was in 2020.", "Then it was", None),
         ("en", "“No.” ", "Anna asked.", False),
         ("en", "Ann said: “No.” ", "Anna asked.", None),  # who spoke is known
+        ("en", "It was you and I. ", "Robert laughed.", None),  # no initial
         ("de", "Am 3. ", "10. 2024 war es.", False),
         ("de", "Er wohnt in Zimmer 302. ", "10 Leute warten.", None),
     ],
