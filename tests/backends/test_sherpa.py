@@ -114,6 +114,12 @@ def test_words_are_joined_from_tokens(ctc, text, tokens, words):
     assert all(before.end_s <= after.start_s for before, after in pairwise(found))
 
 
+def test_a_word_does_not_last_over_the_pause_after_it(ctc):
+    first, second = ctc.words(" so i", [" so", " i"], [1.0, 5.0])
+    assert (first.start_s, second.start_s) == (1.0, 5.0)
+    assert first.end_s < 2.0
+
+
 def test_tokens_without_times_have_that_at_which_they_came(ctc, monkeypatch):
     timed = heard(ctc)[-1].words
     model = ctc.model

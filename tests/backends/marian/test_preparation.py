@@ -306,6 +306,7 @@ def test_a_rule_of_the_model_can_be_left_out(student, monkeypatch, rule, text):
         ("À noite faz frio.", "à noite faz frio."),
         ("Às oito, na Índia.", "às oito, na India."),
         ("A Ângela chegou.", "A Angela chegou."),
+        ("Água. É tarde.", "Água. É tarde."),  # it knows these capitals
     ],
 )
 def test_a_capital_that_the_vocabulary_lacks_is_written_small_in_words_that_it_knows(text, read):

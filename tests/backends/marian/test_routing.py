@@ -168,6 +168,16 @@ def test_via_is_a_language_or_forbids_two_steps():
         configured(options("--source", "pt", "--target", "zh", "--via", "none"))
 
 
+@pytest.mark.parametrize(
+    ("via", "found"),
+    [([], ["one", "two"]), (["--via", "ca"], ["TigreGotico/opus-mt-pt-ca-onnx", "TigreGotico/mt-hitz-ca-eu-onnx"])],
+)
+def test_two_configured_models_stay_unless_another_language_is_between_them(tmp_path, via, found):
+    languages = '[languages]\nsource = "pt"\ntarget = "eu"'
+    mine = write(tmp_path / "mine.toml", languages, '[nmt]\nmodel = "one"\nsecond = "two"\nvia = "es"')
+    assert models(configured(options("--config", mine, *via))) == found
+
+
 def test_auto_in_a_configuration_looks_the_model_up(tmp_path):
     mine = write(
         tmp_path / "mine.toml",

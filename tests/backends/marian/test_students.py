@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import load_translation_model
 from pipeline.backends.marian.compile.build import compile_model
-from pipeline.backends.marian.compile.marian import read_options, sizes
+from pipeline.backends.marian.compile.marian import read_options, sizes, transformers_array
 from pipeline.backends.marian.compiled import find_translation_model
 from pipeline.backends.marian.decode.generation import SearchRequest, log_softmax
 from pipeline.backends.marian.decode.recurrent import RecurrentState
@@ -220,6 +220,14 @@ def test_a_damaged_or_unknown_model_is_refused_with_a_reason(tmp_path, damage, r
 def test_an_option_that_makes_another_model_is_refused(option, value):
     with pytest.raises(ModelError, match=f"--{option} {value}"):
         read_options(f"{option}: {value}".encode(), Path("model.bin"))
+
+
+def test_tables_have_a_row_for_each_token_and_other_matrices_are_turned():
+    matrix = np.arange(6).reshape(2, 3)
+    for table in ("Wemb", "encoder_Wemb", "decoder_ff_logit_out_Wt"):
+        assert transformers_array(table, matrix).tolist() == matrix.tolist()
+    assert transformers_array("decoder_ff_logit_out_W", matrix).tolist() == matrix.T.tolist()
+    assert transformers_array("decoder_ff_logit_out_b", matrix[:1]).tolist() == [0, 1, 2]
 
 
 def test_a_file_without_options_or_a_size_is_refused():

@@ -44,6 +44,19 @@ def test_streams_share_one_session_and_no_state():
     assert [list(column) for column in zip(*found, strict=True)] == alone
 
 
+def test_a_state_is_replaced_after_four_seconds_by_one_that_has_heard_the_last_second(monkeypatch):
+    vad, runs, silence = SileroVad(), list[int](), np.zeros(WINDOW_SAMPLES, np.int16)
+
+    def run(heard):
+        runs.append(len(heard))
+        return np.zeros(len(heard), np.float32)
+
+    monkeypatch.setattr(vad, "_run_model", run)
+    for _ in range(251):
+        vad.push(silence)
+    assert runs == [*[1] * 125, 31, *[1] * 125, 31, 1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("minutes", [1, 3])
 def test_minutes_of_noise_do_not_delay_the_detection_of_speech(minutes):

@@ -320,12 +320,11 @@ def test_a_window_shorter_than_the_models_minimum_is_refused():
         WhisperRecognizer(AsrConfig(model="base", window_s=3.0), "en")
 
 
-@pytest.mark.slow
 def test_the_window_grows_with_the_speech_and_keeps_a_second_of_padding(recognizer):
     """In steps: CTranslate2 keeps memory for each length that it has seen."""
 
     def window(seconds):
-        return recognizer.engine.encode(np.zeros(round(seconds * SAMPLE_RATE), np.int16), 10.0).window_s
+        return recognizer.engine.features(np.zeros(round(seconds * SAMPLE_RATE), np.int16), 10.0).shape[2] / 100
 
     assert [window(s) for s in (0.0, 9.0, 9.01, 11.5, 14.0, 28.9, 30.0)] == [10.0, 10.0, 12.5, 12.5, 15.0, 30.0, 30.0]
     with pytest.raises(ValueError, match=r"30\.1 s of audio; Whisper takes 30 s at once"):
@@ -353,6 +352,7 @@ def test_thresholds_follow_the_model_and_can_be_configured():
         assert (own.no_speech, own.doubtful_no_speech) == (0.2, known.thresholds.doubtful_no_speech)
         # These thresholds withhold nothing.
         none = thresholds(AsrConfig(log_probability_threshold=-100.0, no_speech_threshold=1.0), known)
+        assert none.doubtful_no_speech == 1.0
         assert rejection(Evidence("Two.", 2, -5.0, 0.99, text_log_probability=-20.0), none) is None
         assert own.compression_ratio == known.thresholds.compression_ratio
 
