@@ -527,6 +527,14 @@ def test_other_formats_keep_every_text_and_its_time(text, kind, wanted, found):
         assert [(cue.start_ms, cue.end_ms, cue.text) for cue in cues] == found
 
 
+def test_cues_of_webvtt_are_in_the_order_of_their_times():
+    reversed_order = SRT_CUE.format("Second.").replace("01,000", "02,000") + SRT_CUE.format("First.")
+    assert [cue.text for cue in read_document(converted(reversed_order, "srt", "vtt"), "vtt").cues] == [
+        "First.",
+        "Second.",
+    ]
+
+
 def test_ttml_of_another_format_says_its_language():
     assert 'xml:lang="pt"' in converted(SRT_CUE.format("Sim."), "srt", "ttml", "pt")
 

@@ -174,7 +174,8 @@ def archive(**files: bytes) -> bytes:
 HTML = "<!doctype html><html><head><script>var Nobody;</script></head><body><p>Anna <b>Weber</b></p></body></html>"
 DOCUMENTS = {
     "pdf": pdf("Anna Weber"), "docx": docx("Anna Weber"), "pptx": pptx("Anna Weber"), "html": HTML.encode(),
-    "txt": b"Anna Weber", "utf-16": "Anna Weber".encode("utf-16"), "cp1252": "Anna Weber, São Paulo".encode("cp1252"),
+    "txt": b"Anna Weber", "utf-16": "Anna Weber".encode("utf-16"), "utf-16-be": "\ufeffAnna Weber".encode("utf-16-be"),
+    "cp1252": "Anna Weber, São Paulo".encode("cp1252"),
 }  # fmt: skip
 
 

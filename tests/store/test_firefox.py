@@ -64,6 +64,12 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(catalogue):
     assert cached_student("firefox/en-de") == folder
 
 
+def test_a_student_with_a_file_that_is_not_whole_is_not_in_the_cache(catalogue):
+    path = next(fetched().glob("vocab*"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cached_student("firefox/en-de") is None
+
+
 def test_what_arrived_is_kept_for_the_next_run(catalogue):
     catalogue.cut = [700, 0, 0]
     with pytest.raises(HubUnreachableError, match="What arrived is kept"):

@@ -16,7 +16,7 @@ from pipeline.errors import DeviceError, UsageError
 from pipeline.events import Samples
 from pipeline.media.audio import capture
 from pipeline.media.audio.capture import Capture, Converter, DeviceClock
-from pipeline.media.audio.devices import list_devices
+from pipeline.media.audio.devices import AudioDevice, list_devices, settings_for
 from pipeline.media.audio.level import SILENCE_DBFS, level_dbfs
 from tests.conftest import HANG_S
 from tests.media.audio.portaudio import FakePortAudio, Talkative, all_but_levels
@@ -145,6 +145,17 @@ def test_a_device_records_in_its_own_format_and_delivers_mono_at_16_khz(monkeypa
     spectrum = np.abs(np.fft.rfft(samples[:15_984]))
     assert np.argmax(spectrum) * 16_000 / 15_984 == pytest.approx(440, abs=2)
     assert level_dbfs(samples) == pytest.approx(level_dbfs(tone), abs=0.5)
+
+
+def test_of_a_device_with_many_channels_two_are_recorded_if_it_has_no_mono(monkeypatch):
+    fake = plug_in(monkeypatch, ("Mixer", 8, 0))
+
+    def check(device: int, channels: int, dtype: str, samplerate: int) -> None:
+        if channels < 2:
+            raise fake.PortAudioError("Invalid number of channels")
+
+    monkeypatch.setattr(fake, "check_input_settings", check)
+    assert settings_for(AudioDevice(0, "Mixer", 8, 48_000, default=True), "input", 16_000) == (2, 48_000)
 
 
 def test_several_channels_are_averaged():
