@@ -186,6 +186,16 @@ async def test_an_error_has_the_beginning_of_a_field_alone(task, name, demo_conf
     assert len(str(refused.value)) < 300
 
 
+@pytest.mark.parametrize(("encode", "is_pcm"), [("", False), ("true", False), ("False", True), ("0", True)])
+def test_audio_is_pcm_if_it_is_not_to_be_encoded(encode, is_pcm):
+    assert whisper_asr._read(Upload(Path(), {"encode": [encode]}))[1].is_pcm is is_pcm
+
+
+@pytest.mark.parametrize(("language", "text"), [("en", "So. Yes."), ("zh", "So.Yes.")])
+def test_a_sentence_without_a_translation_leaves_no_blank(language, text):
+    assert openai._joined(iter(["So.", "", "Yes."]), language) == text
+
+
 def test_words_are_those_of_what_was_said_and_only_if_they_are_asked_for(demo_config, demo_models):
     for task, words, there in (("transcribe", True, True), ("transcribe", False, False), ("translate", True, False)):
         asked = wanted(demo_config, demo_models, task, "verbose_json", words)

@@ -36,6 +36,7 @@ from pipeline.server.protocol import (
             '{"type": "start", "version": 2, "sample_rate": 48000, "source": "en", "targets": ["zh"], "token": "t"}',
             Start(48_000, "en", ("zh",), "t"),
         ),
+        (json.dumps({"type": "start", "targets": ["de"] * 32}), Start(targets=("de",) * 32)),
         ('{"type": "start", "speakers": true}', Start(speakers=True)),
         ('{"type": "resume", "session": "s", "key": "k"}', Resume("s", "k")),
         ('{"type": "watch", "session": "s", "language": "zh"}', Watch("s", "zh")),
