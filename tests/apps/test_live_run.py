@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pipeline.apps import live, live_run
 from pipeline.apps.live_run import LiveRun
 from pipeline.core.run.stats import PipelineStats
 from pipeline.events import SAMPLE_RATE
+from pipeline.languages.options import LanguageConfig
 from pipeline.media.audio.recording import Recording
 from pipeline.media.sinks.jsonl import JsonlSink
 from pipeline.media.sinks.queued import QueuedSink
@@ -43,6 +45,21 @@ class FullPipe:
         os.set_blocking(self.descriptor, True)
         with open(self.descriptor, encoding="utf-8", closefd=False) as reader:
             return reader.read().lstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("taken", "stdout", "stderr", "shown"),
+    [
+        (False, False, False, True),
+        (True, False, True, True),
+        (True, True, True, False),  # both on one terminal would be mixed
+        (True, False, False, False),
+    ],
+)
+def test_the_display_gives_way_to_a_format_on_standard_output(taken, stdout, stderr, shown, monkeypatch):
+    for stream, is_terminal in ((sys.stdout, stdout), (sys.stderr, stderr)):
+        monkeypatch.setattr(stream, "isatty", partial(bool, is_terminal))
+    assert (live.display(LanguageConfig("en", ("zh",)), taken=taken) is not None) is shown
 
 
 @pytest.fixture

@@ -146,6 +146,12 @@ def test_a_worker_that_ends_while_it_is_checked_is_left_out(capsys):
         on_cluster._check_workers(client({"tcp://b": ImportError("no module")}), run)
 
 
+def test_a_cluster_without_workers_is_given_a_job_so_that_it_can_grow():
+    threads: dict[str, int] = {}
+    at_once = on_cluster._worker_count(SimpleNamespace(nthreads=lambda: threads))
+    assert at_once() == 1
+
+
 def test_an_interrupted_command_cancels_its_jobs_and_goes_on(archive, config, whole, hold, cluster, tmp_path):
     def interrupt() -> None:
         wait_until(lambda: is_begun(tmp_path))
