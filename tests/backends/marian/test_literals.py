@@ -318,7 +318,7 @@ def test_students_lose_no_word_for_a_literal(source, target, count):
         ("en-pt", "We raised €2.5 million last year.", "Nós levantamos 2,5 milhões de euros no ano passado."),
         ("en-pt", "Pay in €, the ¥ is weak.", "Pague em euros, o iene é fraco."),
         ("pt-en", "Custa 50 € e 45 £.", "It costs 50 euros and 45 pounds."),
-        ("pt-en", "12h30 na porta do cinema.", "12:30 at the door of the cinema."),
+        ("pt-en", "12h30 em Lisboa.", "12:30 in Lisbon."),
         ("pt-en", "Nos anos 1960 tudo mudou.", "In the 1960s everything changed."),
         ("pt-en", "No século 19, Lisboa mudou.", "In the 19th century, Lisbon changed."),
         ("pt-en", "Nasci no dia 21.", "I was born on the 21st."),
