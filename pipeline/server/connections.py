@@ -7,7 +7,7 @@ import ipaddress
 import itertools
 import ssl
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -98,12 +98,11 @@ class HttpConnection(H11Protocol):
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         assert isinstance(self.config, Settings)
         limits, self.network = self.config.limits, _network(self)
-        over = len(self.connections) - limits.connections
-        too_many = over > 0 and sum(map(_is_gone, self.connections)) < over
-        same = sum(getattr(connection, "network", None) == self.network for connection in self.connections)
+        same = [connection for connection in self.connections if getattr(connection, "network", None) == self.network]
+        too_many = _exceed(self.connections, limits.connections)
         if self.config.is_proxy(self.client):
             self._refused = too_many
-        elif same > limits.connections_of_address or (too_many and not self._displaces()):
+        elif _exceed(same, limits.connections_of_address) or (too_many and not self._displaces()):
             transport.abort()
             return
         if self.config.tls is not None:
@@ -384,8 +383,14 @@ def _network(connection: object) -> str:
     return counted_as(client[0]) if client else ""
 
 
+def _exceed(connections: Collection[object], limit: int) -> bool:
+    """Whether there are more connections than the limit, without those that are about to end."""
+    over = len(connections) - limit
+    return over > 0 and sum(map(_is_gone, connections)) < over
+
+
 def _is_gone(connection: object) -> bool:
-    """Whether a connection ends with this turn of the loop: it is closing, and nothing is left to send. With TLS, more turns follow."""
+    """Whether a connection ends in this turn of the loop or so: it is closing, and nothing is left to send. One with TLS may stay."""
     transport: asyncio.Transport = connection.transport  # type: ignore[attr-defined]
     closing = transport.is_closing() and transport.get_extra_info("ssl_object") is None
     return closing and not transport.get_write_buffer_size()

@@ -51,6 +51,8 @@ def test_the_source_of_a_run_with_drafts():
     assert source.first_shown == spread(0.5, 1.0, 0.5, 0.5)
     assert source.settled == source.first_shown
     assert source.final == spread(2.5, 2.0, 1.5, 1.0)
+    # We 1.5 - 0.5, walk 2.5 - 1.0, to 2.5 - 1.5, town 3.0 - 2.0.
+    assert (source.kept, source.steady) == (1.0, spread(1.0, 1.5, 1.0, 1.0))
     assert source.erasure == 1 / 4  # "ork" of "work"
     assert source.changed == 1 / 4
     # Displayed: delays 0.8, 1.8, 1.8, 2.3 of 2 s; the fourth word is the first to have heard it all. The ideal is 0, 0.5, 1, 1.5.

@@ -122,14 +122,18 @@ def test_connections_without_a_request_do_not_keep_others_out():
     assert opened(addresses, [], limits) == [True, False, False, True, True, True, False, True]
 
 
-@pytest.mark.parametrize(("left", "taken"), [(0, True), (1, False)])
-def test_a_connection_that_ends_in_this_turn_of_the_loop_makes_place(left, taken):
-    """A burst that has gone and a newcomer are seen at once. One that has something left to send may stay."""
+@pytest.mark.parametrize("limits", [ServerLimits(connections=1), ServerLimits(connections_of_address=1)])
+@pytest.mark.parametrize(
+    ("left", "extra", "taken"), [(0, {}, True), (1, {}, False), (0, {"ssl_object": object()}, False)]
+)
+def test_a_connection_that_ends_in_this_turn_of_the_loop_makes_place(limits, left, extra, taken):
+    """A burst that has gone and a newcomer are seen at once. One that has something left to send may stay, or the end of TLS."""
 
     def closed(transport: Opened) -> None:
         transport.closing, transport.left = True, left
+        transport._extra.update(extra)
 
-    assert opened(["192.0.2.1", "192.0.2.2"], [], ServerLimits(connections=1), closed)[-1] == taken
+    assert opened(["192.0.2.1", "192.0.2.1"], [], limits, closed)[-1] == taken
 
 
 @pytest.mark.parametrize("begun", [b"", b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"])

@@ -14,6 +14,7 @@ _ONES = (
 _HOURS = "|".join(_ONES[1:13])
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _RANKS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NOT_AFTER = r"(?<!\d(?:st|nd|rd|th) and )(?<!\d(?:st|nd|rd|th) (?:or|to) )(?<!/)(?<!ary )(?<!rch )(?<!ril )(?<!May )(?<!une )(?<!uly )(?<!ust )(?<!ber )"
 _NOT_RANKED = "(?:centur\\w+|and|but|for|from|if|the|she|they|you|was|were|has|had|will|when|until|till|through|with|there|after|before|because)"
 _VERB = "is|are|was|were|do|does|did|can|could|will|would|should|have|has|had"
 _PERSON = "i|you|he|she|it|we|they"
@@ -25,7 +26,7 @@ _ASKS = (
     rf"(?:who|whom|whose|what|which|when|where|why|how|any|{_AUXILIARIES})\b|\b(?:{_AUXILIARIES}) (?:{_PERSON}|there)\b"
 )
 # What more than names and nouns has.
-_STATES = rf"\b(?:{_PERSON}|th(?:is|at|ere)|is|are|was|were|have|has|had|\w+sel(?:f|ves))\b|\w(?:s|ed) \w|^(?:the|my|your|his|her|our) \w+ \w+(?:s|ed|t)\b"
+_STATES = rf"\b(?:{_PERSON}|th(?:is|at|ere)|is|are|was|were|have|has|had|(?<=\w )(?<!by )\w+sel(?:f|ves))\b|\w(?:s|ed) \w|^(?:the|my|your|his|her|our) \w+ \w+(?:s|ed|t)\b"
 _SPEAKER = r"(?:I|[Hh]e|[Ss]he|[Ww]e|[Tt]hey|[Tt]he \w+|[Mm]y \w+|[Hh](?:is|er) \w+|[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
 _SAID = r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|yelled|added|exclaimed|muttered)"
 
@@ -57,7 +58,6 @@ def _agreeing(before: list[str], noun: str, after: str) -> tuple[list[str], str]
 RULES = Rules(
     neighbour="I know that.",
     neighbour_margin=0.05,
-    goes_on=re.compile("(?!)"),  # into Portuguese, it does as much harm as good
     phrases={
         "pt": {
             "uhhuh": "Aham", "mmhmm": "Uhum", "umhmm": "Uhum", "uhhmm": "Uhum", "hmmhmm": "Uhum", "bye": "Tchau", "excuseme": "Com licença", "gotit": "Entendi",
@@ -83,8 +83,8 @@ RULES = Rules(
         (re.compile(r"^See you (?=at \d)"), "I'll see you "),
         (re.compile(r"\bevery other (day|night|week|month|year)\b"), r"every two \1s"),
         (re.compile(r"(?<=\bin )(his|her|my|your|their) ([2-9])0s\b"), lambda found: f"{found[1]} {_TENS[int(found[2]) - 2][:-1]}ies"),
-        # "3rd place" comes back as "3o". Days stay, and centuries, which have Roman numerals.
-        (re.compile(rf"(?<!\d(?:st|nd|rd|th) and )\b(10|[1-9])(?:st|nd|rd|th)(?= (?!{_NOT_RANKED}\b)[a-z]{{3,}})"), lambda found: _RANKS[int(found[1]) - 1]),
+        # "3rd place" comes back as "3o". Days of a month stay, and centuries, which have Roman numerals.
+        (re.compile(rf"{_NOT_AFTER}\b(10|[1-9])(?:st|nd|rd|th)(?= (?!{_NOT_RANKED}\b)[a-z]{{3,}})"), lambda found: _RANKS[int(found[1]) - 1]),
         # "Ask not what" is read as a statement.
         (re.compile(r"(^|[,;:] )(ask|fear|worry|judge|forget|doubt|think|speak|look) not\b", re.IGNORECASE), lambda found: f"{found[1]}{'do' if found[1] else 'Do'} not {found[2].lower()}"),
     ),

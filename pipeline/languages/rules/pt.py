@@ -17,9 +17,9 @@ _ASKED = "(?:quer|sabe|precisa|consegue|lembra|entende|gosta|acha|prefere|conhec
 _HAPPENED = "(?:cheg|volt|pass|começ|acab|termin|fech|acord)(?:ou|aram)|(?:sa|part|abr|dorm)i?[uí](?:ram)?|(?:nasc|morr)e(?:u|ram)|fo(?:i|ram) embora"
 _AGAIN = "(?:às \\w+-feiras|aos (?:sábados|domingos)|todos os (?:dias|anos)|todas as (?:manhãs|tardes|noites|semanas))"
 # Questions that may be answered with yes or no, which have no form of their own.
-_YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,(?! (?-i:[A-Z])\w+\?$))).*\w+\?$"
+_YES_OR_NO = r"(?!.*(?:\b(?:quem|onde|quando|quant\w+|qua(?:l|is)|como|cadê|que|quê|será|vamos)\b|,(?! (?-i:[A-ZÀ-Ü])\w+\?$))).*\w+\?$"
 # A verb of which the sentence before tells the subject: none with a subject before it, and no first person.
-_NO_SUBJECT = r"(?:(?:não|já|nunca|ainda|sim|também|só|se|me|te|lhe)\W+)*(?!(?:est(?:ou|ive)|[dsv]ou|(?:aqu|[dn])?el[ae]|você|quem|\w+guém|uma|minha|[mst]eu|[st]ua|nossa|[dn]?es[st][ae]|que|de|onde|hoje|agora|para|[tc][ao]da|nada)\b)(?:é|são|está|têm|quer|diz|faz|fui|\w+(?:a|e|am|em|[aeo]u|iu|oi))\b"
+_NO_SUBJECT = r"(?:(?:não|já|nunca|ainda|sim|também|só|se|me|te|lhe)\W+)*(?!(?:est(?:ou|ive)|[dsv]ou|tive|pude|fui(?! eu\b)|(?:aqu|[dn])?el[ae]|você|quem|\w+guém|uma|minha|[mst]eu|[st]ua|nossa|[dn]?es[st][ae]|que|de|onde|hoje|agora|para|[tc][ao]da|nada|boas?)\b)(?:é|são|está|estão|vão|[tv]êm|quer|diz|faz|traz|dá|[lv]ê|sai|cai|será|fui|\w+(?:a|e|am|em|[aeo]u|iu|oi))\b"
 # Words before a noun, masculine → feminine.
 _FORMS = {
     "um": "uma", "ao": "à", "bom": "boa", "dois": "duas", "este": "esta", "esse": "essa", "aquele": "aquela", "algum": "alguma",
@@ -95,18 +95,18 @@ RULES = Rules(
         (re.compile(r"^(?:(?:quebr|par|melhor|fech)ou(?=(?: de novo| hoje| ontem)?[.!]?$)|abriu(?=[.!]?$))", re.IGNORECASE), lambda found: f"isso {found[0].lower()}"),
         (re.compile(r"^nunca mais (?=(?:se |me |nos )?\w+[aei]ram\b)", re.IGNORECASE), "eles nunca mais "),
         (re.compile(r"\bdeu(?= [^.]+ (?:reais|euros|dólares|libras)\b)", re.IGNORECASE), "custou"),  # of a bill
-        (re.compile(r"\bf(az|azia|ez)(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), lambda found: "está" if found[1] == "az" else "estava"),
+        (re.compile(r"\bf(az|azia|ez)(?= (?:muito )?(?:frio|calor)\b)", re.IGNORECASE), lambda found: "está" if found[1].lower() == "az" else "estava"),
         (re.compile(r"\b(est(?:á|ava) (?:muito )?)calor\b", re.IGNORECASE), r"\1quente"),
         (re.compile(r"(?:^|(?<=, ))(segunda|terça|quarta|quinta|sexta)(?= (?:não|é feriado|p[oó][ds]\w+|t[eê][mn]\w*|que vem|à|de manhã)\b)", re.IGNORECASE), r"na \1-feira"),
         # Orders, which students read as statements.
         (re.compile(r"^(Me (?:mand|ajud|pass|cont|avis|deix|fal|cham|mostr|compr|acord|lev|(lig)))a\b(?!.*\?)"), lambda found: found[1] + "u" * bool(found[2]) + "e"),
         (re.compile(r"^Pode (?=(?:me|nos) )"), "Você pode "),
         # What happens again and again, which "fechamos" does not tell from what happened.
-        (re.compile(r"(?<=\bàs )(segundas|terças|quartas|quintas|sextas)\b(?!-| de final)", re.IGNORECASE), r"\1-feiras"),
-        (re.compile(rf"(?:^|(?<=, ))({_AGAIN},? )(?:nós )?(?!est|d)(\w{{2,}}[^\We])amos\b", re.IGNORECASE), r"\1a gente \2a"),
+        (re.compile(r"(?<!chegou )(?<!avançou )(?<!passou )\b(às) (segundas|terças|quartas|quintas|sextas)\b(?!-| de final| d[ao]s? (?!manhã|tarde|noite)| núpcias)", re.IGNORECASE), r"\1 \2-feiras"),
+        (re.compile(rf"(?:^|(?<=, ))({_AGAIN},? )(?:nós )?(?!est|d|\w*[áéíóú])(\w{{2,}}[^\We])amos\b", re.IGNORECASE), r"\1a gente \2a"),
         (re.compile(r"\bdas (\d\d?) às (1[2-9]|2[0-4])(?=\W*$|,| (?:de|aos?|todos|n[oa]s?)\b)"), r"das \1h às \2h"),
-        (re.compile(rf"(?<=\bchegou )(?=às? (?:\d|(?:{'|'.join(_HOURS)})\b)|ao meio-dia)"), "lá "),
-        (re.compile(r"\bramal(?= (?:\w+ ){0,3}\d)"), "extensão"),  # of a telephone
+        (re.compile(rf"(?<=\bchegou )(?=(?:às? (?:\d[\dh:]*|{'|'.join(_HOURS)})|ao meio-dia)(?:\W*$|,| (?:e|em|d[ao]|horas|ao|na|no|hoje|ontem)\b))"), "lá "),
+        (re.compile(r"\bramal(?= (?:(?:é|era|o|número|d[aeo]s?|mudou|para) ){0,3}\d)"), "extensão"),  # of a telephone
         (re.compile(r"^(?:Disque|Tecle)(?= \d para \w+r\b)"), "Pressione"),
         (re.compile(r"\bdia sim,?(?: e)? dia não\b"), "a cada dois dias"),
         # Of a birthday, not "ago".

@@ -65,7 +65,7 @@ class Rules:
     """"I know that.": the sentence that a short one is translated after; see ``pipeline.backends.marian.model_text``."""
     neighbour_margin: float = 0.0
     """How much likelier a translation after the neighbour must be than one without it; see ``SourcePart.margin``."""
-    goes_on: re.Pattern[str] = re.compile("")
+    goes_on: re.Pattern[str] = re.compile("(?!)")
     """Short sentences that the one before them helps to understand."""
     phrases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Target language → short texts that are not translated word by word, as ``letters``, and their translations."""
