@@ -119,6 +119,8 @@ class Transcript:
     previous_end: str | None = None
     """The marks heard between the previous segment's last word and this text, such as "," or "."; None if the two segments
     were not recognised in one window. A recogniser that hears a segment alone writes a full stop where the audio ends."""
+    ends_surely: bool = False
+    """True if the recogniser is sure that a sentence ends with this text: it takes the mark at its end for probable."""
     rejected: str | None = None
     """Why this transcript is not translated ("silence", "repetition", "uncertain", "empty"; "language": another one is spoken;
     "failed": the recogniser raised an exception), or None."""

@@ -198,7 +198,7 @@ def chained(stages: Sequence[StageSpec], inbox: Queue, outbox: Queue, context: S
 
 def _vad(inbox: Queue, outbox: Queue, context: StageContext) -> Stage:
     config = context.config
-    pauses_ms = {config.sentences.pause_ms, config.sentences.long_pause_ms}
+    pauses_ms = {config.sentences.sure_pause_ms, config.sentences.pause_ms, config.sentences.long_pause_ms}
 
     def early() -> bool:
         return config.has_drafts and context.live() and context.load.drafts

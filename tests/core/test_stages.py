@@ -127,13 +127,13 @@ def test_an_added_stage_waits_for_as_much_as_the_one_before_it():
 
 
 def test_the_stages_wait_for_the_pauses_that_end_sentences(demo_config):
-    sentences = replace(demo_config.sentences, pause_ms=1_500, long_pause_ms=2_500)
+    sentences = replace(demo_config.sentences, sure_pause_ms=700, pause_ms=1_500, long_pause_ms=2_500)
     config = replace(demo_config, sentences=sentences)
     context = StageContext(
         config, Models(Says("best"), {}), PipelineStats(), LoadControl(config.overload), lambda: True
     )
     vad, *_ = [spec.make(asyncio.Queue(), asyncio.Queue(), context) for spec in standard_stages()[:2]]
-    assert vad._pauses_s == [1.5, 2.5]
+    assert vad._pauses_s == [0.7, 1.5, 2.5]
 
 
 def test_a_chain_without_stages_is_a_mistake(demo_config, demo_models):

@@ -55,6 +55,8 @@ class _Text:
     """Whether word times are known for all of the text."""
     uncertain: bool
     """Whether words may be misheard; see ``Transcript.uncertain``."""
+    ends_surely: bool
+    """See ``Transcript.ends_surely``."""
 
     @classmethod
     def of(cls, transcript: Transcript) -> _Text:
@@ -75,6 +77,7 @@ class _Text:
             0.0,
             bool(words),
             transcript.uncertain,
+            transcript.ends_surely,
         )
 
 
@@ -201,8 +204,11 @@ class SentenceAssembler:
 
     def _ending_pause_ms(self, text: _Text) -> int:
         """The pause that ends the sentence."""
-        longest = self._options.long_pause_ms
-        return longest if ends_open(text.text, text.language) else min(longest, self._options.pause_ms)
+        options = self._options
+        if ends_open(text.text, text.language):
+            return options.long_pause_ms
+        pauses_ms = [options.long_pause_ms, options.pause_ms, *([options.sure_pause_ms] if text.ends_surely else [])]
+        return min(pauses_ms)
 
     def _show(self) -> list[SourceEvent]:
         """The sentences in progress, as far as they differ from what is shown: the open one, and those that drafts would make."""

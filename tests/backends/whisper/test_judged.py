@@ -1,5 +1,6 @@
 """Which of two searches is better, and which words of a draft are kept: values in, without a model."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -87,3 +88,15 @@ def test_nothing_is_kept_of_a_draft_whose_words_have_no_plausible_times():
     transcripts = Transcripts(Thresholds(), {"en": None}, timed=True)
     assert transcripts.sure(speech(0, 0.0, 6.0), search(words=words)) is not None
     assert transcripts.sure(speech(0, 0.0, 2.0), search(words=words)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "of_mark", "sure"),
+    [(" times.", 0.91, True), (" times.", 0.89, False), (" times,", 0.99, False), (" times", 0.99, False)],
+)
+def test_a_sentence_surely_ends_with_a_final_mark_that_is_probable(text, of_mark, sure):
+    word = TimedWord(text, 0.0, 1.0, log_probabilities=(-2.0, math.log(of_mark)))
+    found = Transcripts(Thresholds(), {"en": None}, timed=True).alone(
+        speech(0, 0.0, 1.0), search(text.strip(), words=[word])
+    )
+    assert found.ends_surely == sure

@@ -127,22 +127,32 @@ def test_uncertain_text_stands_in_sentences_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("text", "length_s", "ends"),
+    ("text", "sure", "length_s", "ends"),
     [
-        ("My fellow Americans", 1.9, False),
-        ("My fellow Americans", 2.0, True),
-        ("I am here.", 0.7, False),
-        ("I am here.", 0.8, True),
-        ("I saw Dr.", 1.5, False),
-        ("It costs 3.5", 1.5, False),
+        ("My fellow Americans", False, 1.9, False),
+        ("My fellow Americans", False, 2.0, True),
+        ("I am here.", False, 0.7, False),
+        ("I am here.", False, 0.8, True),
+        ("I am here.", True, 0.4, False),
+        ("I am here.", True, 0.5, True),
+        ("I saw Dr.", True, 1.5, False),
+        ("It costs 3.5", False, 1.5, False),
     ],
 )
-def test_how_long_a_pause_ends_a_sentence(text, length_s, ends):
+def test_how_long_a_pause_ends_a_sentence(text, sure, length_s, ends):
     assembler = SentenceAssembler(OPTIONS)
-    assembler.push(heard(0, text, 0.0, 3.0))
+    assembler.push(replace(heard(0, text, 0.0, 3.0), ends_surely=sure))
     found = assembler.pause(Pause(3.0, length_s))
     assert [event.text for event in found if isinstance(event, SourceSentence)] == ([text] if ends else [])
     assert bool(assembler.end()) != ends
+
+
+def test_a_mark_that_is_sure_in_the_middle_of_a_text_says_nothing_of_its_end():
+    for order, ends in (((True, False), False), ((False, True), True)):
+        assembler = SentenceAssembler(OPTIONS)
+        for number, sure in enumerate(order):
+            assembler.push(replace(heard(number, "it is so.", 3.0 * number, 3.0 * number + 2.9), ends_surely=sure))
+        assert any(isinstance(event, SourceSentence) for event in assembler.pause(Pause(5.9, 0.5))) == ends
 
 
 def test_the_last_word_may_be_aligned_a_little_beyond_the_speech():

@@ -76,6 +76,7 @@ class Agreement:
         self.draft: list[Word] = []
         """The words after the steady ones."""
         self._shown: list[Word] = []
+        self._held = False  # whether what is shown is not what the newest draft has
         self._start = ""  # the marks heard before the segment
         self._after_sentence = False
         """Whether the marks before the draft were corrected since, and those before or those now end a sentence."""
@@ -96,30 +97,37 @@ class Agreement:
         self.draft, self._after_sentence = list(heard[stable:]), False
 
     def promised(self, heard_s: float, missing_s: float = math.inf, *, probable: bool = False) -> int:
-        """How many of the words can be called steady to others. ``probable``: words that one draft alone has, too."""
+        """How many of the words can be called steady to others. ``probable``: those shown that one draft alone has, too."""
         sure = sum(1 for _ in takewhile(lambda word: _is_sure(word, heard_s), self.steady))
         if not probable or sure < len(self.steady):
             return sure
-        draft = self.draft[: self._ended(self.draft, heard_s, missing_s)]
+        shown = max(0, agreeing_words(self._shown, [*self.steady, *self.draft]) - sure)
+        draft = self.draft[: min(shown, self._ended(self.draft, heard_s, missing_s))]
         return sure + sum(1 for _ in takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft))
 
     def visible(self, heard_s: float) -> list[Word]:
-        """The words of the draft that are shown: not those at the end that may be cut, unless they are shown already."""
+        """The words after the steady ones that are shown: those of the draft, but for some at the end that may be cut and are not
+        shown already. A draft that takes back what is shown is not: the next one often has it again.
+        """
         words = [*self.steady, *self.draft]
         again = max(len(self.steady), agreeing_words(self._shown, words))
-        self._shown = [*words[:again], *takewhile(lambda word: _is_whole(word, heard_s), words[again:])]
+        newest = [*words[:again], *takewhile(lambda word: _is_whole(word, heard_s), words[again:])]
+        known = agreeing_words(self.steady, self._shown)
+        takes_back = not _letters(newest).startswith(_letters(self._shown))
+        self._held = takes_back and not self._held and _letters(self._shown[:known]) == _letters(self.steady)
+        self._shown = [*self.steady, *self._shown[known:]] if self._held else newest
         return self._shown[len(self.steady) :]
 
     def kept(self, heard: Sequence[Word], heard_s: float) -> int:
         """How many words of another hearing, which is shown, are those called steady at its beginning."""
-        self._shown = list(heard)
+        self._shown, self._held = list(heard), False
         return agreeing_words(self.steady[: self.promised(heard_s)], heard)
 
     def confirm(self, heard: Sequence[Word], heard_s: float, missing_s: float = math.inf) -> None:
         """The words of the segment as they are heard in a pause, with all of its group; they replace the drafts'."""
         certain = self._ended(heard, heard_s, missing_s)
         self.steady, self.draft, self._after_sentence = list(heard[:certain]), list(heard[certain:]), False
-        self._shown = list(heard)
+        self._shown, self._held = list(heard), False
 
     def _ended(self, words: Sequence[Word], heard_s: float, missing_s: float) -> int:
         """Number of words at the beginning that end early enough to be steady, without a number that may go on."""

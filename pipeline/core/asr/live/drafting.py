@@ -93,9 +93,10 @@ class Drafting:
         if alone and speech_s < self._steady_from_s:
             stable = 0
         agreement.push(found.words, segment.heard_s, _missing_s(found), stable)
+        shown = without_end(agreement.visible(segment.heard_s))
         probable = alone and speech_s >= _PROBABLE_FROM * self._steady_from_s
         steady = agreement.promised(segment.heard_s, _missing_s(found), probable=probable)
-        return self._whole(segment, found, without_end(agreement.visible(segment.heard_s)), steady)
+        return self._whole(segment, found, shown, steady)
 
     def confirm(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
         """The segment pauses, and its group is recognised as a whole: later drafts go on from these words, unless they are provisional."""

@@ -83,6 +83,7 @@ def test_a_probable_word_is_promised_as_soon_as_one_draft_has_it():
     agreement = Agreement(0.4)
     agreement.steady = list(likely(["It", "was"], 0.9, 0.9))
     agreement.draft = list(words(["the", "best", "of", "times"], start_s=1.0))
+    agreement.visible(9.0)
     assert agreement.promised(3.4, probable=True) == 2, "nothing is known of how probable they are"
     agreement.draft = [replace(word, probability=0.5 if word.text == " of" else 0.7) for word in agreement.draft]
     assert agreement.promised(3.4, probable=True) == 4
@@ -103,9 +104,38 @@ def test_a_word_that_may_be_cut_is_shown_only_if_it_is_probable_or_shown_already
     assert texts(agreement.visible(2.3)) == "It was a bat"
     assert texts(agreement.visible(2.9)) == "It was a bat in"
     agreement.steady, agreement.draft = agreement.draft[:2], list(words(["a", "ba"], start_s=1.0))
+    agreement.visible(2.0)
     assert texts(agreement.visible(2.0)) == "a ba", "nothing is known of how probable they are"
     agreement.confirm(likely(["It", "was", "a", "bat"], 0.9, 0.9, 0.9, 0.1), 2.3)
     assert texts(agreement.visible(2.3)) == "bat", "a pause shows everything"
+
+
+def test_a_draft_that_takes_back_what_is_shown_is_shown_if_the_next_one_does_not_have_it_again_either():
+    agreement, shown = Agreement(0.0), []
+    for draft in ("It was the", "It was a", "It was the best", "It was a bad", "It was a bad one", "It was", "It"):
+        agreement.draft = list(likely(draft.split(), *[0.9] * len(draft.split())))
+        shown.append((texts(agreement.visible(9.0)), agreement.promised(9.0, probable=True)))
+    assert shown == [
+        ("It was the", 3),
+        ("It was the", 2),
+        ("It was the best", 4),
+        ("It was the best", 2),
+        ("It was a bad one", 5),
+        ("It was a bad one", 2),
+        ("It", 1),
+    ]
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_steady_words_and_what_is_heard_in_a_pause_are_shown_at_once(pause):
+    agreement = Agreement(0.0)
+    agreement.draft = list(words(["It", "was", "the"]))
+    agreement.visible(9.0)
+    if pause:
+        agreement.confirm(words(["It", "is", "a"]), 9.0)
+    else:
+        agreement.steady, agreement.draft = list(words(["It", "is"])), list(words(["a"], start_s=1.0))
+    assert texts([*agreement.steady, *agreement.visible(9.0)]) == "It is a"
 
 
 def test_words_on_which_two_drafts_agree_are_steady():
