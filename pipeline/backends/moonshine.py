@@ -112,7 +112,8 @@ class MoonshineRecognizer:
             return None
         shift_s = segment.start_s - begin_s
         words = [moved(word, shift_s) for word in heard.words[new:]]
-        words = [replace(word, start_s=max(word.start_s, segment.start_s)) for word in words]
+        least_s = segment.start_s
+        words = [replace(word, start_s=max(word.start_s, least_s), end_s=max(word.end_s, least_s)) for word in words]
         if words and words[-1].mean_log_probability < _CUT_OFF:
             del words[-1]
         transcript = self._transcript(segment, words, heard)

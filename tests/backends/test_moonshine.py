@@ -143,6 +143,14 @@ def test_a_draft_has_the_words_after_its_context_in_its_own_time_and_the_marks_b
     assert [(word.start_s, word.end_s) for word in found.words] == [(10.6, 11.0), (11.0, 11.5)]
 
 
+def test_a_draft_has_no_word_before_its_segment():
+    recognizer, _ = hearing(said("Well, it was"))
+    context = (Known(speech(0, 10.0, 12.0), "Well."),)
+    found = recognizer.draft(speech(0, 12.0, 12.3), RecognitionOptions(context=context))
+    assert [word.text for word in found.words] == [" it", " was"]
+    assert all(12.0 <= word.start_s <= word.end_s <= 12.3 for word in found.words)
+
+
 def test_segments_whose_common_text_is_doubtful_are_heard_each_alone():
     loop = said("no " * 40)
     recognizer, given = hearing(loop, said("It was"), said("the best"))
