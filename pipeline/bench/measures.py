@@ -221,7 +221,7 @@ def lagging(
 ) -> Scores | None:
     """LAAL and LongYAAL over the sentences of ``references``, to which the text is resegmented: StreamLAAL.
 
-    Without references, over the run's own sentences, each with its own text as the reference.
+    Without references, over the run's own sentences that take time, each with its own text as the reference.
     """
     if references:
         return stream_scores(
@@ -229,6 +229,8 @@ def lagging(
         )
     pairs = []
     for sentence in sentences:
+        if sentence.end_s <= sentence.start_s:  # words that were heard after the end of the speech
+            continue
         text = emitted.get(sentence.sentence, [])
         reference = Reference(
             tuple(unit.text for unit in text), sentence.start_s * 1000, (sentence.end_s - sentence.start_s) * 1000

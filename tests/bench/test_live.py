@@ -106,6 +106,14 @@ def test_sentences_without_text_are_counted_as_empty():
     assert (scores.laal_ms, scores.computation_aware_laal_ms) == (2_500, 6_000)
 
 
+def test_a_sentence_that_takes_no_time_has_no_delay():
+    events = [*spoken(0, "Yes.", 0.0, 2.0), *spoken(1, "No.", 2.0, 2.0)]
+    found = measured([ReceivedEvent(event, 3.0) for event in events], ("en", "zh"), 3.0).source
+    assert found.units == 2
+    assert found.final_lagging is not None
+    assert found.final_lagging.sentences == 1
+
+
 def test_the_backlog_at_the_end_is_the_lag_when_the_last_audio_came():
     now_s = 0.5
     stats = Stats(clock=lambda: now_s)

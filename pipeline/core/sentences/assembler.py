@@ -65,7 +65,8 @@ class _Text:
         text = transcript.text.strip()
         words = transcript.words if "".join(word.text for word in transcript.words).strip() == text else ()
         if words:  # for the end of the last word, the endpointer is more accurate than the alignment
-            words = (*words[:-1], replace(words[-1], end_s=max(words[-1].start_s, end_s)))
+            words = tuple(replace(w, start_s=min(w.start_s, end_s), end_s=min(w.end_s, end_s)) for w in words)
+            words = (*words[:-1], replace(words[-1], end_s=end_s))
         return cls(
             text,
             words or (Word(text, transcript.start_s, end_s),),

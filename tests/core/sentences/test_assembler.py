@@ -214,11 +214,18 @@ def test_a_corrected_mark_was_heard_with_the_next_words():
     assert (first.text, first.heard_s) == ("You are here?", 5.0)
 
 
-@pytest.mark.parametrize(("speech_end_s", "end_s"), [(2.4, 2.4), (1.7, 1.7), (1.2, 1.5), (None, 3.0)])
+@pytest.mark.parametrize(("speech_end_s", "end_s"), [(2.4, 2.4), (1.7, 1.7), (None, 3.0)])
 def test_the_last_word_ends_with_the_speech(speech_end_s, end_s):
     words = (Word("Thank", 1.0, 1.5), Word(" you.", 1.5, 2.0))
     (said,) = sentences(Transcript(0, 1.0, 3.0, "Thank you.", "en", speech_end_s=speech_end_s, words=words))
     assert said.words[-1] == Word(" you.", 1.5, end_s)
+
+
+def test_no_word_is_said_after_the_speech():
+    words = (Word("Well.", 1.0, 1.6), Word(" Thank", 1.7, 1.9), Word(" you.", 1.9, 2.0))
+    well, thanks = sentences(Transcript(0, 1.0, 3.0, "Well. Thank you.", "en", speech_end_s=1.5, words=words))
+    assert [(word.start_s, word.end_s) for word in (*well.words, *thanks.words)] == [(1.0, 1.5), (1.5, 1.5), (1.5, 1.5)]
+    assert (thanks.start_s, thanks.end_s) == (1.5, 1.5)
 
 
 @pytest.mark.parametrize(
