@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 _SECOND_SEARCH_BEAMS = 5
 # The common window of several packs of speech. Longer ones take more time per second of speech.
 _PACKS_WINDOW_S = 20.0
+# The window of a draft as a share of the configured one: a fifth less time, and drafts are as good; docs/benchmarks.md has the measurement.
+_DRAFT_WINDOW = 0.75
 
 
 class WhisperRecognizer:
@@ -135,9 +137,10 @@ class WhisperRecognizer:
         The context is not used if the language must be detected. The transcript is empty if nothing was heard after it.
         """
         search = replace(self._search(options), beams=1, limited=True)
+        window_s = _DRAFT_WINDOW * self.config.window_s
         language = options.language or self._only_language
         if options.context and language is not None:
-            after = self._after(segment, replace(options, language=language), search)
+            after = self._after(segment, replace(options, language=language), search, window_s)
             if after is None:
                 return None
             if not after.result.words:
@@ -145,7 +148,8 @@ class WhisperRecognizer:
             judged = after.result.rejected is None and after.in_parts
             transcript = self._transcripts.sure(segment, after.result, judged=judged)
             return after.marked(transcript) if transcript is not None else None
-        result = self._searcher.search(self._alone_encoded(segment, options), search).moved(segment.start_s)
+        encoded = self._alone_encoded(segment, options, window_s)
+        result = self._searcher.search(encoded, search).moved(segment.start_s)
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
         return self._transcripts.sure(segment, result)
@@ -210,11 +214,13 @@ class WhisperRecognizer:
             return Share(segment, (), None)
         return Share(segment, result.words, transcript, sparse(segment, result.words))
 
-    def _after(self, segment: SpeechSegment, options: RecognitionOptions, search: SearchOptions) -> Continuation | None:
+    def _after(
+        self, segment: SpeechSegment, options: RecognitionOptions, search: SearchOptions, window_s: float
+    ) -> Continuation | None:
         """Search in one window with the context; None if the result is doubtful or the context is not heard again."""
         context, language = options.context, options.language or self.languages[0]
         packed = pack([*(piece.segment for piece in context), segment])
-        encoded = self._encode(packed.samples, self.config.window_s, language)
+        encoded = self._encode(packed.samples, window_s, language)
         begin_s = packed.offsets[-1] / SAMPLE_RATE
         result = self._searcher.search(encoded, replace(search, from_s=begin_s))
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
@@ -249,12 +255,13 @@ class WhisperRecognizer:
 
     def _alone(self, segment: SpeechSegment, options: RecognitionOptions) -> Transcript:
         """Recognise a segment by itself, not in one window with others."""
-        result = self._searcher.search(self._alone_encoded(segment, options), self._search(options))
+        encoded = self._alone_encoded(segment, options, self.config.window_s)
+        result = self._searcher.search(encoded, self._search(options))
         return self._checked(segment, result, options)
 
-    def _alone_encoded(self, segment: SpeechSegment, options: RecognitionOptions) -> EncodedAudio:
+    def _alone_encoded(self, segment: SpeechSegment, options: RecognitionOptions, window_s: float) -> EncodedAudio:
         """The segment's audio, encoded, with its language."""
-        encoded = self.engine.encode(segment.samples, self.config.window_s)
+        encoded = self.engine.encode(segment.samples, window_s)
         language = options.language or self._only_language or self._decide(encoded, segment, options.before)
         return replace(encoded, language=language)
 

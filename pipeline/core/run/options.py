@@ -16,7 +16,7 @@ class DraftOptions(CheckedOptions):
     # Milliseconds of speech before the first draft of a segment. Whisper invents words in less.
     first_ms: int = within(800, 100, 10_000)
     # Milliseconds of new speech between two drafts at least; more on a machine that needs longer for one.
-    every_ms: int = within(500, 100, 10_000)
+    every_ms: int = within(600, 100, 10_000)
     # A word is steady when two drafts in a row agree on it and it ended this long before the end of their audio.
     margin_ms: int = within(400, 0, 5_000)
     # No word of a segment is steady before so many milliseconds of its speech have come, or half of them if it is a probable word: drafts

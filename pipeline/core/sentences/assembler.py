@@ -142,8 +142,8 @@ class SentenceAssembler:
         self._drafts = ()
         return [*([] if self._open is None else self._close(self._open, before_pause=True)), *self._show()]
 
-    def _add(self, transcript: Transcript) -> list[SourceEvent]:
-        """Add text to the open sentence and close those that it ends."""
+    def _add(self, transcript: Transcript, *, draft: bool = False) -> list[SourceEvent]:
+        """Add text to the open sentence and close those that it ends. A ``draft`` goes on, so it is not cut for its length."""
         events: list[SourceEvent] = []
         if transcript.is_noise or (transcript.rejected is None and not transcript.text.strip()):
             return events  # a noise does not end a sentence
@@ -154,7 +154,7 @@ class SentenceAssembler:
         for another_voice, part in _turns(transcript):
             if self._open is not None and another_voice:
                 events += self._close(self._open, before_pause=part.start_s - self._open.end_s >= _PAUSE_S)
-            events += self._take(self._with(part))
+            events += self._take(self._with(part), cut=not draft)
         if self._open is not None and not self._ending_pause_ms(self._open):
             events += self._close(self._open, before_pause=True)
         return events
@@ -179,18 +179,20 @@ class SentenceAssembler:
             return ""  # recognisers write a small letter only where a sentence goes on
         return marks
 
-    def _take(self, whole: _Text) -> list[SourceEvent]:
-        """Close the sentences of ``whole`` that have ended, and leave its last one open."""
+    def _take(self, whole: _Text, *, cut: bool) -> list[SourceEvent]:
+        """Close the sentences of ``whole`` that have ended, and leave its last one open; of one that is too long, if ``cut``, its last
+        clause.
+        """
         events: list[SourceEvent] = []
         *ended, _ = split_sentences(whole.text, whole.language) or [""]
         for sentence in ended:
             closed, whole = _divided(whole, len(sentence))
             events += self._close(closed, before_pause=whole.start_s - closed.end_s >= _PAUSE_S)
         long = 1000 * (whole.end_s - whole.start_s) >= _LONG_SHARE * self._options.max_sentence_ms
-        if long and ends_open(whole.text, whole.language):
-            cut = last_clause(whole.text)
-            if cut is not None:
-                closed, whole = _divided(whole, cut)
+        if cut and long and ends_open(whole.text, whole.language):
+            clause = last_clause(whole.text)
+            if clause is not None:
+                closed, whole = _divided(whole, clause)
                 events += self._close(closed, before_pause=whole.start_s - closed.end_s >= _PAUSE_S)
         self._open = whole
         return events
@@ -232,7 +234,7 @@ class SentenceAssembler:
         steady_s = self._open.end_s if self._open is not None else 0.0
         texts: list[SourceSentence | SourceText] = []
         for draft in self._drafts:
-            texts += [event for event in ahead._add(draft) if isinstance(event, SourceSentence)]
+            texts += [event for event in ahead._add(draft, draft=True) if isinstance(event, SourceSentence)]
             if draft.rejected is None and draft.steady_words:
                 steady_s = draft.words[draft.steady_words - 1].end_s
         if (last := ahead._open) is not None:

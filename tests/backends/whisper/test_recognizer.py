@@ -174,6 +174,16 @@ def test_a_transcript_carries_its_confidence(recognizer):
     assert 0.5 < transcript.compression_ratio < 2
 
 
+def test_a_draft_of_short_speech_has_a_shorter_window_than_its_final_text(recognizer, phrases):
+    copy, model = watched(recognizer)
+    known = HeardSegment(phrases[0], copy.transcribe([phrases[0]])[0].text)
+    assert copy.draft(phrases[1], RecognitionOptions(context=[known]))
+    copy.draft(phrases[1], RecognitionOptions())
+    seconds = (len(phrases[0].samples) + len(phrases[1].samples)) / SAMPLE_RATE
+    assert 5.0 < seconds < 6.5, "with the context, drafts need no longer window"
+    assert model.encoded == [10.0, 7.5, 7.5]
+
+
 def test_a_confident_result_is_searched_once_in_the_short_window(recognizer, phrases):
     copy, model = watched(recognizer)
     copy.transcribe(phrases[:1])

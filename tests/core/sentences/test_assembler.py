@@ -376,6 +376,15 @@ def test_drafts_stand_in_the_sentences_that_they_would_make_after_the_final_text
     assert shown(found) == []  # what stands there already does not change
 
 
+def test_a_draft_is_not_cut_for_its_length():
+    long = heard(0, "He spoke of it, and of all that had been said, and of what", 0.0, 17.0)
+    assembler = SentenceAssembler(OPTIONS)
+    assert [event.text for event in assembler.so_far([long])] == [long.text]
+    assert [event.text for event in assembler.push(long) if isinstance(event, SourceSentence)] == [
+        "He spoke of it, and of all that had been said,"
+    ]
+
+
 def test_drafts_are_withdrawn_at_the_end_of_the_input():
     assembler = SentenceAssembler(OPTIONS)
     assembler.so_far([so_far("My fellow", 0)])

@@ -17,7 +17,7 @@ from ..recognizer import (
     StreamedSegments,
     check_transcripts,
 )
-from .agreement import Agreement, DraftSchedule, cut_after_steady, without_end
+from .agreement import Agreement, DraftSchedule, cut_after_steady, steadied, without_end
 
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
 # second, a wrong beginning cost 8 s of text.
@@ -38,6 +38,7 @@ class Drafting:
         self._agreement = Agreement(options.margin_ms / 1000)
         self._first: Transcript | None = None
         """The first draft of the segment: its language, and the marks before it."""
+        self._other_marks = False  # whether the newest draft has other marks before the segment
         self._unheard = 0  # drafts in a row that did not hear the steady words again
         self._doubtful = 0  # of the steady words, those that several drafts did not hear again
         self._without_context = False
@@ -87,6 +88,7 @@ class Drafting:
         if found is None:
             return None
         if not agreement.steady:
+            found = self._begun_alike(found)
             self._first = replace(found, missing=())
             agreement.correct_marks(found.previous_end)
         speech_s, alone = segment.speech_end_s - segment.speech_start_s, stable is None
@@ -97,6 +99,17 @@ class Drafting:
         probable = alone and speech_s >= _PROBABLE_FROM * self._steady_from_s
         steady = agreement.promised(segment.heard_s, _missing_s(found), probable=probable)
         return self._whole(segment, found, shown, steady)
+
+    def _begun_alike(self, found: Transcript) -> Transcript:
+        """A draft with the marks before the segment that are shown, and its first word as shown after them, unless two drafts in a row
+        have others: each change would begin a sentence there, or end it.
+        """
+        before, words = self._first, list(found.words)
+        self._other_marks = before is not None and found.previous_end != before.previous_end and not self._other_marks
+        if before is None or not self._other_marks:
+            return found
+        words[:1] = steadied(before.words[:1] * 2, words[:1])
+        return replace(found, previous_end=before.previous_end, words=tuple(words))
 
     def confirm(self, segment: SpeechSegment, transcript: Transcript) -> Transcript:
         """The segment pauses, and its group is recognised as a whole: later drafts go on from these words, unless they are provisional."""
