@@ -32,6 +32,7 @@ _SECOND_SEARCH_BEAMS = 5
 # The common window of several packs of speech. Longer ones take more time per second of speech.
 _PACKS_WINDOW_S = 20.0
 # The window of a draft as a share of the configured one: a fifth less time, and drafts are as good; docs/benchmarks.md has the measurement.
+# It may be less than the model's least window: a draft that loops is not shown.
 _DRAFT_WINDOW = 0.75
 
 

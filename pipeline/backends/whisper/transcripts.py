@@ -12,15 +12,16 @@ from ...store import Thresholds
 from ..script import in_script
 from .guards import Evidence, compression_ratio, rejection
 from .search import Search
-from .words import SENTENCE_ENDS, TimedWord, plausible, without_pauses
+from .words import TimedWord, plausible, without_pauses
 
 if TYPE_CHECKING:
     from ...languages import Convert
 
 # Mean natural-log probability of the tokens of a draft's last word below which it is left out: it is probably cut off.
 _CUT_OFF = math.log(0.5)
-# Natural-log probability of the final mark at which a sentence surely ends.
+# Natural-log probability of the final mark at which a sentence surely ends, and the marks that are one token and no sign of hesitation.
 _SURE_END = math.log(0.9)
+_ENDS = tuple(".!?。！？؟۔")
 # Words at the end of a draft that may be left out because they are doubtful.
 _MOST_LEFT_OUT = 2
 NOTHING = Evidence("", 0, 0.0, 0.0)
@@ -98,7 +99,10 @@ class Transcripts:
             speech_end_s=segment.speech_end_s,
             words=tuple(timed),
             missing=tuple(missing),
-            ends_surely=bool(words)
-            and text.endswith(SENTENCE_ENDS)
-            and words[-1].log_probabilities[-1:] >= (_SURE_END,),
+            ends_surely=_ends_surely(text, words),
         )
+
+
+def _ends_surely(text: str, words: Sequence[TimedWord]) -> bool:
+    marked = text.endswith(_ENDS) and not text.endswith("..")
+    return marked and bool(words) and words[-1].log_probabilities[-1:] >= (_SURE_END,)

@@ -40,8 +40,8 @@ class SentenceOptions(CheckedOptions):
     # A pause of this length ends a sentence that has its final mark. A shorter one does not: the recogniser writes a full
     # stop at every pause, and only the next words show whether the sentence has ended.
     pause_ms: int = within(800, 0, 10_000)
-    # A pause of this length is enough where the recogniser is sure of the final mark.
-    sure_pause_ms: int = within(500, 0, 10_000)
+    # One of this length is enough where Whisper is sure of the final mark.
+    sure_pause_ms: int = within(500, 100, 10_000)
     # A pause of this length ends any sentence. 0 ends every sentence with its segment.
     long_pause_ms: int = within(2_000, 0, 10_000)
     # A sentence that has been spoken for this long ends at the next pause; an unfinished one is cut at a clause mark a quarter

@@ -65,8 +65,10 @@ class _Text:
         text = transcript.text.strip()
         words = transcript.words if "".join(word.text for word in transcript.words).strip() == text else ()
         if words:  # for the end of the last word, the endpointer is more accurate than the alignment
-            words = tuple(replace(w, start_s=min(w.start_s, end_s), end_s=min(w.end_s, end_s)) for w in words)
-            words = (*words[:-1], replace(words[-1], end_s=end_s))
+            ends_s = [*(min(word.end_s, end_s) for word in words[:-1]), end_s]
+            words = tuple(
+                replace(w, start_s=min(w.start_s, end_s), end_s=e) for w, e in zip(words, ends_s, strict=True)
+            )
         return cls(
             text,
             words or (Word(text, transcript.start_s, end_s),),
@@ -143,7 +145,7 @@ class SentenceAssembler:
         return [*([] if self._open is None else self._close(self._open, before_pause=True)), *self._show()]
 
     def _add(self, transcript: Transcript, *, draft: bool = False) -> list[SourceEvent]:
-        """Add text to the open sentence and close those that it ends. A ``draft`` goes on, so it is not cut for its length."""
+        """Add text to the open sentence and close those that it ends. A ``draft`` is not cut for its length."""
         events: list[SourceEvent] = []
         if transcript.is_noise or (transcript.rejected is None and not transcript.text.strip()):
             return events  # a noise does not end a sentence
@@ -210,8 +212,8 @@ class SentenceAssembler:
         options = self._options
         if ends_open(text.text, text.language):
             return options.long_pause_ms
-        pauses_ms = [options.long_pause_ms, options.pause_ms, *([options.sure_pause_ms] if text.ends_surely else [])]
-        return min(pauses_ms)
+        sure = text.ends_surely and not _may_go_on(text)
+        return min(options.long_pause_ms, options.pause_ms, options.sure_pause_ms if sure else options.pause_ms)
 
     def _show(self) -> list[SourceEvent]:
         """The sentences in progress, as far as they differ from what is shown: the open one, and those that drafts would make."""
@@ -236,7 +238,8 @@ class SentenceAssembler:
         for draft in self._drafts:
             texts += [event for event in ahead._add(draft, draft=True) if isinstance(event, SourceSentence)]
             if draft.rejected is None and draft.steady_words:
-                steady_s = draft.words[draft.steady_words - 1].end_s
+                end_s = draft.end_s if draft.speech_end_s is None else draft.speech_end_s
+                steady_s = min(draft.words[draft.steady_words - 1].end_s, end_s)
         if (last := ahead._open) is not None:
             words = last.words if last.timed else ()
             texts.append(_sentence(ahead._sentence, last, words, before_pause=False))
@@ -254,6 +257,12 @@ class SentenceAssembler:
         if shown is not None and shown.text == sentence.text and shown.steady == len(shown.text):
             return [sentence]
         return [_draft(sentence, math.inf), sentence]
+
+
+def _may_go_on(text: _Text) -> bool:
+    """Whether the mark at the end may be that of an abbreviation."""
+    before, lists = text.text[-CONTEXT:] + " ", word_lists(text.language)
+    return any(is_end(before, after, lists) is False for after in ("Xxx", "xxx", "5"))
 
 
 def _turns(transcript: Transcript) -> list[tuple[bool, Transcript]]:

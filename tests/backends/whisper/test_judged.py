@@ -92,7 +92,14 @@ def test_nothing_is_kept_of_a_draft_whose_words_have_no_plausible_times():
 
 @pytest.mark.parametrize(
     ("text", "of_mark", "sure"),
-    [(" times.", 0.91, True), (" times.", 0.89, False), (" times,", 0.99, False), (" times", 0.99, False)],
+    [
+        (" times.", 0.91, True),
+        (" times.", 0.89, False),
+        (" times,", 0.99, False),
+        (" times", 0.99, False),
+        (" times...", 0.99, False),
+        (" है।", 0.99, False),
+    ],
 )
 def test_a_sentence_surely_ends_with_a_final_mark_that_is_probable(text, of_mark, sure):
     word = TimedWord(text, 0.0, 1.0, log_probabilities=(-2.0, math.log(of_mark)))

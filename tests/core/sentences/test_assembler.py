@@ -136,6 +136,9 @@ def test_uncertain_text_stands_in_sentences_of_its_own():
         ("I am here.", True, 0.4, False),
         ("I am here.", True, 0.5, True),
         ("I saw Dr.", True, 1.5, False),
+        ("He came at 5 p.m.", True, 0.7, False),
+        ("This is No.", True, 0.7, False),
+        ("This is No.", True, 0.8, True),
         ("It costs 3.5", False, 1.5, False),
     ],
 )
@@ -389,6 +392,13 @@ def test_drafts_are_withdrawn_at_the_end_of_the_input():
     assembler = SentenceAssembler(OPTIONS)
     assembler.so_far([so_far("My fellow", 0)])
     assert shown(assembler.end()) == ["0: |"]
+
+
+def test_words_of_a_draft_after_its_speech_are_not_steady_for_those_before():
+    words = (Word("Well", 1.0, 1.6), Word(" thank", 1.7, 1.9), Word(" you", 1.9, 2.0))
+    draft = Transcript(0, 1.0, 3.0, "Well thank you", "en", speech_end_s=1.5, words=words, steady_words=2)
+    (shown,) = SentenceAssembler(OPTIONS).so_far([draft])
+    assert shown.text[: shown.steady] in ("Well", "Well thank")
 
 
 def test_steady_words_of_a_rejected_draft_make_no_other_steady():

@@ -97,13 +97,13 @@ class Agreement:
         self.draft, self._after_sentence = list(heard[stable:]), False
 
     def promised(self, heard_s: float, missing_s: float = math.inf, *, probable: bool = False) -> int:
-        """How many of the words can be called steady to others. ``probable``: those shown that one draft alone has, too."""
+        """How many of the words that are shown can be called steady to others. ``probable``: also words that one draft alone has."""
         sure = sum(1 for _ in takewhile(lambda word: _is_sure(word, heard_s), self.steady))
         if not probable or sure < len(self.steady):
             return sure
-        shown = max(0, agreeing_words(self._shown, [*self.steady, *self.draft]) - sure)
-        draft = self.draft[: min(shown, self._ended(self.draft, heard_s, missing_s))]
-        return sure + sum(1 for _ in takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft))
+        draft = self.draft[: self._ended(self.draft, heard_s, missing_s)]
+        likely = takewhile(lambda word: (word.probability or 0.0) >= _PROBABLE, draft)
+        return max(sure, agreeing_words([*self.steady, *likely], self._shown))
 
     def visible(self, heard_s: float) -> list[Word]:
         """The words after the steady ones that are shown: those of the draft, but for some at the end that may be cut and are not
@@ -115,8 +115,18 @@ class Agreement:
         known = agreeing_words(self.steady, self._shown)
         takes_back = not _letters(newest).startswith(_letters(self._shown))
         self._held = takes_back and not self._held and _letters(self._shown[:known]) == _letters(self.steady)
-        self._shown = [*self.steady, *self._shown[known:]] if self._held else newest
+        if self._held:  # the steady words have the times of the newest draft
+            least_s = self.steady[-1].end_s if self.steady else 0.0
+            old = [
+                replace(word, start_s=max(word.start_s, least_s), end_s=max(word.end_s, least_s))
+                for word in self._shown[known:]
+            ]
+        self._shown = [*self.steady, *old] if self._held else newest
         return self._shown[len(self.steady) :]
+
+    def show_anew(self) -> None:
+        """The next draft is shown whatever is shown."""
+        self._shown, self._held = [], False
 
     def kept(self, heard: Sequence[Word], heard_s: float) -> int:
         """How many words of another hearing, which is shown, are those called steady at its beginning."""

@@ -20,7 +20,7 @@ from ..recognizer import (
 from .agreement import Agreement, DraftSchedule, cut_after_steady, steadied, without_end
 
 # Drafts in a row that come to nothing, until the steady words are in doubt, and what follows is heard without them. With 4 drafts a
-# second, a wrong beginning cost 8 s of text.
+# second, a wrong beginning has cost 8 s of text.
 _MOST_UNHEARD = 2
 # A probable word that one draft alone has is called steady after this share of ``steady_from_ms``; see ``Agreement.promised``.
 _PROBABLE_FROM = 0.5
@@ -38,7 +38,7 @@ class Drafting:
         self._agreement = Agreement(options.margin_ms / 1000)
         self._first: Transcript | None = None
         """The first draft of the segment: its language, and the marks before it."""
-        self._other_marks = False  # whether the newest draft has other marks before the segment
+        self._other_marks = False  # whether other marks that the newest draft has there were left out
         self._unheard = 0  # drafts in a row that did not hear the steady words again
         self._doubtful = 0  # of the steady words, those that several drafts did not hear again
         self._without_context = False
@@ -101,10 +101,13 @@ class Drafting:
         return self._whole(segment, found, shown, steady)
 
     def _begun_alike(self, found: Transcript) -> Transcript:
-        """A draft with the marks before the segment that are shown, and its first word as shown after them, unless two drafts in a row
-        have others: each change would begin a sentence there, or end it.
+        """A draft with the marks before the segment that the one before it had, and its first word as after them, unless two drafts
+        in a row have others: each change would begin a sentence there, or end it.
         """
         before, words = self._first, list(found.words)
+        if before is not None and before.language != found.language:
+            self._agreement.show_anew()
+            before = None
         self._other_marks = before is not None and found.previous_end != before.previous_end and not self._other_marks
         if before is None or not self._other_marks:
             return found
@@ -119,7 +122,7 @@ class Drafting:
         if transcript.provisional:
             return replace(transcript, steady_words=self._agreement.kept(transcript.words, segment.heard_s))
         self._first = replace(transcript, missing=())
-        self._unheard = self._doubtful = 0
+        self._unheard, self._doubtful, self._other_marks = 0, 0, False
         self._agreement.confirm(transcript.words, segment.heard_s, _missing_s(transcript))
         return replace(transcript, steady_words=self._agreement.promised(segment.heard_s))
 
@@ -133,6 +136,7 @@ class Drafting:
         if self._agreement.segment != segment.start_sample:
             self._agreement.begin(segment.start_sample)
             self._unheard, self._doubtful, self._without_context, self._first = 0, 0, False, None
+            self._other_marks = False
 
     def _divided(self, segment: SpeechSegment) -> tuple[tuple[HeardSegment, ...], SpeechSegment]:
         """The steady words of a segment that are not in doubt, as context, and what follows them."""
@@ -154,6 +158,7 @@ class Drafting:
             text="".join(word.text for word in words).strip(),
             language=self._first.language,
             previous_end=self._first.previous_end,
+            ends_surely=False,
             rejected=None,
             heard_s=segment.heard_s,
             speech_end_s=segment.speech_end_s,

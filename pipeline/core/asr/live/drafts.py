@@ -19,7 +19,7 @@ from .drafting import Drafting
 
 log = logging.getLogger(__name__)
 
-# Audio recognised at once for a draft, with its context, in milliseconds: with a second of padding, the shortest window.
+# Audio recognised at once for a draft, with its context, in milliseconds. With 6,500, a shorter window, more words change.
 _DRAFT_MS = 9_000
 
 

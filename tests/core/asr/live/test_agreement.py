@@ -126,6 +126,37 @@ def test_a_draft_that_takes_back_what_is_shown_is_shown_if_the_next_one_does_not
     ]
 
 
+def test_words_that_are_shown_although_the_newest_draft_has_others_are_not_steady():
+    agreement = Agreement(0.0)
+    agreement.draft = [Word("It", 0.0, 0.5), Word(" was", 0.5, 1.0), Word(" best", 1.0, 1.6)]
+    agreement.visible(9.0)
+    agreement.steady, agreement.draft = (
+        [Word("It", 0.0, 0.5), Word(" was", 0.5, 1.2)],
+        [Word(" worst", 1.2, 1.6, probability=0.9)],
+    )
+    assert agreement.visible(9.0) == [Word(" best", 1.2, 1.6)]
+    assert agreement.promised(9.0, probable=True) == 2
+
+
+def test_of_text_without_spaces_as_much_is_promised_as_is_shown():
+    agreement = Agreement(0.0)
+    agreement.draft = [Word(text, at, at + 1, probability=0.9) for at, text in enumerate(("東京", "都", "だ"))]
+    agreement.visible(9.0)
+    agreement.draft = [Word(text, at, at + 1, probability=0.9) for at, text in enumerate(("東", "京", "都"))]
+    assert texts(agreement.visible(9.0)) == "東京都だ"
+    assert agreement.promised(9.0, probable=True) == 2
+
+
+def test_what_is_heard_in_a_pause_may_be_taken_back_by_two_drafts_as_well():
+    agreement = Agreement(0.0)
+    agreement.draft = list(words(["It", "was", "the"]))
+    agreement.visible(9.0)
+    agreement.draft = list(words(["It", "was", "a"]))
+    assert texts(agreement.visible(9.0)) == "It was the"
+    agreement.kept(words(["It", "is", "so"]), 9.0)
+    assert texts(agreement.visible(9.0)) == "It is so"
+
+
 @pytest.mark.parametrize("pause", [False, True])
 def test_steady_words_and_what_is_heard_in_a_pause_are_shown_at_once(pause):
     agreement = Agreement(0.0)

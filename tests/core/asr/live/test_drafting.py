@@ -146,7 +146,24 @@ def test_language_and_marks_before_a_segment_are_those_of_its_beginning():
     for language, marks, end_s in (("de", "?", 1.0), ("en", ",", 1.5), ("fr", ".", 2.0)):
         recognizer._changes = {"language": language, "previous_end": marks}
         shown.append(found.draft(speech(0, 0.0, end_s), DEFAULT))
-    assert [(each.language, each.previous_end) for each in shown] == [("de", "?"), ("en", "?"), ("en", "?")]
+    assert [(each.language, each.previous_end) for each in shown] == [("de", "?"), ("en", ","), ("en", ",")]
+
+
+def test_a_draft_in_another_language_takes_the_place_of_the_one_before_at_once():
+    recognizer = Changing("The car.", "De casa.")
+    found = Drafting(recognizer, DraftOptions(steady_from_ms=9_000), lambda: 0.0)
+    found.draft(speech(0, 0.0, 3.0), DEFAULT)
+    recognizer.language = "pt"
+    shown = found.draft(speech(0, 0.0, 3.0), DEFAULT)
+    assert (shown.language, shown.text) == ("pt", "De casa De")
+
+
+def test_a_pause_has_two_drafts_wait_again_before_they_change_the_mark_before_a_segment():
+    recognizer = Changing("so it is.", "so it is,", "so it is.", "so it is,")
+    found, segment = Drafting(recognizer, DraftOptions(steady_from_ms=9_000), lambda: 0.0), speech(0, 0.0, 3.0)
+    assert [found.draft(segment, DEFAULT).previous_end for _ in range(2)] == [".", "."]
+    found.confirm(segment, replace(recognizer.transcribe([segment], DEFAULT)[0], words=()))
+    assert found.draft(segment, DEFAULT).previous_end == ","
 
 
 def test_nothing_is_steady_after_the_first_stretch_without_words():
@@ -265,14 +282,14 @@ class Changing(Scripted):
 
     def __init__(self, *texts):
         super().__init__()
-        self._texts = list(texts)
+        self._texts, self.language = list(texts), "en"
 
     def _words(self, segment):
         return super()._words(segment)[:3]
 
     def _transcript(self, segment):
         marks, self.said = self._texts[0][-1], self._texts.pop(0)[:-1].split()
-        return replace(super()._transcript(segment), previous_end=marks)
+        return replace(super()._transcript(segment), previous_end=marks, language=self.language)
 
 
 @pytest.mark.parametrize(
