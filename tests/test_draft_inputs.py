@@ -82,7 +82,8 @@ def test_a_gap_in_the_middle_of_a_draft_costs_no_other_text(end_s, demo_config, 
             source.notify(AudioLost(end_s, (end - begin) / SAMPLE_RATE, "there is room again"))
 
     source = Steady(chunks(speech), pace, lose)
-    events, stats = run(demo_config, Models(recognizer, demo_models.translations), source)
+    config = dataclasses.replace(demo_config, drafts=dataclasses.replace(demo_config.drafts, every_ms=500))
+    events, stats = run(config, Models(recognizer, demo_models.translations), source)
     assert drafting == [True]
     assert stats.lost_s == pytest.approx(end_s - 2)
     assert sum(isinstance(event, AudioLost) for event in events) == 2
