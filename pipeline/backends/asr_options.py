@@ -62,6 +62,7 @@ class AsrConfig(CheckedOptions):
     revision: str | None = None
     # Seconds of audio the encoder computes on: the speech, padded to this length. Whisper was trained on 30 s; a third
     # of that is enough and three to five times as fast. Longer speech gets a longer window, with at least one second of padding.
+    # Drafts have three quarters of it.
     window_s: float = within(10.0, 1, 30)
     # Beam size; 1 is greedy. 5 in a short window is as accurate as 1 in the full window.
     beam_size: int = within(5, 1, 20)
