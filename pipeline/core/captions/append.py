@@ -153,7 +153,7 @@ def _continuation(said: str, whole: str, language: str) -> int:
     if not count:
         return 0
     last_unit = list((_WORD if spaced(language) else _CHARACTER).finditer(whole))[count - 1]
-    last = said.split()[-1:] if spaced(language) else [said[-1:]]
-    if last and last[0] and last_unit.group().startswith(last[0]):
-        return last_unit.start() + len(last[0])  # the marks after the last word are new
+    (last,) = said.split()[-1:] or [""] if spaced(language) else [said[-1:]]
+    if last_unit.group().startswith(last) and letters(last_unit.group()) == letters(last):
+        return last_unit.start() + len(last)  # the marks after the last word are new
     return last_unit.end()

@@ -110,6 +110,14 @@ def test_words_of_a_sentence_that_was_divided_are_appended_once():
     assert joined_text(text.push(SourceSentence(1, "en", "We begin now."))) == " now."
 
 
+def test_a_word_that_was_withdrawn_is_not_the_beginning_of_the_one_before_it():
+    text = AppendOnlyText()
+    assert joined_text(text.push(SourceText(0, "en", "the", steady=3))) == "the"
+    assert joined_text(text.push(SourceText(1, "en", "t", steady=1))) == " t"
+    text.push(SourceText(1, "en", ""))
+    assert joined_text(text.push(SourceSentence(0, "en", "the"))) == ""
+
+
 def test_a_number_that_was_withdrawn_is_used_again():
     text = AppendOnlyText()
     for state in (SourceText(0, "en", "Hm"), SourceText(0, "en", ""), SourceText(0, "en", "Yes, sir", steady=4)):
