@@ -149,8 +149,7 @@ class WhisperRecognizer:
             judged = after.result.rejected is None and after.in_parts
             transcript = self._transcripts.sure(segment, after.result, judged=judged)
             return after.marked(transcript) if transcript is not None else None
-        encoded = self._alone_encoded(segment, options, window_s)
-        result = self._searcher.search(encoded, search).moved(segment.start_s)
+        result = self._searcher.search(self._alone_encoded(segment, options, window_s), search).moved(segment.start_s)
         if result.rejected not in (None, "uncertain") or not result.hypothesis.ended:
             return None
         return self._transcripts.sure(segment, result)

@@ -82,7 +82,7 @@ class Transcripts:
         words: Sequence[TimedWord] = (),
         missing: Sequence[MissingSpeech] = (),
     ) -> Transcript:
-        text = evidence.text
+        text, of_mark = evidence.text, words[-1].log_probabilities[-1:] if words else ()
         timed = [word.plain for word in without_pauses(words)]
         believed = self._timed and plausible(timed, text, segment.start_s, segment.end_s)
         shown, timed = in_script(text, timed if believed else (), self._convert[language])
@@ -99,10 +99,5 @@ class Transcripts:
             speech_end_s=segment.speech_end_s,
             words=tuple(timed),
             missing=tuple(missing),
-            ends_surely=_ends_surely(text, words),
+            ends_surely=text.endswith(_ENDS) and not text.endswith("..") and of_mark >= (_SURE_END,),
         )
-
-
-def _ends_surely(text: str, words: Sequence[TimedWord]) -> bool:
-    marked = text.endswith(_ENDS) and not text.endswith("..")
-    return marked and bool(words) and words[-1].log_probabilities[-1:] >= (_SURE_END,)

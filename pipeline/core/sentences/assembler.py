@@ -182,9 +182,7 @@ class SentenceAssembler:
         return marks
 
     def _take(self, whole: _Text, *, cut: bool) -> list[SourceEvent]:
-        """Close the sentences of ``whole`` that have ended, and leave its last one open; of one that is too long, if ``cut``, its last
-        clause.
-        """
+        """Close the sentences of ``whole`` that have ended; leave the last one open, or if ``cut``, of a long one its last clause."""
         events: list[SourceEvent] = []
         *ended, _ = split_sentences(whole.text, whole.language) or [""]
         for sentence in ended:
@@ -238,8 +236,7 @@ class SentenceAssembler:
         for draft in self._drafts:
             texts += [event for event in ahead._add(draft, draft=True) if isinstance(event, SourceSentence)]
             if draft.rejected is None and draft.steady_words:
-                end_s = draft.end_s if draft.speech_end_s is None else draft.speech_end_s
-                steady_s = min(draft.words[draft.steady_words - 1].end_s, end_s)
+                steady_s = min(draft.words[draft.steady_words - 1].end_s, _Text.of(draft).end_s)
         if (last := ahead._open) is not None:
             words = last.words if last.timed else ()
             texts.append(_sentence(ahead._sentence, last, words, before_pause=False))

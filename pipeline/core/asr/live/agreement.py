@@ -115,12 +115,10 @@ class Agreement:
         known = agreeing_words(self.steady, self._shown)
         takes_back = not _letters(newest).startswith(_letters(self._shown))
         self._held = takes_back and not self._held and _letters(self._shown[:known]) == _letters(self.steady)
-        if self._held:  # the steady words have the times of the newest draft
-            least_s = self.steady[-1].end_s if self.steady else 0.0
-            old = [
-                replace(word, start_s=max(word.start_s, least_s), end_s=max(word.end_s, least_s))
-                for word in self._shown[known:]
-            ]
+        end_s = (
+            self.steady[-1].end_s if self.steady else 0.0
+        )  # in the newest draft, of which the old words know nothing
+        old = [replace(w, start_s=max(w.start_s, end_s), end_s=max(w.end_s, end_s)) for w in self._shown[known:]]
         self._shown = [*self.steady, *old] if self._held else newest
         return self._shown[len(self.steady) :]
 

@@ -135,8 +135,8 @@ class Drafting:
     def _begin(self, segment: SpeechSegment) -> None:
         if self._agreement.segment != segment.start_sample:
             self._agreement.begin(segment.start_sample)
-            self._unheard, self._doubtful, self._without_context, self._first = 0, 0, False, None
-            self._other_marks = False
+            self._unheard, self._doubtful, self._first = 0, 0, None
+            self._without_context = self._other_marks = False
 
     def _divided(self, segment: SpeechSegment) -> tuple[tuple[HeardSegment, ...], SpeechSegment]:
         """The steady words of a segment that are not in doubt, as context, and what follows them."""
